@@ -1,0 +1,62 @@
+# Everything from a machine with python3, pip and make:
+#   make demo       a real answer in a minute
+#   make test       everything that continuous integration runs
+#   make test-all   the tests on every Python 3.11, 3.12 and 3.13 that is found
+#   make test-slow  statistical checks of minutes
+#   make bench      the tables of docs/benchmarks.md
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+VERSIONS := 3.11 3.12 3.13
+
+.PHONY: demo test test-all test-slow lint pytest bench clean
+
+demo: $(VENV)/.core
+	$(BIN)/python examples/demo.py
+
+test: lint pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow -s
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/variance_table.py
+	$(BIN)/python benchmarks/simulation_error.py
+	$(BIN)/python benchmarks/control_quantiles.py
+	$(BIN)/python benchmarks/counts.py
+
+# A version counts as found if its interpreter runs: on the path, or among the versions pyenv keeps.
+test-all:
+	@set -e; for version in $(VERSIONS); do \
+	  for candidate in "python$$version" "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/$$version*/bin/python; do \
+	    if "$$candidate" --version >/dev/null 2>&1; then \
+	      echo "== Python $$version: $$candidate"; \
+	      $(MAKE) --no-print-directory pytest PYTHON="$$candidate" VENV=".venv-$$version"; break; \
+	    fi; \
+	  done; \
+	done
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e ".[dev]"
+	@touch $@ $(VENV)/.core
+
+clean:
+	rm -rf .venv .venv-* dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

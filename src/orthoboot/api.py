@@ -1,0 +1,292 @@
+"""`bootstrap`: validate, choose the influence function, simulate, estimate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthoboot.arguments import (
+    checked_alternative,
+    checked_confidence_level,
+    checked_count,
+    checked_name,
+    checked_tolerance,
+)
+from orthoboot.data import Data, read
+from orthoboot.errors import (
+    ArgumentError,
+    FallbackWarning,
+    InfluenceError,
+    OrthobootWarning,
+    StatisticError,
+    ToleranceWarning,
+)
+from orthoboot.estimators import ESTIMATORS, Estimator, estimator_error
+from orthoboot.functionals import Functional
+from orthoboot.functionals.callables import as_functional
+from orthoboot.influence import Found
+from orthoboot.intervals import INTERVALS
+from orthoboot.plans import key_from, plan_for
+from orthoboot.replicates import Replicates, extended, no_replicates
+from orthoboot.result import Result, reported
+from orthoboot.simulation import Simulation
+
+_FIRST_ROUND = 10
+"""Replicates before the simulation error is looked at, and the least that a further round adds."""
+
+
+def bootstrap(
+    data: Any,
+    statistic: Any,
+    *,
+    n_resamples: int | None = None,
+    tol: float | None = None,
+    max_resamples: int = 1000,
+    confidence_level: float = 0.95,
+    method: str = "normal",
+    alternative: str = "two-sided",
+    estimator: str = "orthogonal",
+    influence: Any = "auto",
+    paired: bool = False,
+    strata: Any = None,
+    groups: Any = None,
+    block_length: Any = None,
+    block_kind: str = "circular",
+    vectorized: bool | None = None,
+    batch: int | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    rng: Any = None,
+) -> Result:
+    """Return the bias, standard error and confidence interval of a statistic, and how far to trust them.
+
+    A resample's statistic splits into a part that is linear in the resample, known in closed form through the influence
+    function, and a small remainder; only the remainder is simulated (``alg:cap``, ``alg:varestimateob``,
+    ``alg:ciconstructionob``)::
+
+        phi_b ~= phi_hat + linear_b,   linear_b = sum_i (1/n_i) weights_i . influence_i
+
+    Parameters
+    ----------
+    data
+        One sample: an array with rows first, a list of numbers, a series or a frame (pandas, polars, pyarrow). Or a
+        sequence of samples: independent, of any sizes, unless `paired`.
+    statistic
+        An entry of the catalogue (``ob.variance``, ``ob.quantile(0.9)``, ...), or a function. ``statistic(*samples)``
+        gets resampled rows; with an `axis` parameter it gets a batch of them, rows on the last axis, as in scipy; with
+        a `weights` parameter it gets the data once and the count of each row (a tuple of counts for several samples).
+        It returns a number, an array, or a dict of these. ``np.mean``, ``np.var``, ``np.std`` and ``np.median`` are
+        taken as their catalogue entries, which work on each column.
+    n_resamples
+        How many replicates; by default 10 where there is an influence function and 1000 where there is none.
+    tol
+        Add replicates until the relative simulation error of the standard error is below it.
+    max_resamples
+        The most that `tol` may use.
+    confidence_level
+        In (0, 1).
+    method
+        "normal", "t", "abc", "percentile", "basic" or "bca".
+    alternative
+        "two-sided"; "less" for an upper bound, "greater" for a lower bound, as in scipy.
+    estimator
+        "orthogonal", "paper", "standard", "cheap" or "jackknife".
+    influence
+        "auto"; an engine, "finite-difference" or "jackknife"; values, ``(n,)`` or ``(n, k)``, a tuple of these for
+        several samples; or a function of the samples that returns values.
+    paired
+        Whether the rows of several samples belong together and are drawn together.
+    strata
+        Labels of the rows; each stratum is resampled within itself. For several samples a tuple.
+    groups
+        Labels of the rows; whole groups are drawn. For several samples a tuple.
+    block_length
+        Length of the blocks of a time series that are drawn whole. For several samples a tuple.
+    block_kind
+        "circular", "moving", or "stationary" with `block_length` the mean of random lengths.
+    vectorized
+        Whether `statistic` takes batches; None looks for an `axis` parameter.
+    batch
+        How many resamples are held at once; the answer does not depend on it.
+    n_jobs
+        1 or None: replicates run in this process.
+    progress
+        Whether to show a progress bar; None shows it on a terminal when the work takes long.
+    rng
+        None, a whole number, a SeedSequence or a Generator. Replicate b depends on the seed and b alone.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import orthoboot as ob
+    >>> x = np.random.default_rng(0).exponential(size=1000)
+    >>> result = ob.bootstrap(x, ob.variance, rng=0)
+    >>> result.n_resamples
+    10
+    >>> bool(result.equivalent_resamples > 100)
+    True
+    """
+    options = _Options.checked(n_resamples, tol, max_resamples, batch, n_jobs, progress)
+    confidence_level = checked_confidence_level(confidence_level)
+    interval = INTERVALS[checked_name("method", method, INTERVALS)]
+    alternative = checked_alternative(alternative)
+    chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
+    options.check_for(chosen)
+
+    samples = read(data, paired=paired)
+    plan = plan_for(samples.sizes, strata=strata, groups=groups, block_length=block_length, block_kind=block_kind)
+    functional = as_functional(statistic, samples, vectorized=vectorized)
+    functional.check(samples)
+    simulation = Simulation(
+        functional=functional,
+        data=samples,
+        plan=plan,
+        key=key_from(rng),
+        output=functional.output(samples),
+        estimate=_finite_estimate(functional, samples),
+        influence=None,
+        influence_source="not needed by this estimator",
+        batch=options.batch,
+    )
+    found = _found(simulation, influence, needed=chosen.needs_influence or interval.needs_influence)
+    simulation = simulation.with_influence(found)
+    chosen, warnings = _usable(chosen, simulation, found)
+    interval.check(simulation, chosen, options.resamples(chosen))
+
+    replicates, unmet = _simulated(simulation, chosen, options)
+    result = Result(simulation, replicates, chosen.name, method, confidence_level, alternative)
+    return reported(result, (*found.warnings, *warnings, *unmet))
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How much to simulate, checked."""
+
+    n_resamples: int | None
+    tol: float | None
+    max_resamples: int
+    batch: int | None
+    progress: bool | None
+
+    @staticmethod
+    def checked(n_resamples: Any, tol: Any, max_resamples: Any, batch: Any, n_jobs: Any, progress: Any) -> _Options:
+        if n_jobs not in (None, 1):
+            raise ArgumentError(f"`n_jobs` must be None or 1 in this version; got {n_jobs!r}.")
+        if progress not in (None, True, False):
+            raise ArgumentError(f"`progress` must be True, False or None; got {progress!r}.")
+        return _Options(
+            None if n_resamples is None else checked_count("n_resamples", n_resamples, least=0),
+            None if tol is None else checked_tolerance(tol),
+            checked_count("max_resamples", max_resamples, least=1),
+            None if batch is None else checked_count("batch", batch, least=1),
+            progress,
+        )
+
+    def check_for(self, estimator: Estimator) -> None:
+        """Raise if `estimator` cannot work with so few replicates, or has nothing to simulate."""
+        if self.n_resamples is not None and self.n_resamples < estimator.minimum:
+            raise ArgumentError(
+                f"`n_resamples` must be at least {estimator.minimum} for estimator={estimator.name!r}; got "
+                f"{self.n_resamples}. About 10 are enough with an influence function; for none at all use "
+                'estimator="jackknife".'
+            )
+        if self.tol is not None and estimator.minimum == 0:
+            raise ArgumentError('`tol` has no meaning for estimator="jackknife", which simulates nothing.')
+        if self.tol is not None and self.n_resamples is not None and self.n_resamples > self.max_resamples:
+            raise ArgumentError(
+                f"`max_resamples` must be at least `n_resamples`; got {self.max_resamples} and {self.n_resamples}."
+            )
+
+    def resamples(self, estimator: Estimator) -> int:
+        """Return how many replicates the first round has."""
+        if self.n_resamples is not None:
+            return self.n_resamples
+        if self.tol is not None:
+            return min(_FIRST_ROUND if estimator.needs_influence else 5 * _FIRST_ROUND, self.max_resamples)
+        return estimator.default_resamples
+
+
+def _finite_estimate(functional: Functional, data: Data) -> np.ndarray[Any, np.dtype[np.float64]]:
+    estimate = functional.estimate(data)
+    if not np.isfinite(estimate).all():
+        raise StatisticError(f"`statistic` must be finite on the data; got {estimate.tolist()}.")
+    return estimate
+
+
+def _found(simulation: Simulation, influence: Any, *, needed: bool) -> Found:
+    """Return the influence function; one that costs evaluations only where it is needed."""
+    automatic = isinstance(influence, str) and influence == "auto"
+    if automatic and not needed and simulation.functional.influence(simulation.data) is None:
+        return Found(None, simulation.influence_source)
+    return simulation.find_influence(influence)
+
+
+def _usable(
+    estimator: Estimator, simulation: Simulation, found: Found
+) -> tuple[Estimator, tuple[OrthobootWarning, ...]]:
+    """Return the estimator that the influence function allows: the standard one where there is none."""
+    if not estimator.needs_influence or found.values is not None:
+        return estimator, ()
+    if estimator.minimum == 0:
+        raise InfluenceError(f'estimator="jackknife" needs an influence function. {found.source.capitalize()}.')
+    warning = FallbackWarning(
+        f"the standard bootstrap is used instead of estimator={estimator.name!r}. Influence function: {found.source}. "
+        "To need fewer replicates use an entry of the catalogue, write the statistic with a `weights` parameter, or "
+        "pass `influence=`."
+    )
+    return ESTIMATORS["standard"], (warning,)
+
+
+def _simulated(
+    simulation: Simulation, estimator: Estimator, options: _Options
+) -> tuple[Replicates, tuple[OrthobootWarning, ...]]:
+    """Return the replicates, and a warning if they do not reach the tolerance."""
+    replicates = no_replicates(simulation)
+    more = options.resamples(estimator)
+    error = math.inf
+    while more > 0 and not replicates.interrupted:
+        replicates = extended(simulation, replicates, more, progress=options.progress)
+        _check_enough(estimator, replicates)
+        if options.tol is None:
+            return replicates, ()
+        error = _relative_error(estimator, replicates)
+        if error <= options.tol:
+            return replicates, ()
+        more = min(_further_round(replicates.n_drawn, error / options.tol), options.max_resamples - replicates.n_drawn)
+    return replicates, () if options.tol is None else (_unmet(error, replicates, options),)
+
+
+def _relative_error(estimator: Estimator, replicates: Replicates) -> float:
+    error = float(np.max(estimator_error(estimator, replicates).relative_standard_error))
+    return math.inf if math.isnan(error) else error
+
+
+def _further_round(n_resamples: int, excess: float) -> int:
+    """Return how many more replicates the error's 1/sqrt(B) decay asks for, at most as many as there are."""
+    wanted = n_resamples * (min(excess, 2.0) ** 2 - 1)
+    return max(min(math.ceil(wanted), n_resamples), _FIRST_ROUND)
+
+
+def _unmet(error: float, replicates: Replicates, options: _Options) -> OrthobootWarning:
+    return ToleranceWarning(
+        f"after {replicates.n_drawn} replicates the relative simulation error of the standard error is still "
+        f"{error:.2g}, above tol = {options.tol:g}; max_resamples = {options.max_resamples}. Raise one of the two."
+    )
+
+
+def _check_enough(estimator: Estimator, replicates: Replicates) -> None:
+    """Raise if an interrupted or failing run has too few replicates for any answer."""
+    if len(replicates) < estimator.minimum:
+        if replicates.interrupted:
+            raise KeyboardInterrupt
+        raise StatisticError(
+            f"only {len(replicates)} replicate(s) succeeded, and estimator={estimator.name!r} needs "
+            f"{estimator.minimum}. The first failure was: {replicates.first_failure}."
+        )

@@ -1,0 +1,62 @@
+"""Checks of single arguments: which one, the rule, what came, what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from orthoboot.errors import ArgumentError
+
+_ALTERNATIVES = ("two-sided", "less", "greater")
+
+
+def checked_confidence_level(level: Any) -> float:
+    """Return `level` if it lies strictly between 0 and 1."""
+    if not _is_real(level) or not 0 < float(level) < 1:
+        hint = f" For {level:g}% use {float(level) / 100:g}." if _is_percentage(level) else ""
+        raise ArgumentError(f"`confidence_level` must lie in (0, 1); got {level!r}.{hint}")
+    return float(level)
+
+
+def _is_percentage(level: Any) -> bool:
+    return _is_real(level) and 1 < float(level) < 100
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def checked_count(name: str, value: Any, *, least: int) -> int:
+    """Return `value` if it is a whole number of at least `least`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < least:
+        raise ArgumentError(f"`{name}` must be a whole number of at least {least}; got {value!r}.")
+    return int(value)
+
+
+def checked_tolerance(value: Any) -> float:
+    """Return `value` if it is a positive number below one."""
+    if not _is_real(value) or not 0 < float(value) < 1:
+        raise ArgumentError(
+            f"`tol` must lie in (0, 1): the relative simulation error of the standard error to reach; got {value!r}. "
+            "For one percent use 0.01."
+        )
+    return float(value)
+
+
+def checked_name(argument: str, value: Any, known: Iterable[str]) -> str:
+    """Return `value` if it is one of `known`, else say which are and which was perhaps meant."""
+    names = list(known)
+    if isinstance(value, str) and value in names:
+        return value
+    close = difflib.get_close_matches(str(value).lower(), names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ArgumentError(f"`{argument}` must be one of {', '.join(map(repr, names))}; got {value!r}.{hint}")
+
+
+def checked_alternative(value: Any) -> str:
+    """Return `value` if it is a side that scipy knows too."""
+    return checked_name("alternative", value, _ALTERNATIVES)

@@ -1,0 +1,90 @@
+"""Every error and warning the library raises, so that users can catch one kind."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+
+class ArgumentError(ValueError):
+    """An argument breaks its rule; nothing has been simulated."""
+
+
+class DataError(ValueError):
+    """The data cannot be used: empty, not numeric, not finite, or of the wrong shape."""
+
+
+class InfluenceError(ValueError):
+    """The influence function that was asked for or given cannot be used."""
+
+
+class StatisticError(RuntimeError):
+    """The statistic raised, or returned something that is no number."""
+
+
+class ReplicationError(RuntimeError):
+    """Too many replicates failed for an answer."""
+
+
+class MissingDependencyError(RuntimeError):
+    """An optional package is needed; the message names the extra that installs it."""
+
+
+class OrthobootWarning(UserWarning):
+    """Base class of all warnings, to silence or to escalate them together."""
+
+
+class FewReplicatesWarning(OrthobootWarning):
+    """Too few replicates to judge the influence function or the simulation error."""
+
+
+class SmallSampleWarning(OrthobootWarning):
+    """A sample has so few rows that no bootstrap can be trusted."""
+
+
+class ConstantDataWarning(OrthobootWarning):
+    """The statistic does not vary: every row has the same influence."""
+
+
+class NonSmoothWarning(OrthobootWarning):
+    """The statistic is not smooth, so the linear part explains less of it."""
+
+
+class WeakInfluenceWarning(OrthobootWarning):
+    """The linear part explains less than half of the variance between replicates."""
+
+
+class SlopeWarning(OrthobootWarning):
+    """The replicates contradict the scale of the influence function."""
+
+
+class InfluenceMismatchWarning(OrthobootWarning):
+    """An influence function given by the user is not centred, or a probe disagrees with it."""
+
+
+class FallbackWarning(OrthobootWarning):
+    """No influence function was found, so the standard bootstrap was used."""
+
+
+class FailedReplicatesWarning(OrthobootWarning):
+    """Some replicates raised or were not finite and were left out."""
+
+
+class ToleranceWarning(OrthobootWarning):
+    """`max_resamples` was reached before the simulation error fell below `tol`."""
+
+
+class InterruptedWarning(OrthobootWarning):
+    """The run was interrupted; the result rests on the replicates done so far."""
+
+
+class MissingBiasWarning(OrthobootWarning):
+    """The second-order bias was not available and was taken as zero."""
+
+
+def emit(warning: OrthobootWarning) -> None:
+    """Show `warning` at the line of the user's that called the library, however deep we are in it."""
+    depth, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "orthoboot":
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(warning, stacklevel=depth)

@@ -1,0 +1,46 @@
+"""The orthogonal bootstrap as the paper has it: ``alg:cap``, ``alg:varestimateob``, ``alg:ciconstructioniob``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orthoboot.estimators.base import Estimator
+from orthoboot.estimators.moments import Moments, parts
+from orthoboot.replicates import Replicates
+from orthoboot.typing import FloatArray
+
+
+class Paper(Estimator):
+    """Variance ``V + (1/B) sum Dc**2 + (2/B) sum Dc Lc``, and V where that is negative.
+
+    D is ``phi_b - linear_b``, L is ``linear_b``, c means centred; ``eq:varianceestimator``. The bias is
+    ``mean(phi_b - linear_b) - phi_hat``, so the debiased value is ``eq:debiasestimator``.
+    """
+
+    name = "paper"
+    title = "Orthogonal bootstrap (as in the paper)"
+    needs_influence = True
+    minimum = 1
+    default_resamples = 10
+
+    def bias(self, moments: Moments) -> FloatArray:
+        """Return ``mean(phi_b - linear_b) - phi_hat``."""
+        return moments.residual_mean
+
+    def variance(self, moments: Moments) -> FloatArray:
+        """Return the three terms of ``eq:varianceestimator``, and V where they are negative."""
+        simulated = moments.linear_variance + (moments.residual + 2 * moments.cross) / moments.size
+        return np.where(simulated >= 0, simulated, moments.linear_variance)
+
+    def covariance(self, replicates: Replicates) -> FloatArray:
+        """Return the three terms as matrices; rows and columns of an output with a negative variance are V's."""
+        assert replicates.linear_covariance is not None
+        exact = replicates.linear_covariance
+        residuals, linear = (part - part.mean(axis=0) for part in parts(replicates))
+        cross = residuals.T @ linear
+        simulated = exact + (residuals.T @ residuals + cross + cross.T) / len(replicates)
+        negative = np.diag(simulated) < 0
+        return np.where(negative[:, np.newaxis] | negative, exact, simulated)
+
+
+paper = Paper()

@@ -1,0 +1,1 @@
+"""Where replicates run, and what is seen of it."""

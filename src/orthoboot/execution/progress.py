@@ -1,0 +1,52 @@
+"""A progress bar for long work on a terminal; nothing in pipes and in continuous integration."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+from orthoboot.errors import MissingDependencyError
+
+_PATIENCE = 2.0
+"""Seconds of work before a bar appears."""
+
+
+class ProgressBar:
+    """Counts replicates on the terminal.
+
+    Parameters
+    ----------
+    total
+        How many replicates are to come.
+    shown
+        True shows it at once, False never; None shows it on a terminal, after two seconds, where tqdm is installed.
+    """
+
+    def __init__(self, total: int, *, shown: bool | None = None) -> None:
+        installed = importlib.util.find_spec("tqdm") is not None
+        if shown and not installed:
+            raise MissingDependencyError("`progress=True` needs tqdm; install it with `pip install orthoboot[cli]`.")
+        self._shown = installed and (sys.stderr.isatty() if shown is None else shown)
+        self._delay = 0.0 if shown else _PATIENCE
+        self._total = total
+        self._bar: Any = None
+
+    def __enter__(self) -> Self:
+        if self._shown:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, unit="replicate", delay=self._delay, leave=False)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def advance(self, n: int) -> None:
+        """Count `n` more replicates."""
+        if self._bar is not None:
+            self._bar.update(n)

@@ -1,0 +1,98 @@
+"""What the library needs to know of a statistic."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from orthoboot.data import Data, Resamples, read
+from orthoboot.errors import ArgumentError, DataError
+from orthoboot.functionals.output import Output
+from orthoboot.typing import FloatArray, Influence
+
+Covariance = Callable[[Influence], FloatArray]
+"""The exact covariance of ``sum_i (1/n_i) weights_i . values_i`` under the plan in force."""
+
+
+class Functional(ABC):
+    """A statistic as a function of the data and of weights on their rows.
+
+    It must not change when the weights of one sample are all multiplied by the same number. Subclasses are frozen
+    dataclasses whose fields are the statistic's options.
+    """
+
+    name: str = "statistic"
+    smooth: bool = True
+    """Whether it is differentiable in the weights."""
+    fractional: bool = True
+    """Whether it can be evaluated at weights that are not whole numbers."""
+    paired: bool = False
+    """Whether several arrays are columns of the same rows, as for a correlation."""
+    batched: bool = True
+    """Whether it evaluates many resamples at once faster than one by one."""
+
+    def check(self, data: Data) -> None:  # noqa: B027
+        """Raise a `DataError` if the statistic does not exist for such data."""
+
+    @abstractmethod
+    def output(self, data: Data) -> Output:
+        """Return the shape and the names of its value on `data`."""
+
+    @abstractmethod
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return its values at the given weights, shape ``(B, k)``."""
+
+    def estimate(self, data: Data) -> FloatArray:
+        """Return its value on the data themselves, shape ``(k,)``."""
+        values = self.evaluate(data, unit_resamples(data))
+        return values.reshape(-1)
+
+    def influence(self, data: Data) -> Influence | None:
+        """Return its influence function on the rows, or None where it does not bring one."""
+        return None
+
+    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
+        """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""
+        return None
+
+    def replace(self, **options: Any) -> Self:
+        """Return the same statistic with other options.
+
+        Examples
+        --------
+        >>> import orthoboot as ob
+        >>> ob.variance.replace(ddof=1)([1.0, 2.0, 3.0])
+        1.0
+        """
+        known = {field.name for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        unknown = sorted(set(options) - known)
+        if unknown:
+            has = f"its options are {', '.join(sorted(known))}" if known else "it has none"
+            raise ArgumentError(f"`{self.name}` has no option {unknown[0]!r}; {has}.")
+        return dataclasses.replace(self, **options)  # type: ignore[type-var]
+
+    def __call__(self, *samples: Any, weights: Any = None) -> Any:
+        """Return the statistic of the samples, each row counted with its weight."""
+        data = read(samples, paired=self.paired and len(samples) > 1)
+        self.check(data)
+        resamples = unit_resamples(data) if weights is None else _given_weights(data, weights)
+        return self.output(data).pack(self.evaluate(data, resamples)[0])
+
+
+def unit_resamples(data: Data) -> Resamples:
+    """Return the one resample in which every row counts once: the data themselves."""
+    return Resamples(tuple(np.ones((1, n)) for n in data.sizes))
+
+
+def _given_weights(data: Data, weights: Any) -> Resamples:
+    parts = weights if isinstance(weights, (tuple, list)) and np.ndim(weights[0]) == 1 else (weights,)
+    arrays = tuple(np.asarray(part, dtype=np.float64)[np.newaxis] for part in parts)
+    if tuple(array.shape[1:] for array in arrays) != tuple((n,) for n in data.sizes):
+        raise DataError(
+            f"`weights` must have one number per row, {data.sizes}; got shapes {[array.shape[1:] for array in arrays]}."
+        )
+    return Resamples(arrays)

@@ -1,0 +1,23 @@
+"""Influence values of any statistic by leaving out one row at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orthoboot.data import Data, Resamples
+from orthoboot.functionals import Functional
+from orthoboot.typing import Influence
+
+
+def jackknife_influence(functional: Functional, data: Data) -> Influence:
+    """Return ``(n - 1) (phi_hat - phi_without_j)``, centred: one evaluation a row (R's ``empinf(type = "jack")``)."""
+    estimate = functional.estimate(data)
+    columns = []
+    for sample, n in enumerate(data.sizes):
+        values = np.empty((n, len(estimate)))
+        for row in range(n):
+            weights = tuple(np.ones((1, rows)) for rows in data.sizes)
+            weights[sample][0, row] = 0.0
+            values[row] = (n - 1) * (estimate - functional.evaluate(data, Resamples(weights))[0])
+        columns.append(values)
+    return tuple(values - values.mean(axis=0) for values in columns)

@@ -1,0 +1,83 @@
+"""Which influence function a run uses, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.errors import ArgumentError, InfluenceError, OrthobootWarning
+from orthoboot.functionals import Functional, Output
+from orthoboot.influence.finite_difference import finite_difference_influence
+from orthoboot.influence.given import given_influence
+from orthoboot.influence.jackknife import jackknife_influence
+from orthoboot.typing import Influence
+
+FINITE_DIFFERENCE_ROWS = 10_000
+JACKKNIFE_ROWS = 2_000
+
+ENGINES: dict[str, Callable[[Functional, Data], Influence]] = {
+    "finite-difference": finite_difference_influence,
+    "jackknife": jackknife_influence,
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """An influence function, where it comes from and what is odd about it; `values` is None where there is none."""
+
+    values: Influence | None
+    source: str
+    warnings: tuple[OrthobootWarning, ...] = ()
+
+
+def influence_for(request: Any, functional: Functional, data: Data, output: Output) -> Found:
+    """Return the influence function that `request` asks for.
+
+    Parameters
+    ----------
+    request
+        "auto", the name of an engine, one array or one per sample, or a function of the samples.
+    """
+    if isinstance(request, str):
+        if request == "auto":
+            return _automatic(functional, data)
+        if request not in ENGINES:
+            names = ", ".join(repr(name) for name in ("auto", *ENGINES))
+            raise ArgumentError(f"`influence` must be one of {names}, an array or a function; got {request!r}.")
+        return Found(_finite(ENGINES[request](functional, data), request), f"{request} (as asked)")
+    if request is None:
+        raise ArgumentError('`influence` must not be None; for the ordinary bootstrap use estimator="standard".')
+    values, findings = given_influence(request, functional, data, output)
+    return Found(values, "given by the user", tuple(findings))
+
+
+def _automatic(functional: Functional, data: Data) -> Found:
+    """Return the statistic's own influence, else the engine its kind and size allow, else none."""
+    own = functional.influence(data)
+    if own is not None:
+        return Found(_finite(own, functional.name), f"closed form of `{functional.name}`")
+    n = max(data.sizes)
+    if functional.fractional:
+        engine, limit, kind = "finite-difference", FINITE_DIFFERENCE_ROWS, "weights-aware function"
+    else:
+        engine, limit, kind = "jackknife", JACKKNIFE_ROWS, "plain function"
+    if n > limit:
+        return Found(None, f"none: a {kind} of {n:,} rows, and {engine} is automatic only up to {limit:,}")
+    try:
+        values = _finite(ENGINES[engine](functional, data), engine)
+    except Exception as error:  # the automatic choice must not end a run that the standard bootstrap can do
+        return Found(None, f"none: {engine} failed with {type(error).__name__}: {error}")
+    return Found(values, f"{engine} (automatic: a {kind} of {n:,} rows)")
+
+
+def _finite(values: Influence, source: str) -> Influence:
+    if not all(np.isfinite(part).all() for part in values):
+        raise InfluenceError(
+            f"the influence function from {source} is not finite. The statistic is not differentiable at these data, "
+            'or undefined when a row is left out; use estimator="standard" or give `influence` yourself.'
+        )
+    return values

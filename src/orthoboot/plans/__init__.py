@@ -1,0 +1,25 @@
+"""How a resample is drawn, and the exact moments of a linear statistic under it."""
+
+from __future__ import annotations
+
+from orthoboot.plans.base import Draws, Plan, Scheme
+from orthoboot.plans.block import CircularBlocks, MovingBlocks, StationaryBlocks
+from orthoboot.plans.cluster import Cluster
+from orthoboot.plans.construction import plan_for
+from orthoboot.plans.counter import key_from
+from orthoboot.plans.iid import Iid
+from orthoboot.plans.stratified import Stratified
+
+__all__ = [
+    "CircularBlocks",
+    "Cluster",
+    "Draws",
+    "Iid",
+    "MovingBlocks",
+    "Plan",
+    "Scheme",
+    "StationaryBlocks",
+    "Stratified",
+    "key_from",
+    "plan_for",
+]

@@ -1,0 +1,136 @@
+"""What every way of drawing a resample offers, and the product of such ways over independent samples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from orthoboot.data import Resamples
+from orthoboot.typing import FloatArray, Influence, IntArray, Key
+
+
+@dataclass(frozen=True)
+class Draws:
+    """`number` independent draws, uniform on the rows of `values`; their sum is (a part of) the linear part.
+
+    Attributes
+    ----------
+    number
+        How many independent draws.
+    values
+        The population, shape ``(size, k)``.
+    """
+
+    number: int
+    values: FloatArray
+
+
+class Scheme(ABC):
+    """How one sample of `n` rows is resampled."""
+
+    n: int
+    ordered: ClassVar[bool] = False
+    """Whether the order of the rows in a resample means something, as in a time series."""
+
+    @abstractmethod
+    def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
+        """Return the rows of one resample, in drawing order where the order means something."""
+
+    def store_counts(self, key: Key, stream: int, replicate: int, out: FloatArray) -> None:
+        """Write how often each row is in the resample into `out`, contiguous and of shape ``(n,)``."""
+        out[:] = np.bincount(self.indices(key, stream, replicate), minlength=self.n)
+
+    def counts(self, key: Key, stream: int, replicate: int) -> FloatArray:
+        """Return how often each row is in the resample, shape ``(n,)``: the same draw as `indices`."""
+        counts = np.empty(self.n)
+        self.store_counts(key, stream, replicate, counts)
+        return counts
+
+    @abstractmethod
+    def draws(self, influence: FloatArray) -> tuple[Draws, ...] | None:
+        """Return ``(1/n) sum_j counts_j influence_j`` as a sum of independent draws, or None where it is none."""
+
+    def moments(self, influence: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the exact mean ``(k,)`` and covariance ``(k, k)`` of ``(1/n) sum_j counts_j influence_j``."""
+        parts = self.draws(influence)
+        if parts is None:
+            raise NotImplementedError(f"{type(self).__name__} must give its moments itself")
+        k = influence.shape[1]
+        mean, covariance = np.zeros(k), np.zeros((k, k))
+        for part in parts:
+            centre = part.values.mean(axis=0)
+            centred = part.values - centre
+            mean += part.number * centre
+            covariance += part.number * (centred.T @ centred) / len(centred)
+        return mean, covariance
+
+    @abstractmethod
+    def tilt(self, influence: FloatArray) -> FloatArray | None:
+        """Return ``Cov(counts) @ influence / n``, the direction in which ABC tilts the weights, or None for blocks."""
+
+
+def repeated_rows(counts: FloatArray) -> IntArray:
+    """Return each row as often as its count says, in the order of the data.
+
+    Examples
+    --------
+    >>> repeated_rows(np.array([2.0, 0.0, 1.0]))
+    array([0, 0, 2])
+    """
+    return np.repeat(np.arange(counts.size), counts.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One scheme per independent sample."""
+
+    schemes: tuple[Scheme, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Return the number of rows of each sample."""
+        return tuple(scheme.n for scheme in self.schemes)
+
+    def resamples(self, key: Key, replicates: Sequence[int]) -> Resamples:
+        """Return the resamples with the numbers `replicates`; each depends on `key` and its own number alone."""
+        weights = tuple(np.empty((len(replicates), scheme.n)) for scheme in self.schemes)
+        for stream, scheme in enumerate(self.schemes):
+            for row, replicate in enumerate(replicates):
+                scheme.store_counts(key, stream, replicate, weights[stream][row])
+
+        def indices(b: int) -> tuple[IntArray, ...]:
+            return tuple(scheme.indices(key, i, replicates[b]) for i, scheme in enumerate(self.schemes))
+
+        # Without an order the counts say all, and nothing needs to be drawn a second time.
+        return Resamples(weights, indices if any(scheme.ordered for scheme in self.schemes) else None)
+
+    def mean(self, influence: Influence) -> FloatArray:
+        """Return the exact mean of the linear part, shape ``(k,)``."""
+        return self._moments(influence)[0]
+
+    def covariance(self, influence: Influence) -> FloatArray:
+        """Return the exact covariance of the linear part, shape ``(k, k)`` (lemma ``lem: influence var``)."""
+        return self._moments(influence)[1]
+
+    def _moments(self, influence: Influence) -> tuple[FloatArray, FloatArray]:
+        moments = [scheme.moments(part) for scheme, part in zip(self.schemes, influence, strict=True)]
+        # The samples are independent, so means and covariances add.
+        return np.sum([mean for mean, _ in moments], axis=0), np.sum([matrix for _, matrix in moments], axis=0)
+
+    def draws(self, influence: Influence) -> tuple[Draws, ...] | None:
+        """Return the linear part as a sum of independent draws, or None if a scheme's is none."""
+        parts = [scheme.draws(part) for scheme, part in zip(self.schemes, influence, strict=True)]
+        if any(part is None for part in parts):
+            return None
+        return tuple(draws for part in parts if part is not None for draws in part)
+
+    def tilt(self, influence: Influence) -> Influence | None:
+        """Return the direction in which ABC tilts the weights of each sample, or None if a scheme has none."""
+        parts = [scheme.tilt(part) for scheme, part in zip(self.schemes, influence, strict=True)]
+        if any(part is None for part in parts):
+            return None
+        return tuple(part for part in parts if part is not None)

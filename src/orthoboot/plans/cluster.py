@@ -1,0 +1,76 @@
+"""Independent draws of whole groups of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthoboot.errors import ArgumentError
+from orthoboot.plans.base import Draws, Scheme, repeated_rows
+from orthoboot.plans.counter import checked_rows, multinomial_counts
+from orthoboot.plans.labels import label_codes
+from orthoboot.typing import FloatArray, IntArray, Key
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster(Scheme):
+    """G draws from the G groups, each with all its rows.
+
+    A row's count is its group's, so the number of rows varies from resample to resample. The linear part is
+    ``(1/n) sum_g count_g total_g`` with ``total_g`` the sum of the group's influence values.
+
+    Parameters
+    ----------
+    labels
+        The group of each row, shape ``(n,)``.
+
+    Examples
+    --------
+    >>> counts = Cluster(["a", "a", "b", "c"]).counts((1, 2), stream=0, replicate=0)
+    >>> bool(counts[0] == counts[1])
+    True
+    """
+
+    labels: Any = field(repr=False)
+    n: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", checked_rows(self._codes.size))
+        if self._n_groups < 2:
+            raise ArgumentError(
+                f"`groups` must hold at least two groups; got one label for all {self.n} rows. Groups are drawn "
+                "whole, so every resample would equal the data."
+            )
+
+    @cached_property
+    def _codes(self) -> IntArray:
+        return label_codes(self.labels, "groups")
+
+    @cached_property
+    def _n_groups(self) -> int:
+        return int(self._codes.max()) + 1
+
+    def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
+        """Return the rows of one resample, in the order of the data."""
+        return repeated_rows(self.counts(key, stream, replicate))
+
+    def store_counts(self, key: Key, stream: int, replicate: int, out: FloatArray) -> None:
+        """Write the count of each row's group into `out`."""
+        out[:] = multinomial_counts(key, stream, replicate, self._n_groups)[self._codes]
+
+    def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
+        """Return G draws from the groups' totals over n."""
+        return (Draws(self._n_groups, self._totals(influence) / self.n),)
+
+    def tilt(self, influence: FloatArray) -> FloatArray:
+        """Return the centred total of each row's group over n, shape ``(n, k)``."""
+        totals = self._totals(influence)
+        direction: FloatArray = (totals - totals.mean(axis=0))[self._codes] / self.n
+        return direction
+
+    def _totals(self, influence: FloatArray) -> FloatArray:
+        columns = [np.bincount(self._codes, column, minlength=self._n_groups) for column in influence.T]
+        return np.stack(columns, axis=1)

@@ -1,0 +1,50 @@
+"""Independent draws with replacement: the plain bootstrap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orthoboot.plans.base import Draws, Scheme, repeated_rows
+from orthoboot.plans.counter import checked_rows, multinomial_counts
+from orthoboot.typing import FloatArray, IntArray, Key
+
+
+@dataclass(frozen=True)
+class Iid(Scheme):
+    """n rows drawn uniformly with replacement.
+
+    The counts are multinomial, so the linear part has mean zero and the variance ``(1/n^2) sum_j influence_j^2`` of
+    lemma ``lem: influence var``.
+
+    Parameters
+    ----------
+    n
+        Rows of the sample.
+
+    Examples
+    --------
+    >>> float(Iid(5).counts((1, 2), stream=0, replicate=0).sum())
+    5.0
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        checked_rows(self.n)
+
+    def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
+        """Return the rows of one resample, in the order of the data."""
+        return repeated_rows(self.counts(key, stream, replicate))
+
+    def store_counts(self, key: Key, stream: int, replicate: int, out: FloatArray) -> None:
+        """Write the multinomial counts of one resample into `out`."""
+        multinomial_counts(key, stream, replicate, self.n, out=out)
+
+    def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
+        """Return n draws from ``influence / n``."""
+        return (Draws(self.n, influence / self.n),)
+
+    def tilt(self, influence: FloatArray) -> FloatArray:
+        """Return ``(influence - mean) / n``, shape ``(n, k)``."""
+        direction: FloatArray = (influence - influence.mean(axis=0)) / self.n
+        return direction

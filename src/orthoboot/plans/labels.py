@@ -1,0 +1,85 @@
+"""Labels of rows, of any kind that can be told apart, become the numbers 0, 1, ... of their classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthoboot.errors import ArgumentError
+from orthoboot.typing import IntArray
+
+_SORTABLE_KINDS = "biufcSUmM"
+
+
+def label_array(labels: Any, argument: str) -> NDArray[Any]:
+    """Return the labels as an array of one dimension without missing values, or raise in the name of `argument`."""
+    # A list goes in as objects: numpy would turn ["a", nan] into the strings "a" and "nan".
+    array = np.asarray(labels, dtype=object) if isinstance(labels, (list, tuple)) else np.asarray(labels)
+    if array.ndim != 1 or array.size == 0:
+        raise ArgumentError(
+            f"`{argument}` must be one-dimensional, with one label per row; got shape {array.shape}. To cross several "
+            "columns, join them into one label per row first."
+        )
+    missing = _missing(array)
+    if missing.any():
+        raise ArgumentError(
+            f"`{argument}` must have a label for every row; got {int(missing.sum())} missing, the first in row "
+            f"{int(missing.argmax())}. Drop those rows or give them a label of their own."
+        )
+    return array
+
+
+def label_codes(labels: Any, argument: str) -> IntArray:
+    """Return the class of each row, numbered in the order of first appearance, shape ``(n,)``.
+
+    That order makes a resample depend on how the labels divide the rows, and not on what the labels are called.
+
+    Parameters
+    ----------
+    labels
+        Array, list or series of n labels.
+    argument
+        The name that error messages give them.
+
+    Examples
+    --------
+    >>> label_codes(["b", "a", "b"], "strata")
+    array([0, 1, 0])
+    """
+    array = label_array(labels, argument)
+    if array.dtype.kind not in _SORTABLE_KINDS:
+        return _codes_of_objects(array, argument)
+    _, first, inverse = np.unique(array, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[inverse]
+
+
+def _codes_of_objects(array: NDArray[Any], argument: str) -> IntArray:
+    known: dict[Any, int] = {}
+    try:
+        return np.array([known.setdefault(label, len(known)) for label in array.tolist()], dtype=np.int64)
+    except TypeError as error:
+        raise ArgumentError(
+            f"`{argument}` must hold labels that can be compared, such as numbers or strings; {error}."
+        ) from error
+
+
+def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
+    if array.dtype.kind in _SORTABLE_KINDS:
+        # Only numbers and times have a missing value, and it is the one that differs from itself.
+        return np.asarray(array != array, dtype=bool)
+    return np.array([_is_missing(label) for label in array.tolist()], dtype=bool)
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        # The missing value of pandas refuses to be called true or false.
+        return True
+    except ValueError:
+        # An array inside an array is no label, but it is not missing either.
+        return False

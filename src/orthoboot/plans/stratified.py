@@ -1,0 +1,87 @@
+"""Independent draws within strata whose sizes are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthoboot.errors import ArgumentError
+from orthoboot.plans.base import Draws, Scheme
+from orthoboot.plans.counter import checked_rows, uniform_integers
+from orthoboot.plans.labels import label_codes
+from orthoboot.typing import FloatArray, IntArray, Key
+
+
+@dataclass(frozen=True, eq=False)
+class Stratified(Scheme):
+    """Each row is replaced by a uniform draw from its own stratum.
+
+    The counts are multinomial within each stratum, so the linear part has the variance
+    ``(1/n^2) sum_h sum_{j in h} (influence_j - mean_h)^2``.
+
+    Parameters
+    ----------
+    labels
+        The stratum of each row, shape ``(n,)``. A stratum of one row is always drawn whole.
+
+    Examples
+    --------
+    >>> float(Stratified(["a", "b", "b", "b"]).counts((1, 2), stream=0, replicate=0)[0])
+    1.0
+    """
+
+    labels: Any = field(repr=False)
+    n: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", checked_rows(self._codes.size))
+        if self._sizes.max() == 1:
+            raise ArgumentError(
+                f"`strata` must have at least one stratum of two or more rows; got {self.n} strata for {self.n} rows, "
+                "so that every resample would equal the data. Use coarser strata."
+            )
+
+    @cached_property
+    def _codes(self) -> IntArray:
+        return label_codes(self.labels, "strata")
+
+    @cached_property
+    def _sizes(self) -> IntArray:
+        return np.bincount(self._codes)
+
+    @cached_property
+    def _sorted_rows(self) -> IntArray:
+        """The rows stratum by stratum."""
+        return np.argsort(self._codes, kind="stable")
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        """Where each stratum begins among the sorted rows."""
+        return np.cumsum(self._sizes) - self._sizes
+
+    def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
+        """Return the rows of one resample: the one in place j is of row j's stratum."""
+        places = uniform_integers(key, stream, replicate, self._sizes[self._codes])
+        rows: IntArray = self._sorted_rows[self._starts[self._codes] + places]
+        return rows
+
+    def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
+        """Return for each stratum as many draws from its ``influence / n`` as it has rows."""
+        strata = np.split(influence[self._sorted_rows] / self.n, self._starts[1:])
+        return tuple(Draws(len(values), values) for values in strata)
+
+    def moments(self, influence: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the exact mean ``(k,)`` and covariance ``(k, k)`` of the linear part."""
+        centred = self._centred(influence)
+        return influence.mean(axis=0), centred.T @ centred / self.n**2
+
+    def tilt(self, influence: FloatArray) -> FloatArray:
+        """Return ``(influence - mean of its stratum) / n``, shape ``(n, k)``."""
+        return self._centred(influence) / self.n
+
+    def _centred(self, influence: FloatArray) -> FloatArray:
+        sums = np.add.reduceat(influence[self._sorted_rows], self._starts, axis=0)
+        return influence - (sums / self._sizes[:, np.newaxis])[self._codes]

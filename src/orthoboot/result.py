@@ -1,0 +1,311 @@
+"""The answer of a run: frozen, and able to say more without simulating again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orthoboot import summary as summaries
+from orthoboot.arguments import checked_alternative, checked_confidence_level, checked_count, checked_name
+from orthoboot.diagnostics import diagnosed
+from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError, OrthobootWarning, emit
+from orthoboot.estimators import ESTIMATORS, Estimator, moments, r_squared, slope
+from orthoboot.intervals import INTERVALS, Ends, Evidence
+from orthoboot.replicates import Replicates, extended, relinearized
+from orthoboot.simulation import Simulation
+from orthoboot.typing import FloatArray
+
+
+class ConfidenceInterval(NamedTuple):
+    """The two ends, each in the statistic's own shape."""
+
+    low: Any
+    high: Any
+
+
+class SimulationError(NamedTuple):
+    """What another seed would change: standard deviations, each in the statistic's own shape."""
+
+    bias: Any
+    standard_error: Any
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Result:
+    """What a bootstrap found, and how far to trust it.
+
+    Numbers come in the statistic's own shape: a float, an array, or a dict of these.
+    """
+
+    simulation: Simulation
+    replicates: Replicates
+    estimator: str
+    method: str
+    confidence_level: float
+    alternative: str
+    warnings: tuple[OrthobootWarning, ...] = field(default=())
+
+    # What was found
+
+    @property
+    def estimate(self) -> Any:
+        """Return phi_hat, the statistic on the data."""
+        return self._packed(self.replicates.estimate)
+
+    @property
+    def bias(self) -> Any:
+        """Return the estimated bias of the statistic."""
+        return self._packed(self._evidence.bias)
+
+    @property
+    def debiased(self) -> Any:
+        """Return ``estimate - bias`` (``eq:debiasestimator``)."""
+        return self._packed(self.replicates.estimate - self._evidence.bias)
+
+    @property
+    def standard_error(self) -> Any:
+        """Return the square root of the variance."""
+        return self._packed(self._evidence.standard_error)
+
+    @property
+    def variance(self) -> Any:
+        """Return the variance of the statistic under resampling (``eq:varianceestimator`` for "paper")."""
+        return self._packed(self._evidence.standard_error**2)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Return the covariance matrix of the k outputs, shape ``(k, k)``."""
+        return self._evidence.estimator.covariance(self.replicates)
+
+    @property
+    def confidence_interval(self) -> ConfidenceInterval:
+        """Return the interval that the run was asked for, with fields `low` and `high`."""
+        return ConfidenceInterval(self._packed(self._ends.low), self._packed(self._ends.high))
+
+    # How far to trust it
+
+    @property
+    def simulation_error(self) -> SimulationError:
+        """Return what another seed would change, with fields `bias`, `standard_error`, `low` and `high`."""
+        evidence = self._evidence
+        errors = (
+            evidence.error.bias,
+            evidence.standard_error * evidence.error.relative_standard_error,
+            self._ends.low_error,
+            self._ends.high_error,
+        )
+        return SimulationError(*(self._packed(error) for error in errors))
+
+    @property
+    def equivalent_resamples(self) -> Any:
+        """Return how many ordinary replicates would give the variance with the same relative simulation error."""
+        return self._packed(self._evidence.error.equivalent_resamples)
+
+    @property
+    def r_squared(self) -> Any:
+        """Return the share of the variance between replicates that the linear part explains; NaN if unknown."""
+        if self.replicates.linear is None or len(self.replicates) < 2:
+            return self._packed(np.full_like(self.replicates.estimate, np.nan))
+        return self._packed(r_squared(moments(self.replicates)))
+
+    @property
+    def slope(self) -> Any:
+        """Return the shrunken slope of the replicates on their linear part; one means a right influence function."""
+        if self.replicates.linear is None:
+            return self._packed(np.full_like(self.replicates.estimate, np.nan))
+        return self._packed(slope(moments(self.replicates)))
+
+    @property
+    def n_resamples(self) -> int:
+        """Return how many replicates the answer rests on."""
+        return len(self.replicates)
+
+    @property
+    def n_failed(self) -> int:
+        """Return how many replicates raised or were not finite, and were left out."""
+        return self.replicates.n_failed
+
+    # What it rests on
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the k outputs."""
+        return self.simulation.output.names
+
+    @property
+    def bootstrap_distribution(self) -> Any:
+        """Return phi_b with the replicates on the last axis, as scipy does."""
+        return self._packed(self.replicates.values.T)
+
+    @property
+    def linear_distribution(self) -> Any:
+        """Return linear_b, centred at its exact mean, with the replicates on the last axis; None without influence."""
+        return None if self.replicates.linear is None else self._packed(self.replicates.linear.T)
+
+    @property
+    def influence(self) -> Any:
+        """Return the influence values: ``(n,)`` or ``(n, k)``, a tuple of these for several samples, or None."""
+        if self.simulation.influence is None:
+            return None
+        parts = tuple(p[:, 0] if self.simulation.output.is_scalar else p for p in self.simulation.influence)
+        return parts[0] if len(parts) == 1 else parts
+
+    @property
+    def influence_source(self) -> str:
+        """Return which influence function was used, and why."""
+        return self.simulation.influence_source
+
+    @property
+    def jackknife_variance(self) -> Any:
+        """Return V, the infinitesimal jackknife's variance: the exact variance of the linear part."""
+        covariance = self.simulation.linear_covariance
+        diagonal = np.full_like(self.replicates.estimate, np.nan) if covariance is None else np.diag(covariance)
+        return self._packed(diagonal)
+
+    # What more can be asked
+
+    def interval(
+        self, confidence_level: float | None = None, method: str | None = None, alternative: str | None = None
+    ) -> ConfidenceInterval:
+        """Return another interval from the same replicates; what is left out stays as in the run."""
+        asked = replace(
+            self,
+            confidence_level=self.confidence_level
+            if confidence_level is None
+            else checked_confidence_level(confidence_level),
+            method=self.method if method is None else checked_name("method", method, INTERVALS),
+            alternative=self.alternative if alternative is None else checked_alternative(alternative),
+        )
+        return asked.confidence_interval
+
+    def with_estimator(self, estimator: str) -> Result:
+        """Return what another estimator says of the same replicates."""
+        chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
+        _check_enough(chosen, len(self.replicates))
+        simulation, replicates = self.simulation, self.replicates
+        if chosen.needs_influence and simulation.influence is None:
+            found = simulation.find_influence("auto")
+            if found.values is None:
+                raise InfluenceError(
+                    f"estimator={estimator!r} needs an influence function. {found.source.capitalize()}. Run again with "
+                    "`influence=`: an engine by name, an array, or a function of the samples."
+                )
+            simulation = simulation.with_influence(found)
+            replicates = relinearized(simulation, replicates)
+        return reported(replace(self, simulation=simulation, replicates=replicates, estimator=estimator, warnings=()))
+
+    def extend(self, n_resamples: int) -> Result:
+        """Return the result with `n_resamples` more replicates; twice ten more are the same as twenty."""
+        more = checked_count("n_resamples", n_resamples, least=1)
+        return reported(replace(self, replicates=extended(self.simulation, self.replicates, more), warnings=()))
+
+    def summary(self) -> str:
+        """Return the answer in words: estimate, bias, standard error, interval, simulation errors, worries."""
+        return summaries.text(self._account)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain Python numbers, lists and strings, ready for JSON."""
+        error = self.simulation_error
+        fields: dict[str, Any] = {
+            "names": self.names,
+            "estimate": self.estimate,
+            "bias": self.bias,
+            "debiased": self.debiased,
+            "standard_error": self.standard_error,
+            "confidence_interval": self.confidence_interval._asdict(),
+            "confidence_level": self.confidence_level,
+            "method": self.method,
+            "alternative": self.alternative,
+            "estimator": self.estimator,
+            "simulation_error": error._asdict(),
+            "equivalent_resamples": self.equivalent_resamples,
+            "r_squared": self.r_squared,
+            "slope": self.slope,
+            "jackknife_variance": self.jackknife_variance,
+            "covariance": self.covariance,
+            "n_resamples": self.n_resamples,
+            "n_failed": self.n_failed,
+            "influence_source": self.influence_source,
+            "warnings": [str(warning) for warning in self.warnings],
+        }
+        return {name: _plain(value) for name, value in fields.items()}
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame with one row per output."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingDependencyError("`to_frame` needs pandas; install it with `pip install pandas`.") from error
+        evidence, ends = self._evidence, self._ends
+        columns = {
+            "estimate": self.replicates.estimate,
+            "bias": evidence.bias,
+            "debiased": self.replicates.estimate - evidence.bias,
+            "standard_error": evidence.standard_error,
+            "low": ends.low,
+            "high": ends.high,
+            "bias_simulation_error": evidence.error.bias,
+            "standard_error_simulation_error": evidence.standard_error * evidence.error.relative_standard_error,
+            "equivalent_resamples": evidence.error.equivalent_resamples,
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="output"))
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        interval = self.confidence_interval
+        return (
+            f"Result(estimate={self.estimate!r}, bias={self.bias!r}, standard_error={self.standard_error!r}, "
+            f"low={interval.low!r}, high={interval.high!r}, n_resamples={self.n_resamples}, estimator={self.estimator!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        return summaries.table(self._account)
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        return Evidence(self.simulation, self.replicates, ESTIMATORS[self.estimator])
+
+    @cached_property
+    def _ends(self) -> Ends:
+        return INTERVALS[self.method].ends(self._evidence, self.confidence_level, self.alternative)
+
+    @property
+    def _account(self) -> summaries.Account:
+        return summaries.Account(self._evidence, self._ends, self.method, self.confidence_level, self.warnings)
+
+    def _packed(self, flat: FloatArray) -> Any:
+        return self.simulation.output.pack(flat)
+
+
+def reported(result: Result, earlier: tuple[OrthobootWarning, ...] = ()) -> Result:
+    """Return `result` with all its warnings, each shown once to the user."""
+    if result.estimator == "jackknife" and result.replicates.second_order_bias is None:
+        bias = result.simulation.second_order_bias
+        result = replace(result, replicates=replace(result.replicates, second_order_bias=bias))
+    warnings = (*earlier, *diagnosed(Evidence(result.simulation, result.replicates, ESTIMATORS[result.estimator])))
+    for warning in warnings:
+        emit(warning)
+    return replace(result, warnings=warnings)
+
+
+def _check_enough(estimator: Estimator, n_resamples: int) -> None:
+    if n_resamples < estimator.minimum:
+        raise ArgumentError(
+            f"estimator={estimator.name!r} needs at least {estimator.minimum} replicates; there are {n_resamples}. "
+            "`extend` the result first."
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

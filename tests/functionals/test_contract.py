@@ -1,0 +1,137 @@
+"""What every functional promises, for every row of the registry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.registry import FUNCTIONALS, FunctionalRow
+
+from orthoboot.data import Data, Resamples, read
+from orthoboot.functionals import unit_resamples
+from orthoboot.functionals.base import Covariance
+from orthoboot.typing import FloatArray
+
+every_row = pytest.mark.parametrize("row", FUNCTIONALS, ids=lambda row: row.id)
+every_smooth_row = pytest.mark.parametrize("row", [row for row in FUNCTIONALS if row.smooth], ids=lambda row: row.id)
+
+
+def counts(data: Data, n_resamples: int = 7) -> Resamples:
+    rng = np.random.default_rng(10)
+    return Resamples(tuple(rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(float) for n in data.sizes))
+
+
+def towards_rows(data: Data, sample: int, distance: float) -> Resamples:
+    """One resample per row of `sample`: its weights moved by `distance` towards that row."""
+    weights = [np.ones((data.sizes[sample], n)) for n in data.sizes]
+    n = data.sizes[sample]
+    weights[sample] = (1 - distance) * np.ones((n, n)) + distance * n * np.eye(n)
+    return Resamples(tuple(weights))
+
+
+def values_towards_rows(row: FunctionalRow, data: Data, sample: int, distance: float) -> FloatArray:
+    return row.functional.evaluate(data, towards_rows(data, sample, distance))
+
+
+@every_row
+def test_the_data_pass_the_check_and_the_output_has_the_shape_of_the_reference(row: FunctionalRow) -> None:
+    data = row.data()
+    row.functional.check(data)
+    output = row.functional.output(data)
+    assert output.shapes == (np.shape(row.reference(*data.arrays)),)
+    assert len(output.names) == len(set(output.names)) == output.size == row.functional.estimate(data).size
+    assert row.functional.smooth is row.smooth
+
+
+@every_row
+def test_the_value_is_that_of_numpy_or_scipy(row: FunctionalRow) -> None:
+    data = row.data()
+    value = row.functional.output(data).pack(row.functional.estimate(data))
+    np.testing.assert_allclose(value, row.reference(*data.arrays), rtol=1e-12, atol=0)
+
+
+@every_row
+def test_weights_mean_duplicated_rows(row: FunctionalRow) -> None:
+    data = row.data()
+    resamples = counts(data)
+    output = row.functional.output(data)
+    for b, phi_b in enumerate(row.functional.evaluate(data, resamples)):
+        duplicated = data.take(resamples.indices(b))
+        np.testing.assert_allclose(output.pack(phi_b), row.reference(*duplicated), rtol=1e-11, atol=1e-12)
+
+
+@every_row
+def test_a_batch_gives_the_same_bits_as_one_resample_at_a_time(row: FunctionalRow) -> None:
+    data = row.data()
+    resamples = counts(data, n_resamples=9)
+    together = row.functional.evaluate(data, resamples)
+    alone = np.vstack([row.functional.evaluate(data, resamples.one(b)) for b in range(len(resamples))])
+    np.testing.assert_array_equal(together, alone)
+
+
+@every_row
+def test_rescaled_weights_change_nothing(row: FunctionalRow) -> None:
+    data = row.data()
+    resamples = counts(data)
+    factors = (0.37, 41.0)
+    rescaled = Resamples(tuple(factor * w for factor, w in zip(factors, resamples.weights, strict=False)))
+    np.testing.assert_allclose(
+        row.functional.evaluate(data, rescaled), row.functional.evaluate(data, resamples), rtol=1e-11, atol=1e-12
+    )
+
+
+@every_row
+def test_the_order_of_the_rows_does_not_matter(row: FunctionalRow) -> None:
+    data = row.data()
+    orders = [np.random.default_rng(11).permutation(n) for n in data.sizes]
+    shuffled = read(data.take(orders), paired=len(data.tables) > len(data.sizes))
+    resamples = counts(data)
+    reordered = Resamples(tuple(w[:, order] for w, order in zip(resamples.weights, orders, strict=True)))
+    np.testing.assert_allclose(
+        row.functional.evaluate(shuffled, reordered),
+        row.functional.evaluate(data, resamples),
+        rtol=1e-11,
+        atol=1e-12,
+    )
+    expected, influence = row.functional.influence(data), row.functional.influence(shuffled)
+    for part, shuffled_part, order in zip(expected, influence, orders, strict=True):
+        np.testing.assert_allclose(shuffled_part, part[order], atol=1e-9 * np.abs(part).max())
+
+
+@every_row
+def test_the_influence_has_mean_zero_in_each_sample(row: FunctionalRow) -> None:
+    data = row.data()
+    for part, n in zip(row.functional.influence(data), data.sizes, strict=True):
+        assert part.shape == (n, row.functional.output(data).size)
+        assert np.all(np.abs(part.mean(axis=0)) <= 1e-10 * np.abs(part).max(axis=0))
+        assert np.all(np.abs(part).max(axis=0) > 0)
+
+
+@every_smooth_row
+def test_the_influence_is_the_derivative_towards_each_row(row: FunctionalRow) -> None:
+    data, distance = row.data(), 1e-5
+    for sample, part in enumerate(row.functional.influence(data)):
+        ahead, behind = (values_towards_rows(row, data, sample, d) for d in (distance, -distance))
+        slopes = (ahead - behind) / (2 * distance)
+        np.testing.assert_allclose(part, slopes, rtol=0, atol=1e-5 * np.abs(slopes).max())
+
+
+@every_smooth_row
+def test_the_second_order_bias_is_half_the_mean_curvature_towards_rows(
+    row: FunctionalRow, iid_covariance: Covariance
+) -> None:
+    data, distance = row.data(), 3e-4
+    bias, size = np.zeros(row.functional.output(data).size), np.zeros(row.functional.output(data).size)
+    middle = row.functional.evaluate(data, unit_resamples(data))
+    for sample, n in enumerate(data.sizes):
+        outer = sum(values_towards_rows(row, data, sample, 2 * d) for d in (distance, -distance))
+        inner = sum(values_towards_rows(row, data, sample, d) for d in (distance, -distance))
+        second = (16 * inner - outer - 30 * middle) / (12 * distance**2)
+        bias += second.sum(axis=0) / (2 * n**2)
+        size += np.abs(second).sum(axis=0) / (2 * n**2)
+    closed = row.functional.second_order_bias(data, iid_covariance)
+    np.testing.assert_array_less(np.abs(closed - bias), 1e-6 * size + 1e-9 * np.abs(middle[0]))
+
+
+@pytest.mark.parametrize("row", [row for row in FUNCTIONALS if not row.smooth], ids=lambda row: row.id)
+def test_what_is_not_smooth_has_no_second_order_bias(row: FunctionalRow, iid_covariance: Covariance) -> None:
+    assert row.functional.second_order_bias(row.data(), iid_covariance) is None

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtri
+
+from orthoboot.intervals.percentile import EmpiricalDistribution, basic_ends, bca_ends, percentile_ends
+
+SAMPLE = np.random.default_rng(1).lognormal(size=25)
+TAIL = {"two-sided": 0.025, "less": 0.05, "greater": 0.05}
+ALTERNATIVES = sorted(TAIL)
+
+
+def scipy_result(method, alternative):
+    return stats.bootstrap(
+        (SAMPLE,), np.var, confidence_level=0.95, method=method, alternative=alternative, n_resamples=999, rng=2
+    )
+
+
+def closed_ends(interval, alternative):
+    """Which of the two ends scipy does not replace by infinity."""
+    return {"two-sided": [0, 1], "less": [1], "greater": [0]}[alternative], np.array(interval)
+
+
+def jackknife_acceleration(sample, statistic):
+    left_out = np.array([statistic(np.delete(sample, i)) for i in range(len(sample))])
+    influence = left_out.mean() - left_out
+    return np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_percentile_ends_equal_those_of_scipy(alternative):
+    result = scipy_result("percentile", alternative)
+    alphas = (TAIL[alternative], 1 - TAIL[alternative])
+    ends = percentile_ends(EmpiricalDistribution(result.bootstrap_distribution), alphas)
+    closed, expected = closed_ends(result.confidence_interval, alternative)
+    np.testing.assert_allclose(ends[closed], expected[closed], rtol=1e-10)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_basic_ends_equal_those_of_scipy(alternative):
+    result = scipy_result("basic", alternative)
+    alphas = (TAIL[alternative], 1 - TAIL[alternative])
+    ends = basic_ends(EmpiricalDistribution(result.bootstrap_distribution), np.var(SAMPLE), alphas)
+    closed, expected = closed_ends(result.confidence_interval, alternative)
+    np.testing.assert_allclose(ends[closed], expected[closed], rtol=1e-10)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_bca_ends_equal_those_of_scipy(alternative):
+    result = scipy_result("BCa", alternative)
+    alphas = (TAIL[alternative], 1 - TAIL[alternative])
+    distribution = EmpiricalDistribution(result.bootstrap_distribution)
+    ends = bca_ends(distribution, np.var(SAMPLE), jackknife_acceleration(SAMPLE, np.var), alphas)
+    closed, expected = closed_ends(result.confidence_interval, alternative)
+    np.testing.assert_allclose(ends[closed], expected[closed], rtol=1e-10)
+
+
+def test_bca_counts_replicates_equal_to_the_estimate_by_half_as_scipy_does():
+    counts = np.array([0.0, 0, 0, 1, 1, 1, 1, 2, 2, 5, 0, 1])
+    result = stats.bootstrap((counts,), np.mean, method="BCa", n_resamples=499, rng=3)
+    distribution = EmpiricalDistribution(result.bootstrap_distribution)
+    ends = bca_ends(distribution, np.mean(counts), jackknife_acceleration(counts, np.mean), (0.025, 0.975))
+    assert np.mean(result.bootstrap_distribution == np.mean(counts)) > 0.05
+    np.testing.assert_allclose(ends, result.confidence_interval, rtol=1e-10)
+
+
+def test_the_cdf_counts_ties_by_half():
+    distribution = EmpiricalDistribution(np.array([3.0, 1.0, 2.0, 2.0]))
+    np.testing.assert_allclose(distribution.cdf([0.5, 1.0, 2.0, 2.5, 4.0]), [0, 0.125, 0.5, 0.75, 1])
+
+
+def test_quantiles_are_those_of_numpy():
+    values = np.random.default_rng(4).normal(size=57)
+    p = np.array([[0.0, 0.1], [0.52, 1.0]])
+    np.testing.assert_array_equal(EmpiricalDistribution(values).quantile(p), np.quantile(values, p))
+
+
+def test_without_bias_and_acceleration_bca_is_the_percentile_interval():
+    distribution = EmpiricalDistribution(np.arange(-50.0, 51.0))
+    expected = percentile_ends(distribution, (0.05, 0.9))
+    np.testing.assert_allclose(bca_ends(distribution, 0.0, 0.0, (0.05, 0.9)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("estimate", "z_0"), [(1000.0, -ndtri(0.5 / 101)), (-1000.0, ndtri(0.5 / 101))])
+def test_an_estimate_beyond_all_replicates_gives_finite_bca_ends(estimate, z_0):
+    distribution = EmpiricalDistribution(np.arange(101.0))
+    ends = bca_ends(distribution, estimate, 0.0, (0.025, 0.975))
+    levels = stats.norm.cdf(2 * z_0 + ndtri([0.025, 0.975]))
+    np.testing.assert_allclose(ends, 100 * levels, atol=1e-9)
+
+
+@pytest.mark.parametrize(("acceleration", "end", "extreme"), [(0.9, 1, 100.0), (-0.9, 0, 0.0)])
+def test_beyond_its_pole_bca_takes_the_extreme_replicate(acceleration, end, extreme):
+    distribution = EmpiricalDistribution(np.arange(101.0))
+    ends = bca_ends(distribution, 50.0, acceleration, (0.025, 0.975))
+    assert ends[end] == extreme
+    assert ends[0] < ends[1]
+
+
+def test_basic_ends_are_the_percentile_ends_reflected_at_the_estimate():
+    distribution = EmpiricalDistribution(np.random.default_rng(5).exponential(size=300))
+    low, high = percentile_ends(distribution, (0.1, 0.8))
+    # The tails change sides: an upper tail of 0.2 below the estimate becomes one above it.
+    np.testing.assert_allclose(basic_ends(distribution, 1.0, (0.2, 0.9)), [2.0 - high, 2.0 - low], rtol=1e-12)

@@ -1,0 +1,172 @@
+"""One row per part of the library; every row goes through the contract suite of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from orthoboot.data import Data, read
+from orthoboot.functionals import (
+    Functional,
+    compose,
+    correlation,
+    covariance,
+    difference,
+    function_of_means,
+    kurtosis,
+    mean,
+    median,
+    norm_of_mean,
+    quantile,
+    ratio,
+    relative_difference,
+    skewness,
+    std,
+    variance,
+)
+
+N_ROWS = 23
+
+
+def column() -> Data:
+    return read(np.random.default_rng(1).exponential(size=N_ROWS))
+
+
+def table() -> Data:
+    return read(np.random.default_rng(2).gamma(2.0, size=(N_ROWS, 3)))
+
+
+def images() -> Data:
+    return read(np.random.default_rng(3).normal(1.0, size=(N_ROWS, 2, 2)))
+
+
+def pairs() -> Data:
+    x, noise = np.random.default_rng(4).exponential(size=(2, N_ROWS))
+    return read(np.column_stack([x, x + noise]))
+
+
+def paired_arrays() -> Data:
+    return read(tuple(pairs().arrays[0].T), paired=True)
+
+
+def two_samples() -> Data:
+    rng = np.random.default_rng(5)
+    return read((rng.exponential(2.0, size=17), rng.gamma(2.0, size=12)))
+
+
+def two_tables() -> Data:
+    rng = np.random.default_rng(6)
+    return read((rng.exponential(2.0, size=(17, 2)), rng.gamma(2.0, size=(12, 2))))
+
+
+def _correlation(*arrays: Any) -> float:
+    return float(np.corrcoef(np.column_stack(arrays).T)[0, 1])
+
+
+def _covariance(*arrays: Any, ddof: int) -> float:
+    return float(np.cov(np.column_stack(arrays).T, ddof=ddof)[0, 1])
+
+
+def _ratio(*arrays: Any) -> float:
+    x, y = np.column_stack(arrays).mean(axis=0)
+    return float(x / y)
+
+
+@dataclass(frozen=True)
+class FunctionalRow:
+    """A statistic, data to try it on, and what numpy or scipy make of the same arrays."""
+
+    id: str
+    functional: Functional
+    data: Callable[[], Data]
+    reference: Callable[..., Any]
+    smooth: bool = True
+
+
+FUNCTIONALS = [
+    FunctionalRow("mean", mean, column, np.mean),
+    FunctionalRow("mean of columns", mean, table, partial(np.mean, axis=0)),
+    FunctionalRow("mean of images", mean, images, partial(np.mean, axis=0)),
+    FunctionalRow("variance", variance, column, np.var),
+    FunctionalRow("variance of columns", variance.replace(ddof=1), table, partial(np.var, axis=0, ddof=1)),
+    FunctionalRow("std", std, column, np.std),
+    FunctionalRow("std of columns", std.replace(ddof=1), table, partial(np.std, axis=0, ddof=1)),
+    FunctionalRow("skewness", skewness, column, stats.skew),
+    FunctionalRow("skewness of columns", skewness, table, stats.skew),
+    FunctionalRow("kurtosis", kurtosis, column, stats.kurtosis),
+    FunctionalRow("kurtosis of images", kurtosis, images, stats.kurtosis),
+    FunctionalRow("norm_of_mean(2)", norm_of_mean(2), table, lambda x: np.sum(x.mean(axis=0) ** 2)),
+    FunctionalRow("norm_of_mean(4)", norm_of_mean(4), table, lambda x: np.sum(x.mean(axis=0) ** 2) ** 2),
+    FunctionalRow("norm_of_mean(1.5)", norm_of_mean(1.5), images, lambda x: np.sum(x.mean(axis=0) ** 2) ** 0.75),
+    FunctionalRow("covariance", covariance, pairs, partial(_covariance, ddof=0)),
+    FunctionalRow("covariance ddof", covariance.replace(ddof=1), paired_arrays, partial(_covariance, ddof=1)),
+    FunctionalRow("correlation", correlation, pairs, _correlation),
+    FunctionalRow("correlation of arrays", correlation, paired_arrays, _correlation),
+    FunctionalRow("ratio", ratio, pairs, _ratio),
+    FunctionalRow("median", median, column, np.median, smooth=False),
+    FunctionalRow("quantile of columns", quantile(0.3), table, partial(np.quantile, q=0.3, axis=0), smooth=False),
+    FunctionalRow("quantiles", quantile([0.1, 0.9]), images, partial(np.quantile, q=[0.1, 0.9], axis=0), smooth=False),
+    FunctionalRow("difference", difference(mean), two_samples, lambda x, y: np.mean(x) - np.mean(y)),
+    FunctionalRow(
+        "difference of columns",
+        difference(variance).replace(ddof=1),
+        two_tables,
+        lambda x, y: np.var(x, axis=0, ddof=1) - np.var(y, axis=0, ddof=1),
+    ),
+    FunctionalRow(
+        "difference of medians",
+        difference(median),
+        two_samples,
+        lambda x, y: np.median(x) - np.median(y),
+        smooth=False,
+    ),
+    FunctionalRow(
+        "difference of correlations",
+        difference(correlation),
+        two_tables,
+        lambda x, y: _correlation(x) - _correlation(y),
+    ),
+    FunctionalRow(
+        "relative_difference", relative_difference(mean), two_samples, lambda x, y: np.mean(x) / np.mean(y) - 1
+    ),
+    FunctionalRow(
+        "relative_difference of columns",
+        relative_difference(std),
+        two_tables,
+        lambda x, y: np.std(x, axis=0) / np.std(y, axis=0) - 1,
+    ),
+    FunctionalRow("compose", compose(lambda s, m: s / m, std, mean), column, lambda x: np.std(x) / np.mean(x)),
+    FunctionalRow(
+        "compose of columns",
+        compose(lambda v, m: [v[0] * m[2], np.sqrt(v[1] + m[0])], variance, mean),
+        table,
+        lambda x: [np.var(x[:, 0]) * x[:, 2].mean(), np.sqrt(np.var(x[:, 1]) + x[:, 0].mean())],
+    ),
+    FunctionalRow(
+        "compose of samples",
+        compose(np.exp, relative_difference(variance), gradient=lambda v: [np.exp(v)]),
+        two_samples,
+        lambda x, y: np.exp(np.var(x) / np.var(y) - 1),
+    ),
+    FunctionalRow(
+        "function_of_means",
+        function_of_means(lambda x: [x, x**2], lambda m: (m[1] - m[0] ** 2) / m[0]),
+        column,
+        lambda x: np.var(x) / np.mean(x),
+    ),
+    FunctionalRow(
+        "function_of_means with gradient",
+        function_of_means(
+            lambda x, y: np.column_stack([x, y]),
+            lambda m: np.stack([m[0] * m[1], np.log(m[1])]),
+            gradient=lambda m: [[m[1], m[0]], [0.0, 1 / m[1]]],
+        ),
+        paired_arrays,
+        lambda x, y: [x.mean() * y.mean(), np.log(y.mean())],
+    ),
+]
