@@ -29,8 +29,32 @@ from orthoboot.functionals import (
     std,
     variance,
 )
+from orthoboot.plans import CircularBlocks, Cluster, Iid, MovingBlocks, Scheme, StationaryBlocks, Stratified
 
 N_ROWS = 23
+
+# Plans: each scheme by what is special about it.
+
+UNEVEN = np.repeat([0, 1, 2, 3, 4], [1, 2, 5, 12, 20])[np.random.default_rng(0).permutation(40)]
+MANY_GROUPS = np.random.default_rng(1).integers(0, 90, size=300)
+
+SCHEMES: dict[str, Scheme] = {
+    "iid, few rows": Iid(40),
+    "iid": Iid(150),
+    "stratified": Stratified(UNEVEN),
+    "one stratum": Stratified(np.zeros(30)),
+    "cluster": Cluster(UNEVEN),
+    "many clusters": Cluster(MANY_GROUPS),
+    "moving": MovingBlocks(50, 7),
+    "moving, no block cut": MovingBlocks(48, 6),
+    "circular": CircularBlocks(50, 7),
+    "circular, no block cut": CircularBlocks(48, 6),
+    "circular, long": CircularBlocks(20, 19),
+    "stationary": StationaryBlocks(50, 3),
+    "stationary, long": StationaryBlocks(20, 19),
+}
+
+# Statistics.
 
 
 def column() -> Data:
@@ -169,4 +193,50 @@ FUNCTIONALS = [
         paired_arrays,
         lambda x, y: [x.mean() * y.mean(), np.log(y.mean())],
     ),
+]
+
+
+@dataclass(frozen=True)
+class EngineRow:
+    """An influence engine and how closely it follows the closed form on 60 rows, relative to the largest value."""
+
+    name: str
+    tolerance: float
+
+
+ENGINES = [
+    EngineRow("finite-difference", 1e-6),
+    # Leaving out a row is a step of 1/n, so the jackknife differs from the derivative by that order.
+    EngineRow("jackknife", 0.15),
+]
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """An interval method with an estimator and a number of replicates for which it is sound."""
+
+    method: str
+    estimator: str
+    n_resamples: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.method}, {self.estimator}"
+
+
+INTERVALS = [
+    IntervalRow("normal", "orthogonal", 10),
+    IntervalRow("normal", "cheap", 10),
+    IntervalRow("normal", "jackknife", 0),
+    IntervalRow("t", "orthogonal", 10),
+    IntervalRow("t", "standard", 10),
+    IntervalRow("abc", "orthogonal", 10),
+    IntervalRow("abc", "jackknife", 0),
+    IntervalRow("percentile", "orthogonal", 25),
+    IntervalRow("percentile", "standard", 400),
+    IntervalRow("basic", "orthogonal", 25),
+    IntervalRow("basic", "standard", 400),
+    IntervalRow("bca", "orthogonal", 25),
+    IntervalRow("bca", "paper", 25),
+    IntervalRow("bca", "standard", 400),
 ]

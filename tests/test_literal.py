@@ -7,7 +7,6 @@ import math
 import pathlib
 import subprocess
 
-import literal
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ import orthoboot as ob
 from orthoboot.data import Resamples
 from orthoboot.estimators import ESTIMATORS, moments
 from orthoboot.replicates import Replicates
+from tests import literal
 
 SIZES = {1: (12,), 2: (11, 14), 3: (17, 11, 13)}
 

@@ -251,10 +251,10 @@ def _simulated(
     replicates = no_replicates(simulation)
     more = options.resamples(estimator)
     error = math.inf
-    while more > 0 and not replicates.interrupted:
+    while more > 0:
         replicates = extended(simulation, replicates, more, progress=options.progress)
         _check_enough(estimator, replicates)
-        if options.tol is None:
+        if options.tol is None or replicates.interrupted:
             return replicates, ()
         error = _relative_error(estimator, replicates)
         if error <= options.tol:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,12 +17,123 @@ from orthoboot.typing import FloatArray, IntArray
 _NUMBERS_IN_CACHE = 1 << 15
 """Rows of a product are taken in pieces of about so many numbers, which stay in the processor's cache."""
 
+_CONVERSIONS = {
+    "c": "Take its real and imaginary parts as two columns.",
+    "M": "Turn the times into numbers, for example seconds since the first one.",
+    "m": "Turn the durations into numbers, for example `data / np.timedelta64(1, 's')`.",
+    "U": "Encode the categories as numbers; only a data frame may hold text, for a function of your own.",
+    "S": "Encode the categories as numbers; only a data frame may hold text, for a function of your own.",
+    "O": "Convert it first, for example with `np.asarray(data, dtype=float)`.",
+    "V": "Pass the fields as columns of an array or of a data frame.",
+}
+"""What to do about an array that does not hold real numbers, by the kind of its dtype."""
+
+
+class Library(ABC):
+    """How the containers of one data frame library are read."""
+
+    series: ClassVar[frozenset[str]]
+    """The classes that hold one column."""
+    frames: ClassVar[frozenset[str]]
+    """The classes that hold several columns."""
+
+    @abstractmethod
+    def column_names(self, frame: Any) -> Iterable[Any]:
+        """Return the names of the columns."""
+
+    @abstractmethod
+    def column(self, frame: Any, position: int) -> Any:
+        """Return one column; positions are unique even where names are not."""
+
+    @abstractmethod
+    def column_type(self, column: Any) -> str:
+        """Return what the column holds, for an error message."""
+
+    @abstractmethod
+    def floats(self, column: Any) -> FloatArray | None:
+        """Return a column as floats, missing values as NaN, or None where it does not hold numbers."""
+
+    @abstractmethod
+    def take(self, container: Any, rows: IntArray) -> Any:
+        """Return a container of the same kind that holds `rows`, in their order."""
+
+
+class _Pandas(Library):
+    series = frozenset({"Series"})
+    frames = frozenset({"DataFrame"})
+
+    def column_names(self, frame: Any) -> Iterable[Any]:
+        return list(frame.columns)
+
+    def column(self, frame: Any, position: int) -> Any:
+        return frame.iloc[:, position]
+
+    def column_type(self, column: Any) -> str:
+        return str(column.dtype)
+
+    def floats(self, column: Any) -> FloatArray | None:
+        numeric = sys.modules["pandas"].api.types.is_numeric_dtype(column.dtype) and column.dtype.kind != "c"
+        return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan)) if numeric else None
+
+    def take(self, container: Any, rows: IntArray) -> Any:
+        return container.iloc[rows]
+
+
+class _Polars(Library):
+    series = frozenset({"Series"})
+    frames = frozenset({"DataFrame"})
+
+    def column_names(self, frame: Any) -> Iterable[Any]:
+        return list(frame.columns)
+
+    def column(self, frame: Any, position: int) -> Any:
+        return frame.to_series(position)
+
+    def column_type(self, column: Any) -> str:
+        return str(column.dtype)
+
+    def floats(self, column: Any) -> FloatArray | None:
+        polars = sys.modules["polars"]
+        numeric = column.dtype.is_numeric() or column.dtype == polars.Boolean
+        return np.ascontiguousarray(column.cast(polars.Float64).to_numpy(), dtype=np.float64) if numeric else None
+
+    def take(self, container: Any, rows: IntArray) -> Any:
+        return container[rows]
+
+
+class _Pyarrow(Library):
+    series = frozenset({"Array", "ChunkedArray"})
+    frames = frozenset({"Table", "RecordBatch"})
+
+    def column_names(self, frame: Any) -> Iterable[Any]:
+        return list(frame.schema.names)
+
+    def column(self, frame: Any, position: int) -> Any:
+        return frame.column(position)
+
+    def column_type(self, column: Any) -> str:
+        return str(column.type)
+
+    def floats(self, column: Any) -> FloatArray | None:
+        types = sys.modules["pyarrow"].types
+        kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+        if not any(is_kind(column.type) for is_kind in kinds):
+            return None
+        # Unsafe only in that whole numbers beyond 2**53 are rounded, as everywhere else.
+        return np.asarray(column.cast("float64", safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def take(self, container: Any, rows: IntArray) -> Any:
+        return container.take(rows)
+
+
+_LIBRARIES: dict[str, Library] = {"pandas": _Pandas(), "polars": _Polars(), "pyarrow": _Pyarrow()}
+
 
 @dataclass(frozen=True)
 class Table:
-    """Rows as the user gave them.
+    """Rows as the user gave them, with what error messages call them.
 
-    Subclasses say how one library's containers are read.
+    This class holds a numpy array; its subclasses hold the containers of data frame libraries.
     """
 
     container: Any
@@ -41,165 +153,163 @@ class Table:
         """Return a container of the same kind that holds `rows`, in their order."""
         return self.container[rows]
 
-    def numeric_columns(self) -> list[tuple[str | None, FloatArray]]:
-        """Return the columns that hold numbers, as floats, with their names."""
-        return [(None, self.numbers())] if _is_numeric(np.asarray(self.container)) else []
-
     def numbers(self) -> FloatArray:
-        """Return all rows as one float array, or say which column is not numeric."""
-        array = np.asarray(self.container)
-        if not _is_numeric(array):
-            raise DataError(
-                f"`{self.label}` must hold real numbers; got dtype {array.dtype}. Convert it first, for example with "
-                "`np.asarray(data, dtype=float)`, or encode the categories as numbers."
-            )
+        """Return all rows as one float array; raise where they are not numbers."""
+        array = self.container
+        if array.dtype.kind not in "biuf":
+            conversion = _CONVERSIONS.get(array.dtype.kind, "Convert it first.")
+            raise DataError(f"`{self.label}` must hold real numbers; got dtype {array.dtype}. {conversion}")
         return np.ascontiguousarray(array, dtype=np.float64)
 
-    def check_numbers(self) -> None:
-        """Raise unless the rows are usable at all; frames may carry text columns for the user's own statistic."""
-        self.numbers()
+    def check(self) -> None:
+        """Raise unless there are two rows and a column, all finite, and numbers where they must be."""
+        self._check_columns()
+        if self.n_rows < 2:
+            raise DataError(
+                f"`{self.label}` must have at least two rows, since fewer cannot vary under resampling; got "
+                f"{self.n_rows}."
+            )
+        self._check_finite()
 
-    def check_finite(self) -> None:
-        """Raise if a numeric column holds NaN or infinity: how many, and where the first one is."""
-        for name, values in self.numeric_columns():
-            broken = ~np.isfinite(values)
-            if broken.any():
-                row = int(np.argwhere(broken)[0][0])
-                where = f"row {row}" if name is None else f"row {row} of column {name!r}"
-                raise DataError(
-                    f"`{self.label}` must be finite; got {int(broken.sum())} NaN or infinite value(s), the first in "
-                    f"{where}. Drop or impute those rows before the call."
-                )
+    def _check_columns(self) -> None:
+        if self.container[:1].size == 0 < len(self.container):
+            raise DataError(f"`{self.label}` must have at least one column; got shape {self.container.shape}.")
+
+    def _numeric_columns(self) -> Iterator[tuple[str | None, FloatArray]]:
+        """Yield the name and the values of what must be finite."""
+        yield None, self.numbers()
+
+    def _check_finite(self) -> None:
+        """Raise if a number is NaN or infinite: how many there are, and where the first one is."""
+        broken = [(name, values) for name, values in self._numeric_columns() if not np.isfinite(values).all()]
+        if not broken:
+            return
+        missing = sum(int(np.isnan(values).sum()) for _, values in broken)
+        infinite = sum(int(np.isinf(values).sum()) for _, values in broken)
+        counts = [f"{count} {kind}" for count, kind in ((missing, "NaN"), (infinite, "infinite")) if count]
+        raise DataError(
+            f"`{self.label}` must be finite; got {' and '.join(counts)} value(s), the first in {_place(*broken[0])}"
+            f"{_others(broken)}. Drop or impute such rows before the call."
+        )
 
 
+def _place(name: str | None, values: FloatArray) -> str:
+    row, *rest = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
+    inside = "".join(f", {'column' if values.ndim == 2 else 'position'} {i}" for i in rest)
+    return f"row {row} (counted from 0){inside}" + ("" if name is None else f" of column {name!r}")
+
+
+def _others(broken: list[tuple[str | None, FloatArray]]) -> str:
+    names = ", ".join(repr(name) for name, _ in broken[1:])
+    return f"; more in {names}" if names else ""
+
+
+@dataclass(frozen=True)
 class _SeriesTable(Table):
-    """One named column: a series of pandas or polars."""
+    """One column of a data frame library."""
+
+    library: Library
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        return None if self.container.name in (None, "") else (str(self.container.name),)
-
-    def numeric_columns(self) -> list[tuple[str | None, FloatArray]]:
-        values = _column_values(self.container)
-        return [] if values is None else [(None, values)]
+        name = getattr(self.container, "name", None)
+        return None if name is None or name == "" else (str(name),)
 
     def numbers(self) -> FloatArray:
-        values = _column_values(self.container)
+        values = self.library.floats(self.container)
         if values is None:
-            raise _not_numeric(self.label, [str(self.container.name)])
+            raise DataError(
+                f"`{self.label}` must hold real numbers; got a {type(self.container).__name__} of type "
+                f"{self.library.column_type(self.container)}. Encode it as numbers; only a data frame may hold other "
+                "columns, for a function of your own."
+            )
         return values
 
     def take(self, rows: IntArray) -> Any:
-        return _take(self.container, rows)
+        return self.library.take(self.container, rows)
+
+    def _check_columns(self) -> None:
+        """One column there is."""
 
 
+@dataclass(frozen=True)
 class _FrameTable(Table):
-    """Several named columns: a frame of pandas or polars, or a pyarrow table."""
+    """Several named columns of a data frame library; some may hold text, for the user's own function."""
+
+    library: Library
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        names = self.container.column_names if _library(self.container) == "pyarrow" else self.container.columns
-        return tuple(str(name) for name in names)
-
-    def _values(self) -> list[tuple[str, FloatArray | None]]:
-        names = self.columns or ()
-        return [(name, _column_values(_column(self.container, i))) for i, name in enumerate(names)]
-
-    def numeric_columns(self) -> list[tuple[str | None, FloatArray]]:
-        return [(name, values) for name, values in self._values() if values is not None]
+        return tuple(str(name) for name in self.library.column_names(self.container))
 
     def numbers(self) -> FloatArray:
-        columns = self._values()
-        text = [name for name, values in columns if values is None]
-        if text:
-            raise _not_numeric(self.label, text)
-        return np.stack([values for _, values in columns if values is not None], axis=1)
+        columns = list(self._columns())
+        others = [f"{name!r} ({kind})" for name, kind, values in columns if values is None]
+        if others:
+            raise DataError(
+                f"`{self.label}` must hold real numbers for this statistic; got column(s) {', '.join(others)}. Select "
+                "the numeric columns, or encode the others as numbers."
+            )
+        return np.stack([values for _, _, values in columns if values is not None], axis=1)
 
-    def check_numbers(self) -> None:
+    def take(self, rows: IntArray) -> Any:
+        return self.library.take(self.container, rows)
+
+    def _columns(self) -> Iterator[tuple[str, str, FloatArray | None]]:
+        for position, name in enumerate(self.columns or ()):
+            column = self.library.column(self.container, position)
+            yield name, self.library.column_type(column), self.library.floats(column)
+
+    def _check_columns(self) -> None:
         if not self.columns:
             raise DataError(f"`{self.label}` must have at least one column; got a frame without columns.")
 
-    def take(self, rows: IntArray) -> Any:
-        return _take(self.container, rows)
-
-
-def _not_numeric(label: str, columns: list[str]) -> DataError:
-    names = ", ".join(repr(name) for name in columns)
-    return DataError(
-        f"`{label}` must hold real numbers for this statistic; column(s) {names} do not. Select the numeric columns, "
-        "or encode the categories as numbers."
-    )
-
-
-def _is_numeric(array: np.ndarray[Any, Any]) -> bool:
-    return array.dtype.kind in "biuf"
-
-
-def _library(container: Any) -> str:
-    return type(container).__module__.partition(".")[0]
-
-
-def _column(frame: Any, position: int) -> Any:
-    if _library(frame) == "pandas":
-        return frame.iloc[:, position]
-    if _library(frame) == "polars":
-        return frame.to_series(position)
-    return frame.column(position)
-
-
-def _column_values(column: Any) -> FloatArray | None:
-    """Return a column as floats, missing values as NaN, or None where it does not hold numbers."""
-    library = _library(column)
-    if library == "pandas":
-        if not sys.modules["pandas"].api.types.is_numeric_dtype(column.dtype) or column.dtype.kind == "c":
-            return None
-        return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    if library == "polars":
-        polars = sys.modules["polars"]
-        if not (column.dtype.is_numeric() or column.dtype == polars.Boolean):
-            return None
-        return np.ascontiguousarray(column.cast(polars.Float64).to_numpy(), dtype=np.float64)
-    array = column.to_numpy(zero_copy_only=False) if hasattr(column, "type_code") else np.asarray(column.to_numpy())
-    if array.dtype == object and column.null_count:
-        array = np.array([np.nan if value is None else value for value in array])
-    return np.ascontiguousarray(array, dtype=np.float64) if _is_numeric(array) else None
-
-
-def _take(container: Any, rows: IntArray) -> Any:
-    if _library(container) == "pandas":
-        return container.iloc[rows]
-    if _library(container) == "polars":
-        return container[rows]
-    return container.take(rows)
+    def _numeric_columns(self) -> Iterator[tuple[str | None, FloatArray]]:
+        yield from ((name, values) for name, _, values in self._columns() if values is not None)
 
 
 def _table(container: Any, label: str) -> Table:
-    library, kind = _library(container), type(container).__name__
-    if library in ("pandas", "polars") and kind == "Series":
-        return _SeriesTable(container, label)
-    if (library in ("pandas", "polars") and kind == "DataFrame") or (library == "pyarrow" and kind == "Table"):
-        return _FrameTable(container, label)
-    if library == "polars" and kind == "LazyFrame":
-        raise DataError(f"`{label}` is a lazy frame; call `.collect()` on it first.")
-    if isinstance(container, (dict, set, str, bytes)) or callable(container):
+    # The bases are looked at too, so that a subclass such as a GeoDataFrame is read as what it is.
+    for kind in type(container).__mro__:
+        library = _LIBRARIES.get(kind.__module__.partition(".")[0])
+        if library is not None and kind.__name__ in library.series:
+            return _SeriesTable(container, label, library)
+        if library is not None and kind.__name__ in library.frames:
+            return _FrameTable(container, label, library)
+    return Table(_array(container, label), label)
+
+
+def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
+    if isinstance(container, np.ma.MaskedArray) and np.ma.is_masked(container):
         raise DataError(
-            f"`{label}` must be an array, a list, a series or a frame; got {type(container).__name__}. "
-            "For named columns pass a data frame."
+            f"`{label}` must have no masked values; got {int(np.ma.getmaskarray(container).sum())}. Drop those rows "
+            "before the call."
         )
-    return Table(_as_array(container, label), label)
-
-
-def _as_array(container: Any, label: str) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(container)
     except ValueError as error:
         raise DataError(
-            f"`{label}` must be rectangular; its rows have different lengths. For independent samples of unequal "
-            "size pass a tuple with one array per sample."
+            f"`{label}` must be rectangular; got rows of different lengths. For independent samples of unequal size "
+            "pass a tuple with one array per sample."
         ) from error
     if array.ndim == 0:
-        raise DataError(f"`{label}` must have rows; got a single value of type {type(container).__name__}.")
+        raise DataError(
+            f"`{label}` must be an array with rows first, a list of numbers, a series or a data frame; got "
+            f"{type(container).__name__}. {_advice(container)}"
+        )
     return array
+
+
+def _advice(container: Any) -> str:
+    if isinstance(container, dict):
+        return "For named columns pass a data frame; for several samples a tuple of arrays."
+    if hasattr(container, "collect"):
+        return "Call `.collect()` on it first."
+    if callable(container):
+        return "The data come first, then the statistic."
+    if isinstance(container, Iterable) and not isinstance(container, (str, bytes)):
+        return "Make it a list first."
+    return "One sample needs at least two rows."
 
 
 @dataclass(frozen=True)
@@ -262,35 +372,30 @@ def read(data: Any, *, paired: bool = False) -> Data:
     """
     containers = list(data) if _is_sequence_of_samples(data) else [data]
     if not containers:
-        raise DataError("`data` must hold at least one sample; got an empty sequence.")
+        raise DataError("`data` must hold at least one sample; got an empty sequence. Pass an array or a data frame.")
     alone = len(containers) == 1
     tables = tuple(_table(one, "data" if alone else f"data[{i}]") for i, one in enumerate(containers))
     for table in tables:
-        _check(table)
+        table.check()
     sizes = tuple(table.n_rows for table in tables)
     if not paired:
         return Data(tables, tuple(range(len(tables))), sizes)
     if len(set(sizes)) > 1:
         raise DataError(
-            f"paired samples must have the same number of rows; got {', '.join(map(str, sizes))}. "
-            "For independent samples leave `paired=False`."
+            f"`data` must have the same number of rows in every sample when `paired=True`; got "
+            f"{' and '.join(map(str, sizes))}. For independent samples leave `paired=False`."
         )
     return Data(tables, (0,) * len(tables), sizes[:1])
 
 
 def _is_sequence_of_samples(data: Any) -> bool:
-    if isinstance(data, tuple):
-        return not (data and all(np.isscalar(element) for element in data))
-    return isinstance(data, list) and (not data or not np.isscalar(data[0]))
+    if not isinstance(data, (tuple, list)):
+        return False
+    return not data or not all(_is_single_value(element) for element in data)
 
 
-def _check(table: Table) -> None:
-    if table.n_rows == 0:
-        raise DataError(f"`{table.label}` must have at least two rows; got none.")
-    table.check_numbers()
-    table.check_finite()
-    if table.n_rows == 1:
-        raise DataError(f"`{table.label}` must have at least two rows; got one, which cannot vary under resampling.")
+def _is_single_value(element: Any) -> bool:
+    return not hasattr(element, "__len__") or isinstance(element, (str, bytes)) or getattr(element, "ndim", None) == 0
 
 
 class Resamples:

@@ -109,6 +109,19 @@ def test_with_many_replicates_the_quantiles_tend_to_those_of_the_bootstrap(size,
         assert np.mean(exhaustive < end) == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / size))
 
 
+def test_with_many_replicates_residuals_may_spread_as_the_linear_part_grows(ratio):
+    def replicates(rng, size):
+        linear = ratio.replicates(rng, size)[1]
+        spread = 0.3 * np.exp(linear / ratio.law.variance**0.5)
+        return linear * (1 + spread * rng.normal(size=size)), linear
+
+    exhaustive = replicates(np.random.default_rng(19), 400_000)[0]
+    ends = ControlDistribution(0.0, *replicates(np.random.default_rng(20), 5000), ratio.law).quantile(ENDS)
+    for p, end in zip(ENDS, ends, strict=True):
+        # Four standard errors of the plain quantile, as above; one spread for all would miss by ten.
+        assert np.mean(exhaustive < end) == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 5000))
+
+
 def test_a_useless_influence_function_does_no_harm_with_many_replicates(ratio, exhaustive):
     values, _ = ratio.replicates(np.random.default_rng(10), 5000)
     noise = 3 * np.random.default_rng(11).permutation(ratio.replicates(np.random.default_rng(12), 5000)[1])

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.registry import SCHEMES, UNEVEN
 
 from orthoboot.errors import ArgumentError
 from orthoboot.plans import (
@@ -28,24 +29,6 @@ from orthoboot.plans.labels import label_codes
 KEY = (0x9E3779B97F4A7C15, 0x243F6A8885A308D3)
 N_DRAWS = 20_000
 
-UNEVEN = np.repeat([0, 1, 2, 3, 4], [1, 2, 5, 12, 20])[np.random.default_rng(0).permutation(40)]
-MANY_GROUPS = np.random.default_rng(1).integers(0, 90, size=300)
-
-SCHEMES = {
-    "iid, few rows": Iid(40),
-    "iid": Iid(150),
-    "stratified": Stratified(UNEVEN),
-    "one stratum": Stratified(np.zeros(30)),
-    "cluster": Cluster(UNEVEN),
-    "many clusters": Cluster(MANY_GROUPS),
-    "moving": MovingBlocks(50, 7),
-    "moving, no block cut": MovingBlocks(48, 6),
-    "circular": CircularBlocks(50, 7),
-    "circular, no block cut": CircularBlocks(48, 6),
-    "circular, long": CircularBlocks(20, 19),
-    "stationary": StationaryBlocks(50, 3),
-    "stationary, long": StationaryBlocks(20, 19),
-}
 WITH_DRAWS = {name: scheme for name, scheme in SCHEMES.items() if not isinstance(scheme, StationaryBlocks)}
 BY_ROW = {name: scheme for name, scheme in WITH_DRAWS.items() if "moving" not in name and "circular" not in name}
 

@@ -98,8 +98,8 @@ def _disagreement(influence: Influence, functional: Functional, data: Data) -> O
         return None
     return InfluenceMismatchWarning(
         "`influence` disagrees with the statistic: in a trial direction the statistic changes by "
-        f"{changes[worst]:.4g}, the influence values say {predicted[worst]:.4g}. They should be n times the derivative of "
-        "the statistic with respect to each row's share of the weight; the replicates decide how far they are trusted."
+        f"{changes[worst]:.4g}, the influence values say {predicted[worst]:.4g}. They should be n times the derivative "
+        "of the statistic with respect to each row's share of the weight; the replicates decide how far to trust them."
     )
 
 

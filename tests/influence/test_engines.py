@@ -1,0 +1,131 @@
+"""Every engine against closed forms, and the rule that chooses among them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.registry import ENGINES, EngineRow
+
+import orthoboot as ob
+from orthoboot.data import read
+from orthoboot.functionals.callables import as_functional
+from orthoboot.influence import ENGINES as KNOWN
+from orthoboot.influence import finite_difference_bias
+
+RNG = np.random.default_rng(11)
+PAIRS = RNG.gamma(3.0, size=(60, 2)) @ [[1.0, 0.5], [0.0, 1.0]]
+SAMPLES = (RNG.gamma(2.0, size=35), RNG.gamma(3.0, size=50))
+
+every_engine = pytest.mark.parametrize("row", ENGINES, ids=lambda row: row.name)
+
+
+def test_every_engine_has_a_row():
+    assert {row.name for row in ENGINES} == set(KNOWN)
+
+
+@every_engine
+@pytest.mark.parametrize("statistic", [ob.mean, ob.variance, ob.correlation, ob.ratio], ids=lambda f: f.name)
+def test_an_engine_agrees_with_the_closed_form(row: EngineRow, statistic):
+    data = read(PAIRS)
+    (found,) = KNOWN[row.name](statistic, data)
+    (exact,) = statistic.influence(data)
+    assert np.abs(found - exact).max() < row.tolerance * np.abs(exact).max()
+
+
+@every_engine
+def test_an_engine_gives_one_centred_array_per_sample(row: EngineRow):
+    data = read(SAMPLES)
+    statistic = ob.relative_difference(ob.variance)
+    found, exact = KNOWN[row.name](statistic, data), statistic.influence(data)
+    for part, closed, n in zip(found, exact, (35, 50), strict=True):
+        assert part.shape == (n, 1)
+        assert abs(part.mean()) < 1e-12 * np.abs(part).max()
+        assert np.abs(part - closed).max() < row.tolerance * np.abs(closed).max()
+
+
+@every_engine
+def test_an_engine_does_not_feel_the_order_of_the_rows(row: EngineRow):
+    order = np.random.default_rng(0).permutation(60)
+    (found,), (moved,) = (KNOWN[row.name](ob.correlation, read(rows)) for rows in (PAIRS, PAIRS[order]))
+    np.testing.assert_allclose(moved, found[order], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("statistic", [ob.variance, ob.ratio, ob.correlation], ids=lambda f: f.name)
+def test_second_differences_are_the_closed_form_of_the_bias(statistic):
+    data = read(PAIRS)
+    exact = statistic.second_order_bias(data, lambda parts: sum(p.T @ p / len(p) ** 2 for p in parts))
+    np.testing.assert_allclose(finite_difference_bias(statistic, data), exact, rtol=1e-5)
+
+
+def weighted_ratio(d, weights):
+    x, y = weights @ d
+    return x / y
+
+
+def test_a_weights_aware_function_is_differentiated():
+    result = ob.bootstrap(PAIRS, weighted_ratio, rng=0)
+    closed = ob.bootstrap(PAIRS, ob.ratio, rng=0)
+    assert result.influence_source == "finite-difference (automatic: a weights-aware function of 60 rows)"
+    np.testing.assert_allclose(result.influence, closed.influence, rtol=1e-6, atol=1e-9)
+    assert result.standard_error == pytest.approx(closed.standard_error, rel=1e-6)
+    assert result.estimate == pytest.approx(closed.estimate, rel=1e-13)
+
+
+def test_a_plain_function_is_jackknifed():
+    result = ob.bootstrap(PAIRS, lambda d: d[:, 0].mean() / d[:, 1].mean(), rng=0)
+    assert result.influence_source == "jackknife (automatic: a plain function of 60 rows)"
+    leave_one_out = [np.delete(PAIRS, j, axis=0).mean(axis=0) for j in range(60)]
+    expected = 59 * (result.estimate - np.array([x / y for x, y in leave_one_out]))
+    np.testing.assert_allclose(result.influence, expected - expected.mean(), rtol=1e-9, atol=1e-12)
+
+
+def test_the_catalogue_brings_its_own():
+    assert ob.bootstrap(PAIRS, ob.ratio, rng=0).influence_source == "closed form of `ratio`"
+    assert ob.bootstrap(PAIRS[:, 0], np.var, rng=0).influence_source == "closed form of `variance`"
+
+
+def test_many_rows_of_a_weights_aware_function_fall_back():
+    x = np.ones((10_001, 2)) + np.random.default_rng(0).random((10_001, 2))
+    with pytest.warns(ob.errors.FallbackWarning, match="finite-difference is automatic only up to 10,000"):
+        result = ob.bootstrap(x, weighted_ratio, n_resamples=20, rng=0)
+    assert result.estimator == "standard"
+
+
+def test_an_engine_that_fails_leaves_the_standard_bootstrap():
+    def needs_whole_counts(x, weights):
+        if (weights != np.round(weights)).any():
+            raise TypeError("whole counts only")
+        return float(weights @ x)
+
+    with pytest.warns(ob.errors.FallbackWarning, match="finite-difference failed with TypeError: whole counts only"):
+        result = ob.bootstrap(PAIRS[:, 0], needs_whole_counts, n_resamples=50, rng=0)
+    assert result.estimator == "standard"
+
+
+def test_standard_and_cheap_do_not_pay_for_an_influence_function():
+    calls = []
+
+    def statistic(x):
+        calls.append(1)
+        return x.mean()
+
+    ob.bootstrap(PAIRS[:, 0], statistic, estimator="standard", n_resamples=30, rng=0)
+    assert len(calls) == 31
+    calls.clear()
+    ob.bootstrap(PAIRS[:, 0], statistic, estimator="cheap", n_resamples=5, rng=0)
+    assert len(calls) == 6
+
+
+def test_an_influence_function_of_the_samples():
+    result = ob.bootstrap(PAIRS[:, 0], ob.variance, influence=lambda x: (x - x.mean()) ** 2 - x.var(), rng=0)
+    assert result.influence_source == "given by the user"
+    assert result.standard_error == pytest.approx(ob.bootstrap(PAIRS[:, 0], ob.variance, rng=0).standard_error)
+
+
+def test_a_vector_of_outputs_is_differentiated_at_once():
+    def both(d, weights):
+        return weights @ d / weights.sum()
+
+    functional = as_functional(both, read(PAIRS))
+    (found,) = KNOWN["finite-difference"](functional, read(PAIRS))
+    np.testing.assert_allclose(found, PAIRS - PAIRS.mean(axis=0), atol=1e-8)

@@ -1,0 +1,43 @@
+"""Docstrings and documents hold what they promise."""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+import re
+import subprocess
+import sys
+
+import orthoboot as ob
+
+REPOSITORY = pathlib.Path(__file__).parents[1]
+LABELS = set((REPOSITORY / "tests" / "paper_labels.txt").read_text().splitlines())
+SOURCES = sorted((REPOSITORY / "src").rglob("*.py")) + sorted((REPOSITORY / "docs").rglob("*.md"))
+
+# A label as the paper writes them: a kind, a colon, a name. Labels without a colon cannot be told from code.
+KINDS = "eq|equation|alg|lem|lemma|thm|theorem|section|subsection|appendix|table|fig|assumption|cor"
+CITED = re.compile(rf"`{{1,2}}((?:{KINDS}):[^`]+)`{{1,2}}")
+
+OPTIONAL = ("numba", "pandas", "polars", "pyarrow", "tqdm", "torch", "jax", "sklearn", "matplotlib")
+
+
+def test_every_cited_label_is_in_the_paper():
+    cited = {(path.name, label) for path in SOURCES for label in CITED.findall(path.read_text())}
+    assert len(cited) > 10
+    assert [entry for entry in sorted(cited) if entry[1] not in LABELS] == []
+
+
+def test_every_public_name_has_a_docstring():
+    for name in ob.__all__:
+        entry = getattr(ob, name)
+        assert inspect.getdoc(entry), name
+
+
+def test_importing_the_package_imports_no_optional_dependency():
+    program = f"import sys, orthoboot; print([name for name in {OPTIONAL} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_version_is_the_same_everywhere():
+    citation = (REPOSITORY / "CITATION.cff").read_text()
+    assert f"version: {ob.__version__}\n" in citation

@@ -1,0 +1,125 @@
+"""Replicates until the answer is good enough, or until told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import orthoboot as ob
+
+
+def lognormal_pairs(n):
+    return np.exp(np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], size=n))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_large_sample_stops_at_ten_or_twenty(seed):
+    x = np.random.default_rng(0).exponential(size=100_000)
+    result = ob.bootstrap(x, ob.variance, tol=0.01, rng=seed)
+    assert result.n_resamples in (10, 20)
+    assert result.simulation_error.standard_error < 0.01 * result.standard_error
+
+
+def test_a_hard_statistic_goes_on_until_the_tolerance_is_met():
+    result = ob.bootstrap(lognormal_pairs(200), ob.correlation, tol=0.02, max_resamples=5000, rng=0)
+    assert result.n_resamples > 100
+    assert result.simulation_error.standard_error <= 0.02 * result.standard_error
+
+
+def test_a_hard_statistic_stops_at_the_maximum_and_says_so():
+    message = r"after 300 replicates the relative simulation error of the standard error is still .*, above tol = 0.001"
+    with pytest.warns(ob.errors.ToleranceWarning, match=message):
+        result = ob.bootstrap(lognormal_pairs(200), ob.correlation, tol=0.001, max_resamples=300, rng=0)
+    assert result.n_resamples == 300
+    assert "max_resamples" in str(result)
+
+
+def test_every_output_must_reach_the_tolerance():
+    table = np.column_stack([np.random.default_rng(0).standard_normal(500), lognormal_pairs(500)[:, 0]])
+    result = ob.bootstrap(table, ob.variance, tol=0.02, max_resamples=5000, rng=0)
+    assert (result.simulation_error.standard_error <= 0.02 * result.standard_error).all()
+
+
+def test_the_standard_bootstrap_can_have_a_tolerance_too():
+    x = np.random.default_rng(0).standard_normal(50)
+    result = ob.bootstrap(x, ob.mean, estimator="standard", tol=0.05, rng=0)
+    # The relative error of a standard deviation is 1/sqrt(2 B): 200 replicates for 5%.
+    assert 100 < result.n_resamples < 400
+
+
+# Ctrl-C
+
+
+class InterruptedAt:
+    """The mean, and Ctrl-C in the middle of the n-th evaluation."""
+
+    def __init__(self, call):
+        self.left = call
+
+    def __call__(self, x):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return x.mean()
+
+
+X = np.random.default_rng(0).gamma(2.0, size=30)
+
+
+def test_an_interrupted_run_gives_back_what_is_done():
+    with pytest.warns(ob.errors.InterruptedWarning, match="interrupted after 40 replicates"):
+        result = ob.bootstrap(X, InterruptedAt(42), estimator="standard", n_resamples=100, rng=0)
+    assert result.n_resamples == 40
+    whole = ob.bootstrap(X, ob.mean, estimator="standard", n_resamples=40, rng=0)
+    assert result.standard_error == pytest.approx(whole.standard_error, rel=1e-12)
+
+
+def test_an_interrupted_run_can_go_on():
+    with pytest.warns(ob.errors.InterruptedWarning):
+        result = ob.bootstrap(X, InterruptedAt(42), estimator="standard", n_resamples=100, rng=0)
+    whole = ob.bootstrap(X, ob.mean, estimator="standard", n_resamples=100, rng=0)
+    np.testing.assert_allclose(result.extend(60).bootstrap_distribution, whole.bootstrap_distribution, rtol=1e-13)
+
+
+def test_an_interrupt_before_there_is_an_answer_is_an_interrupt():
+    with pytest.raises(KeyboardInterrupt):
+        ob.bootstrap(X, InterruptedAt(3), estimator="standard", n_resamples=100, rng=0)
+
+
+def test_an_interrupt_while_adding_to_the_tolerance():
+    with pytest.warns(ob.errors.InterruptedWarning):
+        result = ob.bootstrap(X, InterruptedAt(120), estimator="standard", tol=0.001, max_resamples=5000, rng=0)
+    assert result.n_resamples == 118
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
+def test_a_real_signal_gives_back_a_result():
+    program = textwrap.dedent(
+        """
+        import time, warnings
+        import numpy as np, orthoboot as ob
+        warnings.simplefilter("ignore")
+        def slow(x):
+            time.sleep(0.01)
+            print("evaluated", flush=True)
+            return x.mean()
+        x = np.random.default_rng(0).gamma(2.0, size=30)
+        result = ob.bootstrap(x, slow, estimator="standard", n_resamples=100_000, rng=0)
+        print("done", result.n_resamples, result.replicates.interrupted)
+        """
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as run:
+        for _ in range(20):
+            run.stdout.readline()
+        run.send_signal(signal.SIGINT)
+        rest, _ = run.communicate(timeout=30)
+    word, n_resamples, interrupted = rest.splitlines()[-1].split()
+    assert word == "done"
+    assert int(n_resamples) >= 15
+    assert interrupted == "True"
