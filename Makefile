@@ -31,10 +31,10 @@ test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow -s
 
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/variance_table.py
-	$(BIN)/python benchmarks/simulation_error.py
-	$(BIN)/python benchmarks/control_quantiles.py
-	$(BIN)/python benchmarks/counts.py
+	$(BIN)/python -m benchmarks.variance_table
+	$(BIN)/python -m benchmarks.simulation_error
+	$(BIN)/python -m benchmarks.control_quantiles
+	$(BIN)/python -m benchmarks.counts
 
 # A version counts as found if its interpreter runs: on the path, or among the versions pyenv keeps.
 test-all:

@@ -1,6 +1,6 @@
 """Print the reported simulation error of the standard error beside the truth: its spread over seeds.
 
-python benchmarks/simulation_error.py [--seeds 300]
+python -m benchmarks.simulation_error [--seeds 300]
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from cases import Case, double_exponential, exponential_pair, lognormal_pair
+from benchmarks.cases import Case, double_exponential, exponential_pair, lognormal_pair
 
 import orthoboot as ob
 

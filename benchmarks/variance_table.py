@@ -3,7 +3,7 @@
 For each case and data set 6,000 replicates are simulated once. Their variance is the truth; consecutive runs of B of
 them are the small bootstraps, so that all estimators see the same draws.
 
-    python benchmarks/variance_table.py [--data-sets 8] [--replicates 6000]
+    python -m benchmarks.variance_table [--data-sets 8] [--replicates 6000]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import warnings
 
 import numpy as np
-from cases import CASES, Case
+from benchmarks.cases import CASES, Case
 
 import orthoboot as ob
 from orthoboot.estimators import ESTIMATORS, moments
@@ -42,21 +42,17 @@ def relative_errors(case: Case, seed: int, n_replicates: int) -> dict[tuple[str,
     return errors
 
 
-def table(n_data_sets: int, n_replicates: int) -> list[tuple[Case, dict[tuple[str, int], float]]]:
-    """Return the RMSE over data sets and runs, for each case, estimator and size."""
-    rows = []
-    for case in CASES:
-        runs = [relative_errors(case, seed, n_replicates) for seed in range(n_data_sets)]
-        rmse = {key: float(np.sqrt(np.mean(np.concatenate([run[key] for run in runs]) ** 2))) for key in runs[0]}
-        rows.append((case, rmse))
-    return rows
+def rmse(case: Case, n_data_sets: int, n_replicates: int) -> dict[tuple[str, int], float]:
+    """Return the RMSE over data sets and small bootstraps, for each estimator and size."""
+    runs = [relative_errors(case, seed, n_replicates) for seed in range(n_data_sets)]
+    return {key: float(np.sqrt(np.mean(np.concatenate([run[key] for run in runs]) ** 2))) for key in runs[0]}
 
 
-def verdict(case: Case, rmse: dict[tuple[str, int], float]) -> str:
+def verdict(case: Case, errors: dict[tuple[str, int], float]) -> str:
     """Return what the row shows: at least as good as the paper's, or near the standard bootstrap when misled."""
     if case.is_right:
-        return "yes" if all(rmse["orthogonal", size] <= rmse["paper", size] for size in SIZES) else "NO"
-    ratios = [rmse["orthogonal", size] / rmse["standard", size] for size in SIZES if size >= 10]
+        return "yes" if all(errors["orthogonal", size] <= errors["paper", size] for size in SIZES) else "NO"
+    ratios = [errors["orthogonal", size] / errors["standard", size] for size in SIZES if size >= 10]
     return f"{max(ratios):.2f} x standard"
 
 
@@ -68,9 +64,10 @@ def main() -> None:
     print(f"Relative RMSE of the variance, B = {' / '.join(map(str, SIZES))}")
     print("| case | " + " | ".join(ESTIMATOR_NAMES) + " | orthogonal at least as good |")
     print("| --- " * (len(ESTIMATOR_NAMES) + 2) + "|")
-    for case, rmse in table(options.data_sets, options.replicates):
-        cells = [" / ".join(f"{rmse[name, size]:.3g}" for size in SIZES) for name in ESTIMATOR_NAMES]
-        print(f"| {case.name} | " + " | ".join(cells) + f" | {verdict(case, rmse)} |")
+    for case in CASES:
+        errors = rmse(case, options.data_sets, options.replicates)
+        cells = [" / ".join(f"{errors[name, size]:.3g}" for size in SIZES) for name in ESTIMATOR_NAMES]
+        print(f"| {case.name} | " + " | ".join(cells) + f" | {verdict(case, errors)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ class Table:
         self._check_finite()
 
     def _check_columns(self) -> None:
-        if self.container[:1].size == 0 < len(self.container):
+        if 0 in self.container.shape[1:]:
             raise DataError(f"`{self.label}` must have at least one column; got shape {self.container.shape}.")
 
     def _numeric_columns(self) -> Iterator[tuple[str | None, FloatArray]]:
@@ -229,7 +229,7 @@ class _SeriesTable(Table):
         return self.library.take(self.container, rows)
 
     def _check_columns(self) -> None:
-        """One column there is."""
+        """Do nothing: a series always has its one column."""
 
 
 @dataclass(frozen=True)
@@ -437,7 +437,8 @@ class Resamples:
 
     def totals(self, sample: int) -> FloatArray:
         """Return the sum of the weights of each resample, shape ``(B,)``."""
-        return self.weights[sample].sum(axis=1)
+        totals: FloatArray = self.weights[sample].sum(axis=1)
+        return totals
 
     def sums(self, sample: int, values: FloatArray) -> FloatArray:
         """Return ``weights @ values``, shape ``(B, p)``, each row computed alike whatever the batch.

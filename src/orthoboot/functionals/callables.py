@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from orthoboot.errors import ArgumentError, StatisticError
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.recognition import recognized
-from orthoboot.typing import FloatArray
+from orthoboot.typing import FloatArray, IntArray
+
+_NUMBERS_AT_ONCE = 1 << 22
+"""Resampled numbers that a vectorised function gets at once: 32 MB, or those of one resample where it is larger."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CallableFunctional(Functional):
     """A function of the user's, evaluated once on the data to learn the shape of what it returns.
 
@@ -29,11 +33,14 @@ class CallableFunctional(Functional):
         The shape and names of its value.
     value
         Its value on the data, shape ``(k,)``, so that an expensive fit is not repeated.
+    name
+        What a report calls it.
     """
 
     function: Callable[..., Any]
     value_output: Output = field(repr=False)
     value: FloatArray = field(repr=False)
+    name: str = "statistic"
 
     def output(self, data: Data) -> Output:
         """Return the shape and the names of its value, known from the first evaluation."""
@@ -57,24 +64,21 @@ class PlainCallable(CallableFunctional):
 
 
 class VectorizedCallable(CallableFunctional):
-    """``statistic(*samples, axis)``: gets all resamples of a batch at once, the rows on the last axis, as in scipy."""
+    """``statistic(*samples, axis)``: gets many resamples at once, the rows on the last axis, as in scipy."""
 
     fractional = False
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
         """Return its values on the resampled rows, shape ``(B, k)``."""
-        rows = [resamples.indices(b) for b in range(len(resamples))]
-        if any(len({len(one[i]) for one in rows}) > 1 for i in range(len(data.sizes))):
-            # Whole groups of unequal size make resamples of unequal length, which no one array can hold.
-            return np.stack([self._values(data, [one])[0] for one in rows])
-        return self._values(data, rows)
+        at_once = max(_NUMBERS_AT_ONCE // sum(array.size for array in data.arrays), 1)
+        return np.concatenate([self._values(data, rows) for rows in _stackable(resamples, at_once)])
 
-    def _values(self, data: Data, rows: list[tuple[Any, ...]]) -> FloatArray:
-        stacked = [np.stack([one[i] for one in rows]) for i in range(len(data.sizes))]
+    def _values(self, data: Data, rows: list[tuple[IntArray, ...]]) -> FloatArray:
+        stacked = [np.stack(sample) for sample in zip(*rows, strict=True)]
         samples = [
             np.moveaxis(array, 0, -1)[..., stacked[i]] for array, i in zip(data.arrays, data.sample_of, strict=True)
         ]
-        return _batch_values(self.function(*samples, axis=-1), self.value_output, len(rows))
+        return self.value_output.flatten_batch(self.function(*samples, axis=-1), len(rows))
 
 
 class WeightedCallable(CallableFunctional):
@@ -84,12 +88,8 @@ class WeightedCallable(CallableFunctional):
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
         """Return its values at the weights, shape ``(B, k)``."""
-        return np.stack(
-            [
-                self.value_output.flatten(self.function(*data.containers, weights=_weights_argument(resamples, b)))
-                for b in range(len(resamples))
-            ]
-        )
+        weights = (_weights_argument([w[b] for w in resamples.weights]) for b in range(len(resamples)))
+        return np.stack([self.value_output.flatten(self.function(*data.containers, weights=one)) for one in weights])
 
 
 class VectorizedWeightedCallable(CallableFunctional):
@@ -97,16 +97,18 @@ class VectorizedWeightedCallable(CallableFunctional):
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
         """Return its values at the weights, shape ``(B, k)``."""
-        weights = resamples.weights[0] if len(resamples.weights) == 1 else resamples.weights
-        return _batch_values(self.function(*data.containers, weights=weights), self.value_output, len(resamples))
+        value = self.function(*data.containers, weights=_weights_argument(resamples.weights))
+        return self.value_output.flatten_batch(value, len(resamples))
 
 
 def as_functional(statistic: Any, data: Data, *, vectorized: bool | None = None) -> Functional:
     """Return `statistic` as a functional: itself, its entry in the catalogue, or a wrapper of the user's function.
 
-    A function with a `weights` parameter is aware of weights; one with an `axis` parameter is vectorised unless
-    `vectorized` says otherwise, as in scipy.
+    Beyond the samples, a function with a `weights` parameter is aware of weights; one with an `axis` parameter is
+    vectorised unless `vectorized` says otherwise, as in scipy.
     """
+    if vectorized not in (None, True, False):
+        raise ArgumentError(f"`vectorized` must be True, False or None; got {vectorized!r}.")
     known = recognized(statistic)
     if known is not None:
         return known
@@ -115,80 +117,115 @@ def as_functional(statistic: Any, data: Data, *, vectorized: bool | None = None)
             "`statistic` must be a function of the samples or an entry of the catalogue such as `ob.variance`; got "
             f"{type(statistic).__name__}."
         )
-    parameters = _parameters(statistic)
-    if "weights" in parameters:
-        return _weighted(statistic, data, vectorized=bool(vectorized))
-    if vectorized is None:
-        vectorized = "axis" in parameters
-    if vectorized:
-        value = _first_value(statistic, [np.moveaxis(array, 0, -1) for array in data.arrays], axis=-1)
-        return _wrapped(VectorizedCallable, statistic, data, value)
-    return _wrapped(PlainCallable, statistic, data, _first_value(statistic, data.containers))
+    options = _options(statistic, len(data.tables))
+    if "weights" in options:
+        return _vectorized_weighted(statistic, data) if vectorized else _weighted(statistic, data)
+    if vectorized or (vectorized is None and "axis" in options):
+        return _vectorized(statistic, data)
+    return _plain(statistic, data)
 
 
-def _parameters(statistic: Callable[..., Any]) -> set[str]:
+def _options(statistic: Callable[..., Any], n_samples: int) -> set[str]:
+    """Return the parameters that remain when the samples are given by position.
+
+    A function of two samples may well call its second one `weights`.
+    """
     try:
-        return set(inspect.signature(statistic).parameters)
+        parameters = inspect.signature(statistic).parameters.values()
     except (TypeError, ValueError):  # some built-in functions have no signature
         return set()
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_keyword = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    return by_keyword - set(positional[:n_samples])
 
 
-def _weighted(statistic: Callable[..., Any], data: Data, *, vectorized: bool) -> CallableFunctional:
-    ones = [np.ones((1, n) if vectorized else n) for n in data.sizes]
-    value = _first_value(statistic, data.containers, weights=ones[0] if len(ones) == 1 else tuple(ones))
-    if not vectorized:
-        return _wrapped(WeightedCallable, statistic, data, value)
-    if np.shape(value)[-1:] != (1,):
+def _plain(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
+    # The rows are taken as for a resample, so that a function which sorts them in place leaves the user's data alone.
+    value = _first_value(statistic, data.take([np.arange(n) for n in data.sizes]))
+    return _wrapped(PlainCallable, statistic, value)
+
+
+def _vectorized(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
+    value = _first_value(statistic, [np.moveaxis(array, 0, -1).copy() for array in data.arrays], axis=-1)
+    # The function reduces the last axis, so a vector has one number per column.
+    return _wrapped(VectorizedCallable, statistic, value, data.columns[0] if len(data.tables) == 1 else None)
+
+
+def _weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
+    ones = _weights_argument([np.ones(n) for n in data.sizes])
+    return _wrapped(WeightedCallable, statistic, _first_value(statistic, data.containers, weights=ones))
+
+
+def _vectorized_weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
+    ones = _weights_argument([np.ones((1, n)) for n in data.sizes])
+    value = _first_value(statistic, data.containers, weights=ones)
+    only = {key: _only(entry) for key, entry in value.items()} if isinstance(value, Mapping) else _only(value)
+    return _wrapped(VectorizedWeightedCallable, statistic, only)
+
+
+def _only(entry: Any) -> Any:
+    """Return the one resample on the last axis."""
+    if np.shape(entry)[-1:] != (1,):
         raise ArgumentError(
             "a vectorised `statistic` with `weights` of shape (B, n) must return its values with B on the last axis; "
-            f"for B = 1 it returned shape {np.shape(value)}. Pass `vectorized=False` if it takes one set of weights."
+            f"for B = 1 it returned shape {np.shape(entry)}. Pass `vectorized=False` if it takes one set of weights."
         )
-    return _wrapped(VectorizedWeightedCallable, statistic, data, np.asarray(value)[..., 0])
+    return np.asarray(entry)[..., 0]
 
 
-def _first_value(statistic: Callable[..., Any], samples: Any, **keywords: Any) -> Any:
+def _first_value(statistic: Callable[..., Any], samples: Any, **options: Any) -> Any:
     try:
-        return statistic(*samples, **keywords)
+        return statistic(*samples, **options)
     except Exception as error:  # whatever the user's function raises is told with its cause
         raise StatisticError(
-            f"`statistic` raised {type(error).__name__} on the data themselves, before any resampling: {error}"
+            f"`statistic` must return a value on the data themselves; it raised {type(error).__name__}: "
+            f"{str(error).rstrip('.')}. It was called with {_arguments(samples, options)}."
         ) from error
 
 
+def _arguments(samples: Any, options: Mapping[str, Any]) -> str:
+    kinds = [f"{type(sample).__name__} of shape {getattr(sample, 'shape', (len(sample),))}" for sample in samples]
+    return ", ".join([*kinds, *(f"`{option}`" for option in options)])
+
+
 def _wrapped(
-    kind: type[CallableFunctional], statistic: Callable[..., Any], data: Data, value: Any
+    kind: type[CallableFunctional],
+    statistic: Callable[..., Any],
+    value: Any,
+    labels: tuple[str, ...] | None = None,
 ) -> CallableFunctional:
-    name = getattr(statistic, "__name__", "statistic")
-    name = "statistic" if name == "<lambda>" else name
-    output = output_like(value, name, _labels(value, data))
-    flat = output.flatten(value)
-    if not np.isfinite(flat).all():
-        raise StatisticError(
-            f"`statistic` must be finite on the data; got {value}. Check the data for what makes it undefined."
-        )
-    functional = kind(statistic, output, flat)
-    object.__setattr__(functional, "name", name)
-    return functional
+    name = _name(statistic)
+    output = output_like(value, name, labels)
+    return kind(statistic, output, output.flatten(value), name)
 
 
-def _labels(value: Any, data: Data) -> tuple[str, ...] | None:
-    """Return names for the numbers of a vector: its own index, or the columns of the only table."""
-    index = getattr(value, "index", None)
-    if index is not None and not callable(index):
-        return tuple(str(label) for label in index)
-    return data.columns[0] if len(data.tables) == 1 else None
+def _name(statistic: Any) -> str:
+    if isinstance(statistic, partial):
+        return _name(statistic.func)
+    name: str = getattr(statistic, "__name__", type(statistic).__name__)
+    return "statistic" if name == "<lambda>" else name
 
 
-def _weights_argument(resamples: Resamples, b: int) -> FloatArray | tuple[FloatArray, ...]:
-    weights = tuple(w[b] for w in resamples.weights)
-    return weights[0] if len(weights) == 1 else weights
+def _weights_argument(weights: Any) -> FloatArray | tuple[FloatArray, ...]:
+    """Return copies of the weights, one array or a tuple of them for several samples.
+
+    The linear part is computed from the same weights later; a function that normalises them in place must not spoil it.
+    """
+    copies = tuple(w.copy() for w in weights)
+    return copies[0] if len(copies) == 1 else copies
 
 
-def _batch_values(value: Any, output: Output, size: int) -> FloatArray:
-    values = np.asarray(value, dtype=np.float64)
-    if values.shape != (*output.shapes[0], size):
-        raise StatisticError(
-            f"a vectorised `statistic` must return shape {(*output.shapes[0], size)} for {size} resample(s), with the "
-            f"resamples on the last axis; got {values.shape}. Pass `vectorized=False` if it takes one sample at a time."
-        )
-    return values.reshape(output.size, size).T
+def _stackable(resamples: Resamples, at_once: int) -> Iterator[list[tuple[IntArray, ...]]]:
+    """Yield the rows of the resamples in lists of at most `at_once`, all of one length in each list.
+
+    Whole groups of unequal size make resamples of unequal length, which no one array can hold.
+    """
+    pending: list[tuple[IntArray, ...]] = []
+    for b in range(len(resamples)):
+        rows = resamples.indices(b)
+        if pending and (len(pending) == at_once or list(map(len, rows)) != list(map(len, pending[0]))):
+            yield pending
+            pending = []
+        pending.append(rows)
+    if pending:
+        yield pending

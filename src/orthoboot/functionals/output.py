@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from orthoboot.errors import StatisticError
 from orthoboot.typing import FloatArray
+
+Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,14 @@ class Output:
         The keys of the dict, or None.
     names
         k names, one per number.
+    axes
+        For each entry the labels of its axes where it is a labelled series or frame, else None.
     """
 
-    shapes: tuple[tuple[int, ...], ...]
-    keys: tuple[str, ...] | None
+    shapes: tuple[Shape, ...]
+    keys: tuple[Hashable, ...] | None
     names: tuple[str, ...]
+    axes: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -41,25 +46,64 @@ class Output:
         return self.keys is None and self.shapes[0] == ()
 
     def flatten(self, value: Any) -> FloatArray:
-        """Return one value of the statistic as k numbers; raise if its shape differs from the first one's."""
-        entries, keys = _entries(value)
-        shapes = tuple(entry.shape for entry in entries)
-        if (shapes, keys) != (self.shapes, self.keys):
-            raise StatisticError(
-                f"`statistic` must return the same shape on every resample; got {_described(shapes, keys)} where the "
-                f"data gave {_described(self.shapes, self.keys)}."
-            )
-        return np.concatenate([entry.ravel() for entry in entries])
+        """Return one value of the statistic as k numbers; raise if its shape differs from the first one's.
+
+        Entries of a dict and of a labelled series are found by their labels, whatever their order. None, and a label
+        that is missing, count as NaN: the statistic has no value on this resample.
+        """
+        return self._joined(value, ())
+
+    def flatten_batch(self, value: Any, n_resamples: int) -> FloatArray:
+        """Return B values, the resamples on the last axis of every entry, as an array of shape ``(B, k)``."""
+        return self._joined(value, (n_resamples,)).T
 
     def pack(self, flat: FloatArray) -> Any:
-        """Return numbers of shape ``(k, ...)`` in the statistic's own shape: float, array, or dict of these."""
+        """Return numbers of shape ``(k, ...)`` in the statistic's own shape: float, array, or dict of these.
+
+        Arrays are copies, so that nobody changes a result by changing what it gave away.
+        """
         packed, start = [], 0
         for shape in self.shapes:
             stop = start + int(np.prod(shape))
             entry = flat[start:stop].reshape(shape + flat.shape[1:])
-            packed.append(float(entry) if entry.ndim == 0 else entry)
+            packed.append(float(entry) if entry.ndim == 0 else entry.copy())
             start = stop
         return packed[0] if self.keys is None else dict(zip(self.keys, packed, strict=True))
+
+    def _joined(self, value: Any, last: Shape) -> FloatArray:
+        """Return the entries below each other, shape ``(k, *last)``."""
+        entries = self._entries(value)
+        expected = [shape + last for shape in self.shapes]
+        arrays = [
+            np.full(shape, np.nan) if entry is None else _numbers(entry)
+            for entry, shape in zip(entries, expected, strict=True)
+        ]
+        if [array.shape for array in arrays] != expected:
+            raise self._changed(_described([array.shape for array in arrays], self.keys), last)
+        return np.concatenate([array.reshape(-1, *last) for array in arrays])
+
+    def _entries(self, value: Any) -> list[Any]:
+        """Return the entries of `value` in the order of the first value's."""
+        if value is None:
+            return [None] * len(self.shapes)
+        is_dict = isinstance(value, Mapping)
+        if is_dict != (self.keys is not None) or (self.keys is not None and set(value) != set(self.keys)):
+            got = f"a dict with keys {', '.join(map(str, value))}" if is_dict else f"{type(value).__name__}"
+            raise self._changed(got)
+        entries = [_python_value(entry) for entry in ([value] if self.keys is None else map(value.get, self.keys))]
+        return entries if self.axes is None else list(map(_aligned, entries, self.axes))
+
+    def _changed(self, got: str, last: Shape = ()) -> StatisticError:
+        expected = _described([shape + last for shape in self.shapes], self.keys)
+        if last:
+            return StatisticError(
+                f"a vectorised `statistic` must return {expected} for {last[0]} resample(s), these on the last axis; got "
+                f"{got}. Pass `vectorized=False` if it takes one sample at a time."
+            )
+        return StatisticError(
+            f"`statistic` must return the same shape on every resample; got {got} where the data gave {expected}. "
+            "Return a value of fixed shape, NaN where it is not defined."
+        )
 
 
 def output_like(value: Any, name: str, labels: tuple[str, ...] | None = None) -> Output:
@@ -70,52 +114,87 @@ def output_like(value: Any, name: str, labels: tuple[str, ...] | None = None) ->
     value
         What the statistic returned on the data.
     name
-        The statistic's name, for a single number.
+        The statistic's name, for numbers that have none of their own.
     labels
-        Names of the numbers of a vector, where the data have them.
+        Names of the numbers of a vector, where the data have them; a labelled series or frame has its own.
 
     Examples
     --------
     >>> output_like({"slope": 1.0, "mean": [2.0, 3.0]}, "fit").names
     ('slope', 'mean[0]', 'mean[1]')
     """
-    entries, keys = _entries(value)
-    shapes = tuple(entry.shape for entry in entries)
-    if keys is not None:
-        names = tuple(n for key, shape in zip(keys, shapes, strict=True) for n in _indexed(key, shape))
-    elif labels is not None and len(labels) == entries[0].size and shapes[0] != ():
-        names = labels
+    keys = tuple(value) if isinstance(value, Mapping) else None
+    if keys == ():
+        raise StatisticError("`statistic` must return at least one number; got an empty dict.")
+    entries = [value] if keys is None else list(value.values())
+    shapes = tuple(_numbers(entry).shape for entry in entries)
+    if keys is None:
+        names = _vector_names(name, shapes[0], _labels(value) if labels is None else labels)
     else:
-        names = _indexed(name, shapes[0])
-    return Output(shapes, keys, names)
+        named = zip(keys, entries, shapes, strict=True)
+        names = [n for key, entry, shape in named for n in _entry_names(str(key), shape, _labels(entry))]
+    axes = tuple(map(_axes, entries))
+    return Output(shapes, keys, tuple(names), None if not any(axes) else axes)
 
 
-def _indexed(name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
-    return tuple(name + (str(list(index)) if index else "") for index in np.ndindex(shape))
+def _vector_names(name: str, shape: Shape, labels: Sequence[str] | None) -> Sequence[str]:
+    """Return the labels where there is one for each number of an array, else the name with the position."""
+    fits = labels is not None and shape != () and len(labels) == int(np.prod(shape))
+    return labels if labels is not None and fits else _indexed(name, shape)
 
 
-def _entries(value: Any) -> tuple[list[FloatArray], tuple[str, ...] | None]:
-    if isinstance(value, Mapping):
-        if not value:
-            raise StatisticError("`statistic` must return at least one number; got an empty dict.")
-        return [_numbers(entry) for entry in value.values()], tuple(str(key) for key in value)
-    return [_numbers(value)], None
+def _entry_names(key: str, shape: Shape, labels: Sequence[str] | None) -> list[str]:
+    return _indexed(key, shape) if labels is None else [f"{key}[{label}]" for label in labels]
+
+
+def _indexed(name: str, shape: Shape) -> list[str]:
+    return [name + (str(list(index)) if index else "") for index in np.ndindex(shape)]
+
+
+def _axes(entry: Any) -> list[Any] | None:
+    """Return the labels of each axis of a pandas series or frame, None for what has no such labels."""
+    return list(entry.axes) if hasattr(entry, "axes") and hasattr(entry, "reindex") else None
+
+
+def _labels(entry: Any) -> list[str] | None:
+    axes = _axes(entry)
+    if axes is None:
+        columns = getattr(entry, "columns", None)
+        return list(map(str, columns)) if isinstance(columns, list) and len(entry) == 1 else None
+    if len(axes) == 1:
+        return list(map(str, axes[0]))
+    return [f"{row}, {column}" for row in axes[0] for column in axes[1]]
+
+
+def _aligned(entry: Any, axes: list[Any] | None) -> Any:
+    """Return a series or frame with its rows and columns in the order of `axes`, NaN for those it does not have."""
+    own = _axes(entry)
+    if axes is None or own is None or len(own) != len(axes):
+        return entry
+    if all(mine.equals(first) for mine, first in zip(own, axes, strict=True)):
+        return entry
+    return entry.reindex(**dict(zip(("index", "columns"), axes, strict=False)))
 
 
 def _numbers(value: Any) -> FloatArray:
     try:
-        array = np.asarray(value)
+        array = np.asarray(_python_value(value))
         if array.dtype.kind not in "biuf" or array.size == 0:
             raise TypeError
         return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise StatisticError(
             "`statistic` must return a real number, an array of numbers, or a dict of these; got "
             f"{type(value).__name__}: {str(value)[:60]!r}."
         ) from error
 
 
-def _described(shapes: tuple[tuple[int, ...], ...], keys: tuple[str, ...] | None) -> str:
+def _python_value(value: Any) -> Any:
+    """Return the Python number of a pyarrow scalar, which is no number to numpy; anything else as it is."""
+    return value.as_py() if hasattr(value, "as_py") else value
+
+
+def _described(shapes: list[Shape], keys: tuple[Hashable, ...] | None) -> str:
     if keys is None:
         return f"shape {shapes[0]}"
     return "a dict of " + ", ".join(f"{key}: {shape}" for key, shape in zip(keys, shapes, strict=True))

@@ -1,0 +1,29 @@
+"""What the benchmarks print holds: the estimators' table and the honesty of the simulation error."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks import simulation_error, variance_table
+from benchmarks.cases import CASES
+
+
+@pytest.mark.parametrize("size", simulation_error.SIZES)
+@pytest.mark.parametrize("case", simulation_error.CASES, ids=lambda case: case.name)
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_the_simulation_error_is_honest(case, size):
+    """The mean over 300 seeds of what is reported, against the standard deviation over the same seeds."""
+    reported, true = simulation_error.reported_and_true(case, size, n_seeds=300)
+    assert abs(reported / true - 1) < 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_table_of_estimators(case):
+    """With the right influence function never worse than the paper's; with a wrong one near the standard bootstrap."""
+    rmse = variance_table.rmse(case, n_data_sets=8, n_replicates=6000)
+    for size in variance_table.SIZES:
+        if case.is_right:
+            assert rmse["orthogonal", size] <= rmse["paper", size]
+        elif size >= 10:
+            # "Near" is ten percent: what the slope costs when there is nothing to be learnt from it.
+            assert rmse["orthogonal", size] < 1.1 * rmse["standard", size]
