@@ -1,4 +1,4 @@
-"""Ten replicates against a thousand: by how much did the new page raise the revenue per visitor?"""
+"""Ten replicates against a thousand: how much more does a visitor of the new page spend."""
 
 from __future__ import annotations
 

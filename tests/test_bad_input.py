@@ -105,18 +105,18 @@ def test_a_statistic_that_is_no_function(statistic):
     [
         (
             np.array([1.0, np.nan, 3.0, np.nan]),
-            "`data` must be finite; got 2 NaN or infinite value(s), the first in row 1.",
+            "`data` must be finite; got 2 NaN value(s), the first in row 1 (counted from 0).",
         ),
-        (np.array([1.0, 2.0, np.inf]), "got 1 NaN or infinite value(s), the first in row 2."),
-        (([1.0, 2.0], [3.0, np.nan]), "`data[1]` must be finite; got 1 NaN or infinite value(s), the first in row 1."),
+        (np.array([1.0, 2.0, np.inf]), "got 1 infinite value(s), the first in row 2 (counted from 0)."),
+        (([1.0, 2.0], [3.0, np.nan]), "`data[1]` must be finite; got 1 NaN value(s), the first in row 1"),
         ([], "`data` must"),
-        (np.empty((0, 3)), "`data` must have at least two rows; got none."),
-        ([1.0], "`data` must have at least two rows; got one"),
+        (np.empty((0, 3)), "`data` must have at least two rows, since fewer cannot vary under resampling; got 0."),
+        ([1.0], "`data` must have at least two rows, since fewer cannot vary under resampling; got 1."),
         (np.array(["a", "b", "c"]), "`data` must hold real numbers; got dtype"),
         (np.array([1, "b", None], dtype=object), "`data` must hold real numbers; got dtype object."),
-        (([[1, 2], [3]],), "its rows have different lengths"),
-        (5.0, "`data` must have rows; got a single value"),
-        ({"a": [1, 2]}, "got dict. For named columns pass a data frame."),
+        (([[1, 2], [3]],), "`data` must be rectangular; got rows of different lengths."),
+        (5.0, "a series or a data frame; got float. One sample needs at least two rows."),
+        ({"a": [1, 2]}, "got dict. For named columns pass a data frame; for several samples a tuple of arrays."),
         ("text", "got str"),
         (None, "`data` must"),
     ],
@@ -127,7 +127,8 @@ def test_data_that_cannot_be_used(data, message):
 
 def test_paired_samples_of_unequal_length():
     message = (
-        "paired samples must have the same number of rows; got 40, 39. For independent samples leave `paired=False`."
+        "`data` must have the same number of rows in every sample when `paired=True`; got 40 and 39. For independent "
+        "samples leave `paired=False`."
     )
     refused(errors.DataError, message, (X, X[1:]), ob.correlation, paired=True)
 
@@ -164,6 +165,13 @@ def test_few_rows_are_told():
         ob.bootstrap(X[:7], ob.mean, rng=0)
 
 
+def test_few_groups_and_blocks_are_told():
+    with pytest.warns(errors.SmallSampleWarning, match="a sample has only 4 groups"):
+        ob.bootstrap(X, ob.mean, groups=np.arange(40) % 4, rng=0)
+    with pytest.warns(errors.SmallSampleWarning, match="a sample has only 6 blocks"):
+        ob.bootstrap(X, ob.mean, block_length=7, rng=0)
+
+
 # Statistics
 
 
@@ -171,7 +179,7 @@ def test_a_statistic_that_always_raises_is_found_on_the_data():
     def broken(x):
         raise ZeroDivisionError("no such thing")
 
-    message = "`statistic` raised ZeroDivisionError on the data themselves, before any resampling: no such thing"
+    message = "`statistic` must return a value on the data themselves; it raised ZeroDivisionError: no such thing."
     refused(errors.StatisticError, message, X, broken)
 
 
@@ -220,7 +228,7 @@ def test_a_vectorised_batch_with_one_failure_loses_only_that_one():
 
 
 def test_a_statistic_that_is_not_finite_on_the_data():
-    refused(errors.StatisticError, "`statistic` must be finite on the data; got nan", X, lambda x: np.nan)
+    refused(errors.StatisticError, "`statistic` must be finite on the data; got ", X, lambda x: np.nan)
 
 
 def test_a_statistic_that_changes_its_shape():
@@ -376,7 +384,7 @@ def test_a_mis_scaled_influence_is_told_with_its_scale():
         ob.bootstrap(X, ob.variance, influence=lambda x: 3 * ((x - x.mean()) ** 2 - x.var()), n_resamples=20, rng=0)
     text = [str(w.message) for w in caught if w.category is errors.SlopeWarning]
     assert len(text) == 1
-    assert re.match(r"the replicates move 0\.\d\d times as far as the influence function says for `variance`", text[0])
+    assert re.match(r"the replicates of `variance` move 0\.\d\d times as far as its influence function says", text[0])
 
 
 def test_a_statistic_that_is_not_smooth_is_told():

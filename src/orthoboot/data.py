@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Number
 from typing import Any, ClassVar
 
 import numpy as np
@@ -164,11 +165,10 @@ class Table:
     def check(self) -> None:
         """Raise unless there are two rows and a column, all finite, and numbers where they must be."""
         self._check_columns()
-        if self.n_rows < 2:
-            raise DataError(
-                f"`{self.label}` must have at least two rows, since fewer cannot vary under resampling; got "
-                f"{self.n_rows}."
-            )
+        if self.n_rows == 0:
+            raise DataError(f"`{self.label}` must have at least two rows; got none.")
+        if self.n_rows == 1:
+            raise DataError(f"`{self.label}` must have at least two rows; got one, which cannot vary under resampling.")
         self._check_finite()
 
     def _check_columns(self) -> None:
@@ -184,24 +184,23 @@ class Table:
         broken = [(name, values) for name, values in self._numeric_columns() if not np.isfinite(values).all()]
         if not broken:
             return
-        missing = sum(int(np.isnan(values).sum()) for _, values in broken)
-        infinite = sum(int(np.isinf(values).sum()) for _, values in broken)
-        counts = [f"{count} {kind}" for count, kind in ((missing, "NaN"), (infinite, "infinite")) if count]
+        count = sum(int((~np.isfinite(values)).sum()) for _, values in broken)
         raise DataError(
-            f"`{self.label}` must be finite; got {' and '.join(counts)} value(s), the first in {_place(*broken[0])}"
-            f"{_others(broken)}. Drop or impute such rows before the call."
+            f"`{self.label}` must be finite; got {count} NaN or infinite value(s), the first in {_place(*broken[0])}"
+            f"{_others(broken)}. Rows are counted from 0. Drop or impute such rows before the call."
         )
 
 
 def _place(name: str | None, values: FloatArray) -> str:
-    row, *rest = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
-    inside = "".join(f", {'column' if values.ndim == 2 else 'position'} {i}" for i in rest)
-    return f"row {row} (counted from 0){inside}" + ("" if name is None else f" of column {name!r}")
+    row, *rest = np.argwhere(~np.isfinite(values))[0].tolist()
+    if name is not None:
+        return f"row {row} of column {name!r}"
+    return f"row {row}" + ("" if not rest else f", column {rest[0]}" if len(rest) == 1 else f", position {tuple(rest)}")
 
 
 def _others(broken: list[tuple[str | None, FloatArray]]) -> str:
     names = ", ".join(repr(name) for name, _ in broken[1:])
-    return f"; more in {names}" if names else ""
+    return f" (more in {names})" if names else ""
 
 
 @dataclass(frozen=True)
@@ -289,27 +288,32 @@ def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
         array = np.asarray(container)
     except ValueError as error:
         raise DataError(
-            f"`{label}` must be rectangular; got rows of different lengths. For independent samples of unequal size "
-            "pass a tuple with one array per sample."
+            f"`{label}` must be rectangular; its rows have different lengths. For independent samples of unequal "
+            "size pass a tuple with one array per sample."
         ) from error
-    if array.ndim == 0:
+    if array.ndim > 0:
+        return array
+    if container is None or isinstance(container, (Number, np.ndarray)):
         raise DataError(
-            f"`{label}` must be an array with rows first, a list of numbers, a series or a data frame; got "
-            f"{type(container).__name__}. {_advice(container)}"
+            f"`{label}` must have rows; got a single value of type {type(container).__name__}. Pass an array, a list "
+            "of numbers, a series or a data frame."
         )
-    return array
+    raise DataError(
+        f"`{label}` must be an array with rows first, a list of numbers, a series or a data frame; got "
+        f"{type(container).__name__}. {_advice(container)}"
+    )
 
 
 def _advice(container: Any) -> str:
     if isinstance(container, dict):
-        return "For named columns pass a data frame; for several samples a tuple of arrays."
+        return "For named columns pass a data frame. For several samples pass a tuple of arrays."
     if hasattr(container, "collect"):
         return "Call `.collect()` on it first."
     if callable(container):
         return "The data come first, then the statistic."
     if isinstance(container, Iterable) and not isinstance(container, (str, bytes)):
         return "Make it a list first."
-    return "One sample needs at least two rows."
+    return "Convert it first, for example with `np.asarray`."
 
 
 @dataclass(frozen=True)
@@ -382,8 +386,8 @@ def read(data: Any, *, paired: bool = False) -> Data:
         return Data(tables, tuple(range(len(tables))), sizes)
     if len(set(sizes)) > 1:
         raise DataError(
-            f"`data` must have the same number of rows in every sample when `paired=True`; got "
-            f"{' and '.join(map(str, sizes))}. For independent samples leave `paired=False`."
+            f"`data`: paired samples must have the same number of rows; got {', '.join(map(str, sizes))}. For "
+            "independent samples leave `paired=False`."
         )
     return Data(tables, (0,) * len(tables), sizes[:1])
 

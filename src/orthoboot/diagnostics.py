@@ -22,7 +22,7 @@ from orthoboot.errors import (
 from orthoboot.estimators import moments, r_squared, slope, slope_t
 from orthoboot.intervals import Evidence
 
-FEW_ROWS = 10
+FEW_UNITS = 10
 FEW_REPLICATES = 5
 WEAK_R_SQUARED = 0.5
 _SLOPE_DISTANCE = 0.3
@@ -46,11 +46,11 @@ def is_constant(evidence: Evidence) -> bool:
 
 def _about_data(evidence: Evidence) -> Iterator[OrthobootWarning]:
     simulation = evidence.simulation
-    smallest = min(simulation.data.sizes)
-    if smallest < FEW_ROWS:
+    smallest = min(simulation.plan.schemes, key=lambda scheme: scheme.n_units)
+    if smallest.n_units < FEW_UNITS:
         yield SmallSampleWarning(
-            f"a sample has only {smallest} rows; resampling so few says little about the population, and intervals "
-            "are too short. Treat the answer as a rough guide, or collect more rows."
+            f"a sample has only {smallest.n_units} {smallest.unit}; resampling so few says little about the "
+            "population, and intervals are too short. Treat the answer as a rough guide, or collect more data."
         )
     if is_constant(evidence):
         yield ConstantDataWarning(
@@ -107,8 +107,8 @@ def _about_influence(evidence: Evidence) -> Iterator[OrthobootWarning]:
     if far.any():
         worst = int(np.argmax(np.abs(raw) * far))
         yield SlopeWarning(
-            f"the replicates move {1 + raw[worst]:.2f} times as far as the influence function says for "
-            f"`{evidence.simulation.output.names[worst]}`; the slope was set to {slope(sums)[worst]:.2f}. Check the "
-            "scale of the influence function: it is n times the derivative with respect to each row's share of the "
-            "weight."
+            f"the replicates of `{evidence.simulation.output.names[worst]}` move {1 + raw[worst]:.2f} times as far as "
+            f"its influence function says. The answer allows for it with a slope of {slope(sums)[worst]:.2f}, at the "
+            "price of a larger simulation error. If you gave the influence function, check its scale: it is n times "
+            "the derivative with respect to each row's share of the weight."
         )

@@ -11,7 +11,15 @@ import numpy as np
 from orthoboot import summary as summaries
 from orthoboot.arguments import checked_alternative, checked_confidence_level, checked_count, checked_name
 from orthoboot.diagnostics import diagnosed
-from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError, OrthobootWarning, emit
+from orthoboot.errors import (
+    ArgumentError,
+    FallbackWarning,
+    InfluenceError,
+    InfluenceMismatchWarning,
+    MissingDependencyError,
+    OrthobootWarning,
+    emit,
+)
 from orthoboot.estimators import ESTIMATORS, Estimator, moments, r_squared, slope
 from orthoboot.intervals import INTERVALS, Ends, Evidence
 from orthoboot.replicates import Replicates, extended, relinearized
@@ -39,7 +47,7 @@ class SimulationError(NamedTuple):
 class Result:
     """What a bootstrap found, and how far to trust it.
 
-    Numbers come in the statistic's own shape: a float, an array, or a dict of these.
+    Numbers come in the statistic's own shape: a float, an array, or a dict of these. Arrays are copies.
     """
 
     simulation: Simulation
@@ -77,10 +85,10 @@ class Result:
         """Return the variance of the statistic under resampling (``eq:varianceestimator`` for "paper")."""
         return self._packed(self._evidence.standard_error**2)
 
-    @cached_property
+    @property
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the k outputs, shape ``(k, k)``."""
-        return self._evidence.estimator.covariance(self.replicates)
+        return self._evidence.estimator.covariance(self.replicates).copy()
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:
@@ -152,7 +160,8 @@ class Result:
         """Return the influence values: ``(n,)`` or ``(n, k)``, a tuple of these for several samples, or None."""
         if self.simulation.influence is None:
             return None
-        parts = tuple(p[:, 0] if self.simulation.output.is_scalar else p for p in self.simulation.influence)
+        scalar = self.simulation.output.is_scalar
+        parts = tuple((values[:, 0] if scalar else values).copy() for values in self.simulation.influence)
         return parts[0] if len(parts) == 1 else parts
 
     @property
@@ -173,56 +182,55 @@ class Result:
         self, confidence_level: float | None = None, method: str | None = None, alternative: str | None = None
     ) -> ConfidenceInterval:
         """Return another interval from the same replicates; what is left out stays as in the run."""
-        asked = replace(
-            self,
-            confidence_level=self.confidence_level
-            if confidence_level is None
-            else checked_confidence_level(confidence_level),
-            method=self.method if method is None else checked_name("method", method, INTERVALS),
-            alternative=self.alternative if alternative is None else checked_alternative(alternative),
-        )
+        changes: dict[str, Any] = {}
+        if confidence_level is not None:
+            changes["confidence_level"] = checked_confidence_level(confidence_level)
+        if method is not None:
+            changes["method"] = checked_name("method", method, INTERVALS)
+        if alternative is not None:
+            changes["alternative"] = checked_alternative(alternative)
+        asked = replace(self, **changes)
+        if INTERVALS[asked.method].needs_influence:
+            asked = asked._with_influence(f"method={asked.method!r}")
         return asked.confidence_interval
 
     def with_estimator(self, estimator: str) -> Result:
         """Return what another estimator says of the same replicates."""
         chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
         _check_enough(chosen, len(self.replicates))
-        simulation, replicates = self.simulation, self.replicates
-        if chosen.needs_influence and simulation.influence is None:
-            found = simulation.find_influence("auto")
-            if found.values is None:
-                raise InfluenceError(
-                    f"estimator={estimator!r} needs an influence function. {found.source.capitalize()}. Run again with "
-                    "`influence=`: an engine by name, an array, or a function of the samples."
-                )
-            simulation = simulation.with_influence(found)
-            replicates = relinearized(simulation, replicates)
-        return reported(replace(self, simulation=simulation, replicates=replicates, estimator=estimator, warnings=()))
+        base = self._with_influence(f"estimator={estimator!r}") if chosen.needs_influence else self
+        INTERVALS[self.method].check(base.simulation, chosen, len(base.replicates))
+        standing = (InfluenceMismatchWarning,) if chosen.needs_influence else ()
+        return base._reported_anew(standing, estimator=estimator)
 
     def extend(self, n_resamples: int) -> Result:
         """Return the result with `n_resamples` more replicates; twice ten more are the same as twenty."""
         more = checked_count("n_resamples", n_resamples, least=1)
-        return reported(replace(self, replicates=extended(self.simulation, self.replicates, more), warnings=()))
+        replicates = extended(self.simulation, self.replicates, more)
+        return self._reported_anew((FallbackWarning, InfluenceMismatchWarning), replicates=replicates)
 
     def summary(self) -> str:
         """Return the answer in words: estimate, bias, standard error, interval, simulation errors, worries."""
         return summaries.text(self._account)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain Python numbers, lists and strings, ready for JSON."""
-        error = self.simulation_error
+        """Return the answer as plain Python numbers, lists and strings, ready for JSON.
+
+        NaN and infinity become None: JSON has neither.
+        """
         fields: dict[str, Any] = {
             "names": self.names,
             "estimate": self.estimate,
             "bias": self.bias,
             "debiased": self.debiased,
             "standard_error": self.standard_error,
+            "variance": self.variance,
             "confidence_interval": self.confidence_interval._asdict(),
             "confidence_level": self.confidence_level,
             "method": self.method,
             "alternative": self.alternative,
             "estimator": self.estimator,
-            "simulation_error": error._asdict(),
+            "simulation_error": self.simulation_error._asdict(),
             "equivalent_resamples": self.equivalent_resamples,
             "r_squared": self.r_squared,
             "slope": self.slope,
@@ -251,6 +259,8 @@ class Result:
             "high": ends.high,
             "bias_simulation_error": evidence.error.bias,
             "standard_error_simulation_error": evidence.standard_error * evidence.error.relative_standard_error,
+            "low_simulation_error": ends.low_error,
+            "high_simulation_error": ends.high_error,
             "equivalent_resamples": evidence.error.equivalent_resamples,
         }
         return pd.DataFrame(columns, index=pd.Index(self.names, name="output"))
@@ -259,11 +269,16 @@ class Result:
         return self.summary()
 
     def __repr__(self) -> str:
-        interval = self.confidence_interval
-        return (
-            f"Result(estimate={self.estimate!r}, bias={self.bias!r}, standard_error={self.standard_error!r}, "
-            f"low={interval.low!r}, high={interval.high!r}, n_resamples={self.n_resamples}, estimator={self.estimator!r})"
-        )
+        rest = f"n_resamples={self.n_resamples}, estimator={self.estimator!r})"
+        if len(self.names) > 1:
+            return f"Result({len(self.names)} outputs: {self.names[0]}, ..., {self.names[-1]}; {rest}"
+        shown = {
+            "estimate": self.replicates.estimate,
+            "standard_error": self._evidence.standard_error,
+            "low": self._ends.low,
+            "high": self._ends.high,
+        }
+        return f"Result({', '.join(f'{name}={value[0]:.6g}' for name, value in shown.items())}, {rest}"
 
     def _repr_html_(self) -> str:
         return summaries.table(self._account)
@@ -282,6 +297,25 @@ class Result:
 
     def _packed(self, flat: FloatArray) -> Any:
         return self.simulation.output.pack(flat)
+
+    def _with_influence(self, asker: str) -> Result:
+        """Return the result with the linear part of each replicate; the resamples are not evaluated again."""
+        if self.simulation.influence is not None:
+            return self
+        found = self.simulation.find_influence("auto")
+        if found.values is None:
+            raise InfluenceError(
+                f"{asker} needs an influence function, and there is {found.source}. Run again with `influence=`: an "
+                "engine by name, an array, or a function of the samples."
+            )
+        simulation = self.simulation.with_influence(found)
+        return replace(self, simulation=simulation, replicates=relinearized(simulation, self.replicates))
+
+    def _reported_anew(self, standing: tuple[type[OrthobootWarning], ...], **changes: Any) -> Result:
+        """Return the result with `changes` and new warnings; old ones of the kinds `standing` stay, not shown again."""
+        kept = tuple(warning for warning in self.warnings if isinstance(warning, standing))
+        result = reported(replace(self, warnings=(), **changes))
+        return replace(result, warnings=(*kept, *result.warnings))
 
 
 def reported(result: Result, earlier: tuple[OrthobootWarning, ...] = ()) -> Result:
@@ -305,7 +339,9 @@ def _check_enough(estimator: Estimator, n_resamples: int) -> None:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (np.ndarray, list, tuple)):
         return [_plain(entry) for entry in value]
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value

@@ -16,6 +16,12 @@ from orthoboot.intervals import Ends, Evidence
 from orthoboot.typing import FloatArray
 
 _MOST_ROWS = 30
+_LONGEST_NAME = 40
+_LINE = 110
+
+_MOST_DECIMALS = 8
+_LARGEST_PLAIN = 1e12
+"""Beyond these a number is written with an exponent."""
 
 _ROUNDING = 1e-9
 """Simulation errors below this share of the standard error are rounding, not simulation."""
@@ -35,6 +41,22 @@ class Account:
     def names(self) -> tuple[str, ...]:
         """Return the names of the outputs."""
         return self.evidence.simulation.output.names
+
+    @property
+    def scale(self) -> FloatArray:
+        """Return what decides how many digits are shown, shape ``(k,)``: the standard error where it is not zero."""
+        sizes = np.stack([self.evidence.standard_error, np.abs(self.evidence.estimate), np.ones(len(self.names))])
+        usable = np.isfinite(sizes) & (sizes > 0)
+        scale: FloatArray = sizes[np.argmax(usable, axis=0), np.arange(len(self.names))]
+        return scale
+
+    @property
+    def errors(self) -> FloatArray:
+        """Return the simulation errors of bias, standard error and interval, shape ``(3, k)``; rounding is zero."""
+        evidence, ends = self.evidence, self.ends
+        standard_error = evidence.standard_error * evidence.error.relative_standard_error
+        errors = np.stack([evidence.error.bias, standard_error, np.fmax(ends.low_error, ends.high_error)])
+        return np.where(errors < _ROUNDING * self.scale, 0.0, errors)
 
 
 def text(account: Account) -> str:
@@ -63,35 +85,44 @@ def heading(account: Account) -> str:
     """Return one line: which bootstrap, of what, on how many rows, from how many resamples."""
     simulation = account.evidence.simulation
     rows = " + ".join(f"{n:,}" for n in simulation.data.sizes)
-    return f"{account.evidence.estimator.title} of {simulation.functional.name}: {rows} rows, {_resamples(account)}"
+    name = _shortened(simulation.functional.name)
+    return f"{account.evidence.estimator.title} of {name}: {rows} rows, {_resamples(account)}"
 
 
 def notes(account: Account) -> list[str]:
     """Return what the numbers mean: the simulation error, the influence function and how far it carries."""
-    evidence = account.evidence
     remarks = []
-    if len(evidence.replicates):
-        remarks.append(
-            "± is the simulation error: what another seed would change. n_resamples or tol makes it smaller."
-        )
-    remarks.append(f"Influence function: {evidence.simulation.influence_source}.")
-    if evidence.estimator.needs_influence and len(evidence.replicates) > 1 and not is_constant(evidence):
-        sums = moments(evidence.replicates)
-        remarks.append(
-            f"The linear part explains {_range(100 * r_squared(sums), '%')} of the variance (slope {_range(slope(sums))})."
-        )
-    return remarks
+    if len(account.names) > _MOST_ROWS:
+        remarks.append(f"{len(account.names) - _MOST_ROWS} more outputs are not shown; `to_frame()` has them all.")
+    if (account.errors > 0).any():
+        remarks.append("± is the simulation error: what another seed would change. More resamples make it smaller.")
+    if np.isnan(account.errors).any():
+        remarks.append("± ? means that there are too few resamples to tell the simulation error.")
+    return remarks + _influence_notes(account.evidence)
+
+
+def _influence_notes(evidence: Evidence) -> list[str]:
+    source = f"Influence function: {evidence.simulation.influence_source}"
+    if not evidence.estimator.needs_influence:
+        unused = evidence.simulation.influence is not None
+        return [f"{source}{'; this estimator does not use it' if unused else ''}."]
+    if evidence.estimator.minimum == 0 or len(evidence.replicates) < 2 or is_constant(evidence):
+        return [f"{source}."]
+    sums = moments(evidence.replicates)
+    explained, slopes = _range(100 * r_squared(sums), 1, "%"), _range(slope(sums), 2)
+    return [f"{source}.", f"The linear part explains {explained} of the variance (slope {slopes})."]
 
 
 def _resamples(account: Account) -> str:
-    n_resamples = len(account.evidence.replicates)
-    if n_resamples == 0:
+    evidence = account.evidence
+    n_resamples = len(evidence.replicates)
+    if evidence.estimator.minimum == 0 or n_resamples == 0:
         return "no resamples"
     words = f"{n_resamples:,} resample{'s' if n_resamples > 1 else ''}"
-    worth = account.evidence.error.equivalent_resamples
-    if not account.evidence.estimator.needs_influence or not worth.min() > n_resamples:
+    worth = float(evidence.error.equivalent_resamples.min())
+    if not evidence.estimator.needs_influence or is_constant(evidence) or not worth > n_resamples:
         return words
-    return f"{words}, worth {_rounded(float(worth.min()))} ordinary ones"
+    return f"{words}, worth {_rounded(worth)} ordinary ones"
 
 
 def _rounded(worth: float) -> str:
@@ -102,67 +133,78 @@ def _rounded(worth: float) -> str:
 
 
 def _cells(account: Account) -> list[list[str]]:
-    evidence, ends = account.evidence, account.ends
     level = f"{100 * account.confidence_level:g}% interval ({account.method})"
-    rows = [["", "estimate", "bias", "", "std. error", "", level, ""]]
-    errors = evidence.standard_error * evidence.error.relative_standard_error
-    for j, name in enumerate(account.names[:_MOST_ROWS]):
-        scale = float(evidence.standard_error[j]) or abs(float(evidence.estimate[j])) or 1.0
-        ends_error = float(np.fmax(ends.low_error[j], ends.high_error[j]))
-        rows.append(
-            [
-                name,
-                _number(evidence.estimate[j], scale),
-                _number(evidence.bias[j], scale / 10),
-                _error(evidence.error.bias[j], scale),
-                _number(evidence.standard_error[j], scale / 10),
-                _error(errors[j], scale),
-                f"{_number(ends.low[j], scale)} to {_number(ends.high[j], scale)}",
-                _error(ends_error, scale),
-            ]
-        )
-    if len(account.names) > _MOST_ROWS:
-        rows.append([f"... {len(account.names) - _MOST_ROWS} more"] + [""] * 7)
-    return rows
+    header = ["", "estimate", "bias", "", "std. error", "", level, ""]
+    return [header, *(_row(account, j) for j in range(min(len(account.names), _MOST_ROWS)))]
 
 
-def _number(value: float, scale: float) -> str:
-    """Return `value` with three digits of `scale`."""
+def _row(account: Account, j: int) -> list[str]:
+    evidence, ends = account.evidence, account.ends
+    decimals = 2 - _exponent(float(account.scale[j]))
+    bias_error, standard_error_error, end_error = map(_error, account.errors[:, j])
+    return [
+        _shortened(account.names[j]),
+        _number(evidence.estimate[j], decimals),
+        _number(evidence.bias[j], decimals + 1),
+        bias_error,
+        _number(evidence.standard_error[j], decimals + 1),
+        standard_error_error,
+        f"{_number(ends.low[j], decimals)} to {_number(ends.high[j], decimals)}",
+        end_error,
+    ]
+
+
+def _exponent(value: float) -> int:
+    """Return the power of ten of the first digit."""
+    return int(f"{value:e}".partition("e")[2])
+
+
+def _number(value: float, decimals: int) -> str:
+    """Return `value` rounded to `decimals`, with an exponent where that would be long."""
     if not math.isfinite(value):
-        return f"{value}"
-    decimals = 2 - math.floor(math.log10(scale))
-    if decimals > 12 or abs(value) >= 1e9:
-        return f"{value:.4g}"
-    # Adding zero turns the "-0.000" of a rounded negative number into "0.000".
-    return f"{round(value, max(decimals, 0)) + 0.0:,.{max(decimals, 0)}f}"
+        return str(float(value))
+    if decimals <= _MOST_DECIMALS and abs(value) < _LARGEST_PLAIN:
+        shown = max(decimals, 0)
+        # Adding zero turns the "-0.000" of a rounded negative number into "0.000".
+        return f"{round(float(value), shown) + 0.0:,.{shown}f}"
+    digits = _exponent(value) + decimals
+    return "0" if value == 0 or digits < 0 else f"{value:.{min(digits, 15)}e}"
 
 
-def _error(value: float, scale: float) -> str:
+def _error(value: float) -> str:
+    """Return a simulation error with one digit, nothing for zero, and a question mark for what is not known."""
     if not math.isfinite(value):
         return "± ?"
-    return "" if value < _ROUNDING * scale else f"± {value:.1g}"
+    rounded = float(f"{value:.1g}")
+    return f"± {_number(rounded, -_exponent(rounded))}" if rounded else ""
 
 
-def _range(values: FloatArray, unit: str = "") -> str:
-    digits = 1 if unit else 2
-    low, high = f"{values.min():.{digits}f}", f"{values.max():.{digits}f}"
-    return f"{low}{unit}" if low == high else f"{low}{unit} to {high}{unit}"
+def _range(values: FloatArray, decimals: int, unit: str = "") -> str:
+    low, high = (f"{value:.{decimals}f}{unit}" for value in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+def _shortened(name: str) -> str:
+    """Return `name` on one line, with its middle left out where it is long: beginnings and ends tell names apart."""
+    line = " ".join(name.split())
+    if len(line) <= _LONGEST_NAME:
+        return line
+    half = (_LONGEST_NAME - 3) // 2
+    return f"{line[:half]}...{line[-half:]}"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        # An error stands close behind its number, and to its left.
-        cells += [
-            (" " if i in (3, 5, 7) else "  ") + (cell.ljust(width) if i in (3, 5, 7) else cell.rjust(width))
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            if i > 0
-        ]
-        lines.append("".join(cells).rstrip())
+        padded = [f"  {cell.rjust(width)}" for cell, width in zip(row, widths, strict=True)]
+        # Names are read from their beginning, and an error stands close behind its number.
+        padded[0] = row[0].ljust(widths[0])
+        for i in (3, 5, 7):
+            padded[i] = f" {row[i].ljust(widths[i])}"
+        lines.append("".join(padded).rstrip())
     return lines
 
 
 def _wrapped_list(items: list[str]) -> list[str]:
-    return [line for item in items for line in textwrap.wrap(item, 110, initial_indent="- ", subsequent_indent="  ")]
+    return [line for item in items for line in textwrap.wrap(item, _LINE, initial_indent="- ", subsequent_indent="  ")]

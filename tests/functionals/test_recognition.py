@@ -26,7 +26,6 @@ from orthoboot.functionals import kurtosis, mean, median, quantile, recognized, 
         (partial(np.quantile, q=np.array([0.1, 0.9])), quantile([0.1, 0.9])),
         (median, median),
     ],
-    ids=str,
 )
 def test_a_known_callable_has_an_entry_with_the_same_value(statistic, functional):
     assert recognized(statistic) == functional
@@ -52,7 +51,6 @@ def test_a_known_callable_has_an_entry_with_the_same_value(statistic, functional
         "mean",
         None,
     ],
-    ids=str,
 )
 def test_what_the_catalogue_does_not_compute_is_not_recognized(statistic):
     assert recognized(statistic) is None

@@ -118,7 +118,7 @@ def test_with_many_replicates_residuals_may_spread_as_the_linear_part_grows(rati
     exhaustive = replicates(np.random.default_rng(19), 400_000)[0]
     ends = ControlDistribution(0.0, *replicates(np.random.default_rng(20), 5000), ratio.law).quantile(ENDS)
     for p, end in zip(ENDS, ends, strict=True):
-        # Four standard errors of the plain quantile, as above; one spread for all would miss by ten.
+        # Four standard errors of the plain quantile, as above; one spread for all would miss by five.
         assert np.mean(exhaustive < end) == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 5000))
 
 

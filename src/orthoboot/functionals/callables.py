@@ -178,7 +178,7 @@ def _first_value(statistic: Callable[..., Any], samples: Any, **options: Any) ->
         return statistic(*samples, **options)
     except Exception as error:  # whatever the user's function raises is told with its cause
         raise StatisticError(
-            f"`statistic` must return a value on the data themselves; it raised {type(error).__name__}: "
+            f"`statistic` raised {type(error).__name__} on the data themselves, before any resampling: "
             f"{str(error).rstrip('.')}. It was called with {_arguments(samples, options)}."
         ) from error
 
@@ -196,7 +196,19 @@ def _wrapped(
 ) -> CallableFunctional:
     name = _name(statistic)
     output = output_like(value, name, labels)
-    return kind(statistic, output, output.flatten(value), name)
+    flat = output.flatten(value)
+    if not np.isfinite(flat).all():
+        raise StatisticError(
+            f"`statistic` must be finite on the data; got {_first_of(flat, output)}. Check the data for what makes it "
+            "undefined."
+        )
+    return kind(statistic, output, flat, name)
+
+
+def _first_of(flat: FloatArray, output: Output) -> str:
+    """Return the first number that is not finite, with its name where there are several."""
+    first = int(np.argmin(np.isfinite(flat)))
+    return f"{flat[first]}" + ("" if output.is_scalar else f" for `{output.names[first]}`")
 
 
 def _name(statistic: Any) -> str:

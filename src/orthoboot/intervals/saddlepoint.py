@@ -235,10 +235,19 @@ class _Populations:
         return np.maximum.reduceat(self.nodes, self.starts)
 
     @cached_property
+    def ranges(self) -> FloatArray:
+        """Return the distance between the largest and the smallest node of each population."""
+        return self.tops - np.minimum.reduceat(self.nodes, self.starts)
+
+    @cached_property
+    def farthest(self) -> float:
+        """Return the t from which on only values tied with the largest have weight: e**-50 for the others."""
+        return float(50 / (_TIE * self.ranges[self.ranges > 0].min()))
+
+    @cached_property
     def edge(self) -> float:
         """Return the limit of r at the upper end of the support: every draw gives the largest value."""
-        tolerance = _TIE * (self.tops - np.minimum.reduceat(self.nodes, self.starts))
-        is_largest = self.nodes >= self.of_each(self.tops - tolerance)
+        is_largest = self.nodes >= self.of_each(self.tops - _TIE * self.ranges)
         return float(np.sqrt(-2 * self.number @ np.log(self.means(is_largest.astype(np.float64)))))
 
     def reflected(self) -> _Populations:
@@ -358,7 +367,7 @@ def _limits_at_the_mean(populations: _Populations) -> tuple[float, float]:
 def _saddlepoints(populations: _Populations) -> Iterator[tuple[float, float, float, float, float]]:
     """Yield t, r and the first three derivatives of K at t > 0, about equally spaced in r."""
     t, r, rate = 0.0, 0.0, 1.0
-    while r < min(populations.edge - _EDGE_GAP, _REACH):
+    while r < min(populations.edge - _EDGE_GAP, _REACH) and t < populations.farthest:
         wanted = min(_SPACING, (populations.edge - r) / 2)
         # At most doubling t bounds the step where r hardly moves, between two clusters of values.
         step = min(wanted / rate, max(t, _SPACING))
@@ -367,7 +376,7 @@ def _saddlepoints(populations: _Populations) -> Iterator[tuple[float, float, flo
             step /= 2
             following, derivatives = _signed_root(populations, t + step)
         t += step
-        if following > r:
+        if r < following < populations.edge:
             r = following
             rate = max(t * derivatives[1] / r, 1e-300)
             yield t, r, *derivatives

@@ -33,8 +33,15 @@ class Scheme(ABC):
     """How one sample of `n` rows is resampled."""
 
     n: int
+    unit: ClassVar[str] = "rows"
+    """What is drawn independently, in words."""
     ordered: ClassVar[bool] = False
     """Whether the order of the rows in a resample means something, as in a time series."""
+
+    @property
+    def n_units(self) -> int:
+        """Return how many independent draws make a resample: rows, groups or blocks."""
+        return self.n
 
     @abstractmethod
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:

@@ -26,6 +26,7 @@ class Blocks(Scheme):
         Rows of a block, from 1 to n - 1.
     """
 
+    unit: ClassVar[str] = "blocks"
     ordered: ClassVar[bool] = True
     n: int
     length: int
@@ -36,6 +37,11 @@ class Blocks(Scheme):
             raise ArgumentError(
                 f"`block_length` must be a whole number from 1 to n - 1 = {self.n - 1}; got {self.length!r}."
             )
+
+    @property
+    def n_units(self) -> int:
+        """Return how many blocks of that length cover the rows."""
+        return -(-self.n // self.length)
 
     def tilt(self, influence: FloatArray) -> None:
         """Return None: weights tilted row by row would ignore the dependence that the blocks keep."""
@@ -51,8 +57,7 @@ class _EqualBlocks(Blocks):
 
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample, block after block."""
-        n_blocks = -(-self.n // self.length)
-        starts = uniform_integers(key, stream, replicate, np.full(n_blocks, self.n_starts))
+        starts = uniform_integers(key, stream, replicate, np.full(self.n_units, self.n_starts))
         rows = (starts[:, np.newaxis] + np.arange(self.length)).ravel()[: self.n]
         return rows % self.n
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,12 +34,13 @@ class Cluster(Scheme):
     True
     """
 
+    unit: ClassVar[str] = "groups"
     labels: Any = field(repr=False)
     n: int = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checked_rows(self._codes.size))
-        if self._n_groups < 2:
+        if self.n_units < 2:
             raise ArgumentError(
                 f"`groups` must hold at least two groups; got one label for all {self.n} rows. Groups are drawn "
                 "whole, so every resample would equal the data."
@@ -50,7 +51,8 @@ class Cluster(Scheme):
         return label_codes(self.labels, "groups")
 
     @cached_property
-    def _n_groups(self) -> int:
+    def n_units(self) -> int:
+        """Return G, the number of groups."""
         return int(self._codes.max()) + 1
 
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
@@ -59,11 +61,11 @@ class Cluster(Scheme):
 
     def store_counts(self, key: Key, stream: int, replicate: int, out: FloatArray) -> None:
         """Write the count of each row's group into `out`."""
-        out[:] = multinomial_counts(key, stream, replicate, self._n_groups)[self._codes]
+        out[:] = multinomial_counts(key, stream, replicate, self.n_units)[self._codes]
 
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return G draws from the groups' totals over n."""
-        return (Draws(self._n_groups, self._totals(influence) / self.n),)
+        return (Draws(self.n_units, self._totals(influence) / self.n),)
 
     def tilt(self, influence: FloatArray) -> FloatArray:
         """Return the centred total of each row's group over n, shape ``(n, k)``."""
@@ -72,5 +74,5 @@ class Cluster(Scheme):
         return direction
 
     def _totals(self, influence: FloatArray) -> FloatArray:
-        columns = [np.bincount(self._codes, column, minlength=self._n_groups) for column in influence.T]
+        columns = [np.bincount(self._codes, column, minlength=self.n_units) for column in influence.T]
         return np.stack(columns, axis=1)
