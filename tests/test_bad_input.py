@@ -311,7 +311,7 @@ def test_a_plain_function_of_many_rows_falls_back_to_the_standard_bootstrap():
 
 def test_the_jackknife_estimator_cannot_fall_back():
     x = np.random.default_rng(0).standard_normal(2001)
-    message = 'estimator="jackknife" needs an influence function.'
+    message = 'estimator="jackknife" needs an influence function, and there is none: a plain function of 2,001 rows'
     refused(errors.InfluenceError, message, x, lambda x: x.mean(), estimator="jackknife")
 
 

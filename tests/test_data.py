@@ -249,8 +249,8 @@ def lengths_differ() -> list[list[float]]:
 
 
 UNUSABLE = {
-    "None": (None, "`data` must have rows; got a single value of type NoneType. Pass an array"),
-    "number": (3.0, "`data` must have rows; got a single value of type float"),
+    "None": (None, "`data` must be an array with rows first, .* got NoneType"),
+    "number": (3.0, "`data` must be an array .* got float. One sample needs at least two rows"),
     "text": ("abc", "`data` must be an array .* got str"),
     "bytes": (b"abc", "`data` must be an array .* got bytes"),
     "dict": ({"x": VALUES}, "`data` must be an array .* got dict. For named columns pass a data frame"),
@@ -260,17 +260,29 @@ UNUSABLE = {
     "catalogue entry": (ob.mean, "`data` must be an array .* got Mean. The data come first"),
     "other object": (Opaque(), "`data` must be an array .* got Opaque"),
     "lazy frame": (pl.LazyFrame({"x": VALUES}), r"got LazyFrame. Call `.collect\(\)` on it first"),
-    "zero-dimensional": (np.array(3.0), "`data` must have rows; got a single value of type ndarray"),
+    "zero-dimensional": (np.array(3.0), "`data` must be an array .* got ndarray. One sample needs"),
     "empty list": ([], "`data` must hold at least one sample; got an empty sequence"),
     "empty tuple": ((), "`data` must hold at least one sample; got an empty sequence"),
-    "empty array": (np.array([]), "`data` must have at least two rows; got none"),
-    "empty frame": (pd.DataFrame({"x": []}), "`data` must have at least two rows; got none"),
-    "empty polars": (pl.DataFrame({"x": []}), "`data` must have at least two rows; got none"),
-    "empty pyarrow": (pa.array([], pa.float64()), "`data` must have at least two rows; got none"),
-    "one row": (np.array([1.0]), "`data` must have at least two rows; got one, which cannot vary"),
+    "empty array": (
+        np.array([]),
+        "`data` must have at least two rows, since fewer cannot vary under resampling; got 0",
+    ),
+    "empty frame": (
+        pd.DataFrame({"x": []}),
+        "`data` must have at least two rows, since fewer cannot vary under resampling; got 0",
+    ),
+    "empty polars": (
+        pl.DataFrame({"x": []}),
+        "`data` must have at least two rows, since fewer cannot vary under resampling; got 0",
+    ),
+    "empty pyarrow": (
+        pa.array([], pa.float64()),
+        "`data` must have at least two rows, since fewer cannot vary under resampling; got 0",
+    ),
+    "one row": (np.array([1.0]), "`data` must have at least two rows, since fewer cannot vary under resampling; got 1"),
     "one row of a frame": (
         pd.DataFrame({"x": [1.0]}),
-        "`data` must have at least two rows; got one, which cannot vary",
+        "`data` must have at least two rows, since fewer cannot vary under resampling; got 1",
     ),
     "no columns": (np.empty((4, 0)), r"`data` must have at least one column; got shape \(4, 0\)"),
     "pandas without columns": (pd.DataFrame(index=[1, 2, 3]), "`data` must have at least one column"),
@@ -278,7 +290,7 @@ UNUSABLE = {
     "pyarrow without columns": (pa.table({}), "`data` must have at least one column"),
     "ragged": (
         (lengths_differ(),),
-        "`data` must be rectangular; its rows have different lengths.*tuple with one array",
+        "`data` must be rectangular; got rows of different lengths.*tuple with one array",
     ),
     "text array": (np.array(["a", "b"]), "`data` must hold real numbers; got dtype <U1. Encode the categories"),
     "text list": (["a", "b"], "`data` must hold real numbers; got dtype <U1"),
@@ -320,21 +332,24 @@ def test_masked_values_are_refused_rather_than_silently_used():
 NOT_FINITE = {
     "array": (
         MISSING_SECOND,
-        r"`data` must be finite; got 1 NaN or infinite value\(s\), the first in row 1\. Rows are counted from 0\. Drop",
+        r"`data` must be finite; got 1 NaN value\(s\), the first in row 1 \(counted from 0\)\. Drop",
     ),
-    "infinities": (np.array([1.0, np.inf, -np.inf]), r"got 2 NaN or infinite value\(s\), the first in row 1\."),
-    "both": (np.array([np.inf, 1.0, np.nan]), r"got 2 NaN or infinite value\(s\), the first in row 0\."),
-    "matrix": (np.array([[1.0, 2.0], [3.0, np.nan]]), r"the first in row 1, column 1\."),
-    "cube": (np.where(np.arange(8) == 6, np.nan, 1.0).reshape(2, 2, 2), r"row 1, position \(1, 0\)\."),
+    "infinities": (np.array([1.0, np.inf, -np.inf]), r"got 2 infinite value\(s\), the first in row 1 \(counted"),
+    "both": (np.array([np.inf, 1.0, np.nan]), r"got 1 NaN and 1 infinite value\(s\), the first in row 0 \(counted"),
+    "matrix": (np.array([[1.0, 2.0], [3.0, np.nan]]), r"the first in row 1 \(counted from 0\), column 1\. Drop"),
+    "cube": (
+        np.where(np.arange(8) == 6, np.nan, 1.0).reshape(2, 2, 2),
+        r"row 1 \(counted from 0\), position \(1, 0\)\. Drop",
+    ),
     "list": ([1.0, float("nan"), 4.0], "got 1 NaN"),
-    "pandas": (pd.Series(MISSING_SECOND, index=[7, 8, 9]), r"the first in row 1\."),
+    "pandas": (pd.Series(MISSING_SECOND, index=[7, 8, 9]), r"the first in row 1 \(counted from 0\)\. Drop"),
     "pandas nullable": (
         pd.Series([1, None, 4], dtype="Int64"),
-        r"got 1 NaN or infinite value\(s\), the first in row 1",
+        r"got 1 NaN value\(s\), the first in row 1",
     ),
     "pandas nullable truth": (
         pd.Series([True, None, False], dtype="boolean"),
-        r"got 1 NaN or infinite value\(s\), the first in row 1",
+        r"got 1 NaN value\(s\), the first in row 1",
     ),
     "pandas on arrow": (pd.Series([1, None, 4], dtype="int64[pyarrow]"), "the first in row 1"),
     "polars null": (pl.Series([1, None, 4]), "got 1 NaN.*the first in row 1"),
@@ -343,10 +358,10 @@ NOT_FINITE = {
     "pyarrow truth": (pa.array([True, None, False]), "got 1 NaN.*the first in row 1"),
     "pandas frame": (
         pd.DataFrame({"ok": VALUES, "x": MISSING_SECOND, "city": ["a", "b", "c"], "u": [np.inf, np.nan, 1.0]}),
-        r"got 3 NaN or infinite value\(s\), the first in row 1 of column 'x' \(more in 'u'\)\. Rows",
+        r"got 2 NaN and 1 infinite value\(s\), the first in row 1 \(counted from 0\) of column 'x'; more in 'u'\. Drop",
     ),
-    "polars frame": (pl.DataFrame({"x": [1, None, 4]}), "got 1 NaN.*the first in row 1 of column 'x'"),
-    "pyarrow frame": (pa.table({"x": [1, None, 4]}), "got 1 NaN.*the first in row 1 of column 'x'"),
+    "polars frame": (pl.DataFrame({"x": [1, None, 4]}), "got 1 NaN.*the first in row 1 .* of column 'x'"),
+    "pyarrow frame": (pa.table({"x": [1, None, 4]}), "got 1 NaN.*the first in row 1 .* of column 'x'"),
 }
 
 
@@ -366,7 +381,9 @@ def test_an_error_names_the_sample_it_is_about():
 
 
 def test_paired_samples_of_unequal_size_are_refused():
-    with pytest.raises(DataError, match="`data`: paired samples must have the same number of rows; got 3, 2. For"):
+    with pytest.raises(
+        DataError, match="`data` must have the same number of rows in every sample when `paired=True`; got 3 and 2."
+    ):
         read(([1.0, 2.0, 3.0], [1.0, 2.0]), paired=True)
 
 

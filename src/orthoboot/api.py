@@ -235,7 +235,7 @@ def _usable(
     if not estimator.needs_influence or found.values is not None:
         return estimator, ()
     if estimator.minimum == 0:
-        raise InfluenceError(f'estimator="jackknife" needs an influence function. {found.source.capitalize()}.')
+        raise InfluenceError(f'estimator="jackknife" needs an influence function, and there is {found.source}.')
     warning = FallbackWarning(
         f"the standard bootstrap is used instead of estimator={estimator.name!r}. Influence function: {found.source}. "
         "To need fewer replicates use an entry of the catalogue, write the statistic with a `weights` parameter, or "

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Number
 from typing import Any, ClassVar
 
 import numpy as np
@@ -165,10 +164,11 @@ class Table:
     def check(self) -> None:
         """Raise unless there are two rows and a column, all finite, and numbers where they must be."""
         self._check_columns()
-        if self.n_rows == 0:
-            raise DataError(f"`{self.label}` must have at least two rows; got none.")
-        if self.n_rows == 1:
-            raise DataError(f"`{self.label}` must have at least two rows; got one, which cannot vary under resampling.")
+        if self.n_rows < 2:
+            raise DataError(
+                f"`{self.label}` must have at least two rows, since fewer cannot vary under resampling; got "
+                f"{self.n_rows}."
+            )
         self._check_finite()
 
     def _check_columns(self) -> None:
@@ -184,23 +184,24 @@ class Table:
         broken = [(name, values) for name, values in self._numeric_columns() if not np.isfinite(values).all()]
         if not broken:
             return
-        count = sum(int((~np.isfinite(values)).sum()) for _, values in broken)
+        tests = {"NaN": np.isnan, "infinite": np.isinf}
+        counts = {kind: sum(int(test(values).sum()) for _, values in broken) for kind, test in tests.items()}
+        found = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
         raise DataError(
-            f"`{self.label}` must be finite; got {count} NaN or infinite value(s), the first in {_place(*broken[0])}"
-            f"{_others(broken)}. Rows are counted from 0. Drop or impute such rows before the call."
+            f"`{self.label}` must be finite; got {found} value(s), the first in {_place(*broken[0])}{_others(broken)}. "
+            "Drop or impute such rows before the call."
         )
 
 
 def _place(name: str | None, values: FloatArray) -> str:
     row, *rest = np.argwhere(~np.isfinite(values))[0].tolist()
-    if name is not None:
-        return f"row {row} of column {name!r}"
-    return f"row {row}" + ("" if not rest else f", column {rest[0]}" if len(rest) == 1 else f", position {tuple(rest)}")
+    inside = "" if not rest else f", column {rest[0]}" if len(rest) == 1 else f", position {tuple(rest)}"
+    return f"row {row} (counted from 0){inside}" + ("" if name is None else f" of column {name!r}")
 
 
 def _others(broken: list[tuple[str | None, FloatArray]]) -> str:
     names = ", ".join(repr(name) for name, _ in broken[1:])
-    return f" (more in {names})" if names else ""
+    return f"; more in {names}" if names else ""
 
 
 @dataclass(frozen=True)
@@ -288,32 +289,27 @@ def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
         array = np.asarray(container)
     except ValueError as error:
         raise DataError(
-            f"`{label}` must be rectangular; its rows have different lengths. For independent samples of unequal "
-            "size pass a tuple with one array per sample."
+            f"`{label}` must be rectangular; got rows of different lengths. For independent samples of unequal size "
+            "pass a tuple with one array per sample."
         ) from error
-    if array.ndim > 0:
-        return array
-    if container is None or isinstance(container, (Number, np.ndarray)):
+    if array.ndim == 0:
         raise DataError(
-            f"`{label}` must have rows; got a single value of type {type(container).__name__}. Pass an array, a list "
-            "of numbers, a series or a data frame."
+            f"`{label}` must be an array with rows first, a list of numbers, a series or a data frame; got "
+            f"{type(container).__name__}. {_advice(container)}"
         )
-    raise DataError(
-        f"`{label}` must be an array with rows first, a list of numbers, a series or a data frame; got "
-        f"{type(container).__name__}. {_advice(container)}"
-    )
+    return array
 
 
 def _advice(container: Any) -> str:
     if isinstance(container, dict):
-        return "For named columns pass a data frame. For several samples pass a tuple of arrays."
+        return "For named columns pass a data frame; for several samples a tuple of arrays."
     if hasattr(container, "collect"):
         return "Call `.collect()` on it first."
     if callable(container):
         return "The data come first, then the statistic."
-    if isinstance(container, Iterable) and not isinstance(container, (str, bytes)):
+    if isinstance(container, Iterable) and not isinstance(container, (str, bytes, np.ndarray)):
         return "Make it a list first."
-    return "Convert it first, for example with `np.asarray`."
+    return "One sample needs at least two rows."
 
 
 @dataclass(frozen=True)
@@ -386,8 +382,8 @@ def read(data: Any, *, paired: bool = False) -> Data:
         return Data(tables, tuple(range(len(tables))), sizes)
     if len(set(sizes)) > 1:
         raise DataError(
-            f"`data`: paired samples must have the same number of rows; got {', '.join(map(str, sizes))}. For "
-            "independent samples leave `paired=False`."
+            "`data` must have the same number of rows in every sample when `paired=True`; got "
+            f"{' and '.join(map(str, sizes))}. For independent samples leave `paired=False`."
         )
     return Data(tables, (0,) * len(tables), sizes[:1])
 

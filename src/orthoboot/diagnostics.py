@@ -41,7 +41,7 @@ def diagnosed(evidence: Evidence) -> tuple[OrthobootWarning, ...]:
 def is_constant(evidence: Evidence) -> bool:
     """Return whether no output varies at all, in the linear part or between replicates."""
     sums = moments(evidence.replicates)
-    return bool((sums.linear_variance == 0).all() and (sums.total == 0).all())
+    return not (sums.linear_variance.any() or sums.total.any() or sums.shift.any())
 
 
 def _about_data(evidence: Evidence) -> Iterator[OrthobootWarning]:

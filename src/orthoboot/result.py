@@ -271,7 +271,7 @@ class Result:
     def __repr__(self) -> str:
         rest = f"n_resamples={self.n_resamples}, estimator={self.estimator!r})"
         if len(self.names) > 1:
-            return f"Result({len(self.names)} outputs: {self.names[0]}, ..., {self.names[-1]}; {rest}"
+            return f"Result({len(self.names)} outputs: {summaries.shortened(', '.join(self.names))}; {rest}"
         shown = {
             "estimate": self.replicates.estimate,
             "standard_error": self._evidence.standard_error,

@@ -19,9 +19,8 @@ _MOST_ROWS = 30
 _LONGEST_NAME = 40
 _LINE = 110
 
-_MOST_DECIMALS = 8
-_LARGEST_PLAIN = 1e12
-"""Beyond these a number is written with an exponent."""
+_LEAST_DECIMALS, _MOST_DECIMALS, _LARGEST_PLAIN = -4, 8, 1e12
+"""Beyond these a number is written with an exponent; with -4 decimals ten thousands are its last digit."""
 
 _ROUNDING = 1e-9
 """Simulation errors below this share of the standard error are rounding, not simulation."""
@@ -85,7 +84,7 @@ def heading(account: Account) -> str:
     """Return one line: which bootstrap, of what, on how many rows, from how many resamples."""
     simulation = account.evidence.simulation
     rows = " + ".join(f"{n:,}" for n in simulation.data.sizes)
-    name = _shortened(simulation.functional.name)
+    name = shortened(simulation.functional.name)
     return f"{account.evidence.estimator.title} of {name}: {rows} rows, {_resamples(account)}"
 
 
@@ -143,7 +142,7 @@ def _row(account: Account, j: int) -> list[str]:
     decimals = 2 - _exponent(float(account.scale[j]))
     bias_error, standard_error_error, end_error = map(_error, account.errors[:, j])
     return [
-        _shortened(account.names[j]),
+        shortened(account.names[j]),
         _number(evidence.estimate[j], decimals),
         _number(evidence.bias[j], decimals + 1),
         bias_error,
@@ -163,7 +162,7 @@ def _number(value: float, decimals: int) -> str:
     """Return `value` rounded to `decimals`, with an exponent where that would be long."""
     if not math.isfinite(value):
         return str(float(value))
-    if decimals <= _MOST_DECIMALS and abs(value) < _LARGEST_PLAIN:
+    if _LEAST_DECIMALS <= decimals <= _MOST_DECIMALS and abs(value) < _LARGEST_PLAIN:
         shown = max(decimals, 0)
         # Adding zero turns the "-0.000" of a rounded negative number into "0.000".
         return f"{round(float(value), shown) + 0.0:,.{shown}f}"
@@ -184,9 +183,9 @@ def _range(values: FloatArray, decimals: int, unit: str = "") -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _shortened(name: str) -> str:
-    """Return `name` on one line, with its middle left out where it is long: beginnings and ends tell names apart."""
-    line = " ".join(name.split())
+def shortened(text: str) -> str:
+    """Return `text` on one line, its middle left out where it is long: beginnings and ends tell names apart."""
+    line = " ".join(text.split())
     if len(line) <= _LONGEST_NAME:
         return line
     half = (_LONGEST_NAME - 3) // 2

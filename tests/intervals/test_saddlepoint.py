@@ -286,7 +286,7 @@ def test_beyond_the_support_the_cdf_is_zero_or_one():
 def test_extreme_probabilities_reach_the_ends_of_a_small_support():
     law = mean_of([1.0, 2.0, 4.0])
     # All three draws give the largest value with probability 1/27, so nothing lies beyond it at 1 - 1e-5.
-    np.testing.assert_array_equal(law.quantile([0.0, 1e-5, 1 - 1e-5, 1.0]), [1.0, 1.0, 4.0, 4.0])
+    np.testing.assert_allclose(law.quantile([0.0, 1e-5, 1 - 1e-5, 1.0]), [1.0, 1.0, 4.0, 4.0], rtol=1e-12)
 
 
 def test_rare_exceptions_from_one_value_leave_it_its_probability():
@@ -294,6 +294,25 @@ def test_rare_exceptions_from_one_value_leave_it_its_probability():
     # The exceptions are Poisson(3): none with probability exp(-3) = 0.05, and half of those with one count here.
     assert law.quantile(0.99) == pytest.approx(law.support[1], abs=1e-3 * law.variance**0.5)
     assert law.cdf(law.support[1] - 0.1) == pytest.approx(1 - np.exp(-3) * (1 + 3 / 2), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "draws",
+    [
+        [Draws(2, np.array([0.0, 1.0, 5.0])), Draws(3, 1 + 1e-12 * np.arange(4.0))],
+        [Draws(6, np.array([0.0, 1.0, 2.0, 1e6])), Draws(1, np.linspace(0, 50, 40))],
+        [Draws(3, np.random.default_rng(18).standard_cauchy(size=5000))],
+        [Draws(1, np.append(np.zeros(999), 1.0)), Draws(1, np.append(np.zeros(9), 1e-5))],
+    ],
+    ids=["nearly constant part", "parts of unlike size", "few heavy-tailed draws", "mostly one value"],
+)
+def test_awkward_populations_have_monotone_quantiles_and_a_cdf_that_inverts_them(draws):
+    law = LinearDistribution(draws)
+    p = np.linspace(0.001, 0.999, 999)
+    quantiles = law.quantile(p)
+    assert np.all(np.diff(quantiles) >= 0)
+    inside = (quantiles > law.support[0] + 1e-3 * law.variance**0.5) & (quantiles < law.support[1])
+    np.testing.assert_allclose(law.cdf(quantiles[inside]), p[inside], rtol=1e-6)
 
 
 def test_shapes_are_kept():

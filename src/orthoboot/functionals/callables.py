@@ -178,7 +178,7 @@ def _first_value(statistic: Callable[..., Any], samples: Any, **options: Any) ->
         return statistic(*samples, **options)
     except Exception as error:  # whatever the user's function raises is told with its cause
         raise StatisticError(
-            f"`statistic` raised {type(error).__name__} on the data themselves, before any resampling: "
+            f"`statistic` must return a value on the data themselves; it raised {type(error).__name__}: "
             f"{str(error).rstrip('.')}. It was called with {_arguments(samples, options)}."
         ) from error
 

@@ -21,17 +21,20 @@ _REACH = 7.0
 _SPACING = 0.1
 """Distance in r between the nodes of the curve: the cubic between them errs by about spacing**4 / 384."""
 
+_CLOSEST = 1e-9
+"""Nodes nearer than this in r are one."""
+
 _EDGE_GAP = 1e-4
 """The curve is joined to the edge of the support once r is this close to its limit there."""
 
 _TIE = 1e-6
-"""Values within this share of the range from the largest count as equal to it, so that the edge is reached."""
+"""Values count as equal to the largest where this moves the sum by at most so many standard deviations."""
 
 _SMALLEST_SLOPE = 0.5
 """The correction of r is frozen where r* would grow slower than this share of r."""
 
-_LARGEST_EXPONENT = 500.0
-"""Exponentials beyond this are shifted, short of overflow at 709."""
+_LARGEST_EXPONENT = 30.0
+"""Exponents beyond this are counted from the largest one."""
 
 _LARGEST_POPULATION = 8192
 """Populations with more values than this are condensed."""
@@ -235,19 +238,14 @@ class _Populations:
         return np.maximum.reduceat(self.nodes, self.starts)
 
     @cached_property
-    def ranges(self) -> FloatArray:
-        """Return the distance between the largest and the smallest node of each population."""
-        return self.tops - np.minimum.reduceat(self.nodes, self.starts)
-
-    @cached_property
     def farthest(self) -> float:
         """Return the t from which on only values tied with the largest have weight: e**-50 for the others."""
-        return float(50 / (_TIE * self.ranges[self.ranges > 0].min()))
+        return float(50 * self.number.max() / _TIE)
 
     @cached_property
     def edge(self) -> float:
         """Return the limit of r at the upper end of the support: every draw gives the largest value."""
-        is_largest = self.nodes >= self.of_each(self.tops - _TIE * self.ranges)
+        is_largest = self.nodes >= self.of_each(self.tops - _TIE / self.number)
         return float(np.sqrt(-2 * self.number @ np.log(self.means(is_largest.astype(np.float64)))))
 
     def reflected(self) -> _Populations:
@@ -262,20 +260,24 @@ class _Populations:
         """Return the mean over each population of a quantity of the nodes."""
         return np.add.reduceat(self.probabilities * quantity, self.starts)
 
-    def cumulants(self, t: float) -> tuple[float, float, float, float]:
-        """Return the cumulant function K and its first three derivatives at t >= 0."""
+    def tilted(self, t: float) -> tuple[float, float, float, float]:
+        """Return t K' - K, and the first three derivatives of K, at t > 0.
+
+        The first is the divergence of the tilted law from the law itself. As a mean under the tilted law it keeps its
+        digits where t K' and K are large and nearly equal.
+        """
         # The mean of exp(tv) is 1 + O(1 / number), and log(1 + .) must not see the rounded sum: hence expm1 and
-        # log1p, with a shift only where the exponential would overflow.
-        shift = np.maximum(t * self.tops - _LARGEST_EXPONENT, 0.0)
-        exponent = t * self.nodes
-        log_mean = shift + np.log1p(self.means(np.expm1(exponent - self.of_each(shift))))
-        tilt = np.exp(exponent - self.of_each(log_mean))
+        # log1p, and values counted from the largest one only where the exponential is far from 1.
+        origin = np.where(t * self.tops > _LARGEST_EXPONENT, self.tops, 0.0)
+        exponent = t * (self.nodes - self.of_each(origin))
+        log_tilt = exponent - self.of_each(np.log1p(self.means(np.expm1(exponent))))
+        tilt = np.exp(log_tilt)
         first = self.means(tilt * self.nodes)
         deviation = self.nodes - self.of_each(first)
         square = tilt * deviation * deviation
-        each = np.array([log_mean, first, self.means(square), self.means(square * deviation)])
-        value, slope, curvature, third = (each @ self.number).tolist()
-        return value, slope, curvature, third
+        each = np.array([self.means(tilt * log_tilt), first, self.means(square), self.means(square * deviation)])
+        divergence, slope, curvature, third = (each @ self.number).tolist()
+        return divergence, slope, curvature, third
 
 
 def _populations(draws: Sequence[Draws], scale: float) -> _Populations:
@@ -330,7 +332,7 @@ class _Branch:
 
 def _branch(populations: _Populations) -> _Branch:
     """Return the curve for t >= 0, up to `_REACH` or to the end of the support."""
-    t, r, x, second, third = np.array(list(_saddlepoints(populations))).T
+    t, r, x, second, third = np.array(list(_saddlepoints(populations))).reshape(-1, 5).T
     at_mean, growth_at_mean = _limits_at_the_mean(populations)
     correction = np.append(at_mean, np.log(t * np.sqrt(second) / r) / r)
     growth = np.append(growth_at_mean, _score_growth(t, r, second, third))
@@ -338,7 +340,7 @@ def _branch(populations: _Populations) -> _Branch:
     slow = np.flatnonzero(np.diff(r + correction) < _SMALLEST_SLOPE * np.diff(r))
     if len(slow):
         correction[slow[0] :], growth[slow[0] :] = correction[slow[0]], 1.0
-    branch = _Branch(r + correction, x, slope / growth)
+    branch = _Branch(r + correction, x, slope / np.maximum(growth, _SMALLEST_SLOPE))
     if populations.edge > _REACH:
         return branch
     return branch.with_end(populations.edge + correction[-1], float(populations.number @ populations.tops))
@@ -376,14 +378,13 @@ def _saddlepoints(populations: _Populations) -> Iterator[tuple[float, float, flo
             step /= 2
             following, derivatives = _signed_root(populations, t + step)
         t += step
-        if r < following < populations.edge:
+        rate = max(t * derivatives[1] / max(following, _CLOSEST), 1e-300)
+        if r + _CLOSEST < following < populations.edge:
             r = following
-            rate = max(t * derivatives[1] / r, 1e-300)
             yield t, r, *derivatives
 
 
 def _signed_root(populations: _Populations, t: float) -> tuple[float, tuple[float, float, float]]:
     """Return r and the first three derivatives of K at t > 0."""
-    value, *derivatives = populations.cumulants(t)
-    first, second, third = derivatives
-    return max(2 * (t * first - value), 0.0) ** 0.5, (first, second, third)
+    divergence, first, second, third = populations.tilted(t)
+    return max(2 * divergence, 0.0) ** 0.5, (first, second, third)
