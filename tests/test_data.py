@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 import orthoboot as ob
-from orthoboot.data import Resamples, read
+from orthoboot.data import read
 from orthoboot.errors import DataError
+from orthoboot.resamples import Resamples
 
 ROWS = np.array([2, 0, 2])
 VALUES = [1.0, 2.0, 4.0]

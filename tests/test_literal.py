@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.data import Resamples
 from orthoboot.estimators import ESTIMATORS, moments
 from orthoboot.replicates import Replicates
+from orthoboot.resamples import Resamples
 from tests import literal
 
 SIZES = {1: (12,), 2: (11, 14), 3: (17, 11, 13)}

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.data import Resamples, read
+from orthoboot.data import read
 from orthoboot.intervals.linear import acceleration
+from orthoboot.resamples import Resamples
 
 # ratio <- function(d, w) sum(d$x * w)/sum(d$u * w); empinf(data = city, statistic = ratio)
 CITY_INFLUENCE = [

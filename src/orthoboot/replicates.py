@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orthoboot.data import Resamples
 from orthoboot.errors import ReplicationError, StatisticError
 from orthoboot.execution.progress import ProgressBar
+from orthoboot.resamples import Resamples
 from orthoboot.simulation import COUNTS_AT_ONCE, Simulation
 from orthoboot.typing import FloatArray, IntArray
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.data import Data, Resamples
+from orthoboot.data import Data
 from orthoboot.functionals import Functional, Output
 from orthoboot.influence import FINITE_DIFFERENCE_ROWS, Found, finite_difference_bias, influence_for
 from orthoboot.plans import Iid, Plan
+from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence, Key
 
 COUNTS_AT_ONCE = 1 << 22

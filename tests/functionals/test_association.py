@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from orthoboot.data import Resamples, read
+from orthoboot.data import read
 from orthoboot.errors import DataError
 from orthoboot.functionals import correlation, covariance, ratio
+from orthoboot.resamples import Resamples
 
 X, NOISE = np.random.default_rng(40).exponential(size=(2, 60))
 Y = X + NOISE

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import orthoboot as ob
-from orthoboot.data import Resamples, read
+from orthoboot.data import read
 from orthoboot.errors import ArgumentError, DataError, StatisticError
 from orthoboot.functionals import callables
 from orthoboot.functionals.base import unit_resamples
@@ -22,6 +22,7 @@ from orthoboot.functionals.callables import (
     WeightedCallable,
     as_functional,
 )
+from orthoboot.resamples import Resamples
 
 X = np.random.default_rng(1).exponential(size=12)
 U = np.random.default_rng(2).exponential(size=12) + 1.0

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from orthoboot.data import Resamples, read
+from orthoboot.data import read
 from orthoboot.errors import ArgumentError, DataError, StatisticError
 from orthoboot.functionals import (
     compose,
@@ -19,6 +19,7 @@ from orthoboot.functionals import (
     std,
     variance,
 )
+from orthoboot.resamples import Resamples
 
 RNG = np.random.default_rng(60)
 X, Y = RNG.exponential(2.0, size=30), RNG.gamma(2.0, size=20)

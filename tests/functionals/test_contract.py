@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from tests.registry import FUNCTIONALS, FunctionalRow
 
-from orthoboot.data import Data, Resamples, read
+from orthoboot.data import Data, read
 from orthoboot.functionals import unit_resamples
 from orthoboot.functionals.base import Covariance
+from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray
 
 every_row = pytest.mark.parametrize("row", FUNCTIONALS, ids=lambda row: row.id)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.registry import FUNCTIONALS, N_ROWS
 
-from orthoboot.data import Resamples, read
+from orthoboot.data import read
 from orthoboot.errors import DataError, StatisticError
 from orthoboot.functionals import function_of_means, mean, variance
 from orthoboot.functionals.function_of_means import (
@@ -17,6 +17,7 @@ from orthoboot.functionals.function_of_means import (
     jacobian_by_differences,
     principal_directions,
 )
+from orthoboot.resamples import Resamples
 
 X = np.random.default_rng(20).exponential(size=40)
 

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from orthoboot.data import Resamples, read
+from orthoboot.data import read
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals import kurtosis, mean, norm_of_mean, skewness, std, variance
+from orthoboot.resamples import Resamples
 
 X = np.random.default_rng(30).exponential(size=50)
 

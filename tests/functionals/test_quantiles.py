@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from orthoboot.data import Resamples, read
+from orthoboot.data import read
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals import median, quantile
 from orthoboot.functionals.quantiles import hall_sheather_bandwidth
+from orthoboot.resamples import Resamples
 
 LEVELS = [0.01, 0.1, 0.25, 1 / 3, 0.5, 0.9, 0.999]
 

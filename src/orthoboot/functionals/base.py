@@ -9,9 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from orthoboot.data import Data, Resamples, read
+from orthoboot.data import Data, read
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.output import Output
+from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
 Covariance = Callable[[Influence], FloatArray]

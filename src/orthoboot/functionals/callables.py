@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.data import Data, Resamples
+from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, StatisticError
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.recognition import recognized
+from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, IntArray
 
 _NUMBERS_AT_ONCE = 1 << 22

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from orthoboot.data import Data, Resamples
+from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.base import Covariance, Functional
 from orthoboot.functionals.function_of_means import (
@@ -23,6 +23,7 @@ from orthoboot.functionals.function_of_means import (
 from orthoboot.functionals.moments import quotient
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.recognition import recognized
+from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
 Known = TypeVar("Known")

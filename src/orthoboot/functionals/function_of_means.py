@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from orthoboot.data import Data, Resamples
+from orthoboot.data import Data
 from orthoboot.errors import DataError, StatisticError
 from orthoboot.functionals.base import Covariance, Functional
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
 AnyFunctional = TypeVar("AnyFunctional", bound=Functional)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from orthoboot.data import Data, Resamples
+from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.moments import check_one_table, columns_of, is_number
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence, IntArray
 
 _BANDWIDTH_LEVEL = 0.95

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from orthoboot.data import Data, Resamples
+from orthoboot.data import Data
 from orthoboot.errors import InfluenceError
 from orthoboot.functionals import Functional
+from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
 _WEIGHTS_AT_ONCE = 1 << 21

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.data import Data, Resamples
+from orthoboot.data import Data
 from orthoboot.errors import InfluenceError, InfluenceMismatchWarning, OrthobootWarning
 from orthoboot.functionals import Functional, Output
+from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
 _CENTRE_TOLERANCE = 0.01

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from orthoboot.data import Data, Resamples
+from orthoboot.data import Data
 from orthoboot.functionals import Functional
+from orthoboot.resamples import Resamples
 from orthoboot.typing import Influence
 
 
