@@ -2,7 +2,7 @@
 
 For each statistic and one data set, the root mean squared error of the lower and the upper end over 200 seeds, in
 standard deviations of phi over resamples, against the bootstrap with 200,000 replicates. Run it as
-``python benchmarks/control_quantiles.py``; it takes about a minute.
+``python benchmarks/control_quantiles.py``; it takes one to two minutes.
 """
 
 from __future__ import annotations

@@ -42,12 +42,21 @@ def refused(kind, message, *args, **options):
         ({"confidence_level": True}, "`confidence_level` must lie in (0, 1); got True."),
         ({"confidence_level": "high"}, "`confidence_level` must lie in (0, 1); got 'high'."),
         ({"confidence_level": float("nan")}, "`confidence_level` must lie in (0, 1); got nan."),
-        ({"n_resamples": 0}, "`n_resamples` must be at least 2 for estimator='orthogonal'; got 0."),
-        ({"n_resamples": 1}, "`n_resamples` must be at least 2 for estimator='orthogonal'; got 1."),
-        ({"n_resamples": -3}, "`n_resamples` must be a whole number of at least 0; got -3."),
-        ({"n_resamples": 10.0}, "`n_resamples` must be a whole number of at least 0; got 10.0."),
-        ({"n_resamples": True}, "`n_resamples` must be a whole number of at least 0; got True."),
-        ({"n_resamples": 0, "estimator": "cheap"}, "`n_resamples` must be at least 1 for estimator='cheap'; got 0."),
+        ({"n_resamples": 0}, "`n_resamples` must be a whole number of at least 2 for estimator='orthogonal'; got 0."),
+        ({"n_resamples": 1}, "`n_resamples` must be a whole number of at least 2 for estimator='orthogonal'; got 1."),
+        ({"n_resamples": -3}, "`n_resamples` must be a whole number of at least 2 for estimator='orthogonal'; got -3."),
+        (
+            {"n_resamples": 10.0},
+            "`n_resamples` must be a whole number of at least 2 for estimator='orthogonal'; got 10.0.",
+        ),
+        (
+            {"n_resamples": True},
+            "`n_resamples` must be a whole number of at least 2 for estimator='orthogonal'; got True.",
+        ),
+        (
+            {"n_resamples": 0, "estimator": "cheap"},
+            "`n_resamples` must be a whole number of at least 1 for estimator='cheap'; got 0.",
+        ),
         ({"n_resamples": 1, "estimator": "standard"}, "at least 2 for estimator='standard'; got 1."),
         (
             {"method": "BCA"},
@@ -59,11 +68,21 @@ def refused(kind, message, *args, **options):
         ({"alternative": "lower"}, "`alternative` must be one of 'two-sided', 'less', 'greater'; got 'lower'."),
         ({"tol": 0}, "`tol` must lie in (0, 1)"),
         ({"tol": 5}, "For one percent use 0.01."),
-        ({"tol": 0.01, "estimator": "jackknife"}, '`tol` has no meaning for estimator="jackknife"'),
+        (
+            {"tol": 0.01, "estimator": "jackknife"},
+            "`tol` has no meaning for estimator='jackknife', which simulates nothing; got 0.01.",
+        ),
         (
             {"tol": 0.01, "n_resamples": 50, "max_resamples": 20},
             "`max_resamples` must be at least `n_resamples`; got 20 and 50.",
         ),
+        ({"n_resamples": 50, "estimator": "jackknife"}, "`n_resamples` has no meaning for estimator='jackknife'"),
+        (
+            {"tol": 0.1, "max_resamples": 1},
+            "needs at least 2 replicates with estimator='orthogonal'; got max_resamples=1.",
+        ),
+        ({"block_kind": "moving"}, "`block_kind` needs `block_length`"),
+        ({"progress": np.array([1, 2])}, "`progress` must be True, False or None"),
         ({"max_resamples": 0}, "`max_resamples` must be a whole number of at least 1; got 0."),
         ({"batch": 0}, "`batch` must be a whole number of at least 1; got 0."),
         ({"n_jobs": 4}, "`n_jobs` must be None or 1 in this version; got 4."),
@@ -311,8 +330,36 @@ def test_a_plain_function_of_many_rows_falls_back_to_the_standard_bootstrap():
 
 def test_the_jackknife_estimator_cannot_fall_back():
     x = np.random.default_rng(0).standard_normal(2001)
-    message = 'estimator="jackknife" needs an influence function, and there is none: a plain function of 2,001 rows'
+    message = (
+        "estimator='jackknife' needs an influence function, and there is none: a plain function of 2,001 rows, and "
+        "jackknife is automatic only up to 2,000."
+    )
     refused(errors.InfluenceError, message, x, lambda x: x.mean(), estimator="jackknife")
+
+
+def test_an_engine_that_is_asked_for_and_fails_says_why():
+    def whole(x):
+        if len(x) < 40:
+            raise ZeroDivisionError("short")
+        return x.mean()
+
+    message = 'influence="jackknife" failed, since the statistic raised ZeroDivisionError: short'
+    refused(errors.InfluenceError, message, X, whole, influence="jackknife")
+
+
+def test_a_closed_form_that_is_not_finite_is_no_reason_to_refuse_the_standard_bootstrap():
+    broken = ob.function_of_means(lambda x: x, lambda m: m[0], gradient=lambda m: [np.inf])
+    assert ob.bootstrap(X, broken, estimator="standard", n_resamples=50, rng=0).influence is None
+    with pytest.warns(errors.FallbackWarning, match="the closed form of `function_of_means` is not finite"):
+        assert ob.bootstrap(X, broken, n_resamples=50, rng=0).estimator == "standard"
+
+
+def test_three_samples_off_centre_are_one_warning():
+    samples = (X, X + 1, X + 2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ob.bootstrap(samples, lambda a, b, c: a.mean() + b.mean() + c.mean(), influence=samples, rng=0)
+    assert [w.category for w in caught] == [errors.InfluenceMismatchWarning]
 
 
 # Intervals
@@ -321,7 +368,7 @@ def test_the_jackknife_estimator_cannot_fall_back():
 @pytest.mark.parametrize("method", ["percentile", "basic", "bca"])
 def test_the_percentile_family_refuses_few_standard_replicates(method):
     statistic = Counting()
-    message = f"method='{method}' needs at least 200 replicates with estimator='standard'; got 199."
+    message = f"method='{method}' needs at least 200 replicates with estimator='standard'; got n_resamples=199."
     refused(
         errors.ArgumentError,
         message,
@@ -336,7 +383,7 @@ def test_the_percentile_family_refuses_few_standard_replicates(method):
 
 
 def test_the_percentile_family_refuses_fewer_than_five_replicates():
-    message = "method='percentile' needs at least 5 replicates with estimator='orthogonal'; got 4."
+    message = "method='percentile' needs at least 5 replicates with estimator='orthogonal'; got n_resamples=4."
     refused(errors.ArgumentError, message, X, ob.mean, method="percentile", n_resamples=4)
 
 
@@ -354,6 +401,86 @@ def test_second_order_methods_are_refused_for_blocks(method):
 def test_control_quantiles_are_refused_for_stationary_blocks():
     message = 'Use block_kind="circular", or estimator="standard".'
     refused(errors.ArgumentError, message, X, ob.mean, method="percentile", block_length=4, block_kind="stationary")
+
+
+def test_checks_that_need_no_influence_come_before_an_expensive_engine():
+    for options in (
+        {"method": "abc"},
+        {"method": "percentile", "n_resamples": 3},
+        {"method": "bca", "estimator": "standard", "n_resamples": 50},
+        {"method": "bca", "block_length": 4},
+        {"method": "percentile", "block_length": 4, "block_kind": "stationary"},
+    ):
+        statistic = Counting()
+        with pytest.raises(errors.ArgumentError):
+            ob.bootstrap(X, statistic, **options)
+        assert statistic.calls == 1
+
+
+def test_failures_leave_an_interval_from_what_succeeded():
+    calls = []
+
+    def fails_once(x):
+        calls.append(1)
+        if len(calls) == 7:
+            raise ValueError("once")
+        return x.mean()
+
+    with pytest.warns(errors.FailedReplicatesWarning):
+        result = ob.bootstrap(X, fails_once, estimator="standard", method="percentile", n_resamples=200, rng=0)
+    assert result.n_resamples == 199
+    assert np.isfinite(result.confidence_interval).all()
+    assert "percentile" in str(result)
+
+
+def test_too_few_left_for_the_interval_is_told_and_not_fatal():
+    calls = []
+
+    def fails_twice(x):
+        calls.append(1)
+        if len(calls) in (5, 6):  # one evaluation on the data and two for the probe come before the replicates
+            raise ValueError("twice")
+        return x.mean()
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = ob.bootstrap(X, fails_twice, method="percentile", n_resamples=5, influence=X - X.mean(), rng=0)
+    assert result.n_resamples == 3
+    assert [w.category for w in caught if w.category is errors.IntervalWarning]
+    assert np.isnan(result.confidence_interval.low)
+    assert np.isfinite(result.standard_error)
+    assert "has no interval from the 3 replicates that are left" in str(result)
+
+
+def test_abc_without_an_answer_says_so():
+    """One outlier far from 29 others: the tilted weights are negative and the ends cross or are not numbers."""
+    x = np.append(np.random.default_rng(0).standard_normal(29), 30.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = ob.bootstrap(x, ob.skewness, method="abc", rng=2)
+    messages = [str(w.message) for w in caught if w.category is errors.IntervalWarning]
+    assert len(messages) == 1
+    assert messages[0].startswith('method="abc" has no interval for `skewness`')
+    assert np.isnan(result.confidence_interval).all()
+
+
+def test_abc_of_a_statistic_that_refuses_negative_weights():
+    def careful(x, weights):
+        if (weights < 0).any():
+            raise ValueError("a weight is negative")
+        return float(weights @ x**3 / weights.sum())
+
+    x = np.append(np.random.default_rng(0).standard_normal(19), 9.0)
+    with pytest.warns(errors.IntervalWarning, match="ValueError: a weight is negative"):
+        result = ob.bootstrap(x, careful, method="abc", rng=2)
+    assert np.isfinite(result.standard_error)
+
+
+@pytest.mark.parametrize(("estimator", "n_resamples"), [("orthogonal", 2), ("paper", 1), ("paper", 2)])
+def test_t_intervals_exist_from_the_first_replicates(estimator, n_resamples):
+    with pytest.warns(errors.FewReplicatesWarning):
+        result = ob.bootstrap(X, ob.variance, estimator=estimator, n_resamples=n_resamples, method="t", rng=0)
+    assert np.isfinite(result.confidence_interval).all()
 
 
 # Warnings about the answer
@@ -408,3 +535,44 @@ def test_errors_are_value_errors_or_runtime_errors():
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
     for kind in kinds:
         assert issubclass(kind, (ValueError, RuntimeError, UserWarning)), kind
+
+
+def test_equal_replicates_of_tied_data_are_no_certainty():
+    ties = np.repeat([0.0, 1.0, 2.0], [12, 5, 3])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = next(
+            result
+            for result in (ob.bootstrap(ties, ob.median, rng=seed, n_resamples=6) for seed in range(50))
+            if np.ptp(result.bootstrap_distribution) == 0
+        )
+    assert errors.EqualReplicatesWarning in {w.category for w in caught}
+    assert np.isnan(result.simulation_error.standard_error)
+    assert "worth" not in str(result)
+
+
+@pytest.mark.parametrize("value", [0.1, 3.7, 1e12, -1e-9])
+def test_a_constant_seen_through_weights_is_constant_whatever_rounding_does(value):
+    def weighted_mean(x, weights):
+        return float(weights @ x / weights.sum())
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = ob.bootstrap(np.full(37, value), weighted_mean, rng=0)
+    assert {w.category for w in caught} == {errors.ConstantDataWarning}
+    assert result.standard_error == 0
+
+
+def test_a_constant_column_does_not_keep_the_others_from_their_tolerance():
+    table = np.column_stack([np.random.default_rng(0).standard_normal(50), np.full(50, 0.1)])
+    result = ob.bootstrap(table, lambda d, weights: weights @ d / weights.sum(), tol=0.01, rng=0)
+    assert result.n_resamples == 10
+    assert result.standard_error[1] == 0
+
+
+def test_a_large_offset_does_not_drown_finite_differences():
+    x = np.random.default_rng(0).standard_normal(50)
+    plain, moved = (
+        ob.bootstrap(values, lambda x, weights: float(weights @ x / weights.sum()), rng=0) for values in (x, x + 1e9)
+    )
+    assert moved.standard_error == pytest.approx(plain.standard_error, rel=1e-3)

@@ -75,14 +75,14 @@ def test_a_negative_variance_becomes_the_infinitesimal_jackknife():
         estimate=np.zeros(1),
         values=0.3 * linear,
         linear=linear,
-        linear_covariance=np.array([[0.1]]),
+        linear_variance=np.array([0.1]),
         numbers=np.arange(6),
         n_drawn=6,
     )
     sums = moments(replicates)
     assert 0.1 + (sums.residual + 2 * sums.cross)[0] / 6 < 0
     assert ESTIMATORS["paper"].variance(sums)[0] == 0.1
-    assert ESTIMATORS["paper"].covariance(replicates)[0, 0] == 0.1
+    assert ESTIMATORS["paper"].covariance(replicates, np.array([[0.1]]))[0, 0] == 0.1
 
 
 # R's boot::control
@@ -104,13 +104,13 @@ def check_against_control(answer, city):
         estimate=data.estimate,
         values=values[:, None],
         linear=linear,
-        linear_covariance=data.linear_covariance,
+        linear_variance=data.linear_variance,
         numbers=np.arange(B),
         n_drawn=B,
     )
     sums = moments(replicates)
     assert ESTIMATORS["paper"].bias(sums)[0] == pytest.approx(answer["bias"][0], rel=1e-10)
-    exact = data.linear_covariance[0, 0]
+    exact = data.linear_variance[0]
     ours = exact + (ESTIMATORS["paper"].variance(sums)[0] - exact) * B / (B - 1)
     assert ours == pytest.approx(answer["variance"][0], rel=1e-10)
 

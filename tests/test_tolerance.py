@@ -53,6 +53,12 @@ def test_the_standard_bootstrap_can_have_a_tolerance_too():
     assert 100 < result.n_resamples < 400
 
 
+def test_a_tolerance_starts_where_the_interval_is_sound():
+    x = np.random.default_rng(0).standard_normal(50)
+    result = ob.bootstrap(x, ob.mean, estimator="standard", method="percentile", tol=0.2, rng=0)
+    assert result.n_resamples == 200
+
+
 # Ctrl-C
 
 
@@ -90,6 +96,28 @@ def test_an_interrupted_run_can_go_on():
 def test_an_interrupt_before_there_is_an_answer_is_an_interrupt():
     with pytest.raises(KeyboardInterrupt):
         ob.bootstrap(X, InterruptedAt(3), estimator="standard", n_resamples=100, rng=0)
+
+
+def test_an_interrupted_run_keeps_the_interval_that_was_asked_for():
+    with pytest.warns(ob.errors.InterruptedWarning):
+        result = ob.bootstrap(X, InterruptedAt(60), estimator="standard", method="percentile", n_resamples=1000, rng=0)
+    assert result.n_resamples == 58
+    assert np.isfinite(result.confidence_interval).all()
+
+
+def test_an_interrupted_run_in_which_most_failed_is_an_error():
+    calls = []
+
+    def fails_then_stops(x):
+        calls.append(1)
+        if len(calls) == 99:
+            raise KeyboardInterrupt
+        if len(calls) > 10:
+            raise ValueError("broken")
+        return x.mean()
+
+    with pytest.raises(ob.errors.ReplicationError, match="ValueError: broken"):
+        ob.bootstrap(X, fails_then_stops, estimator="standard", n_resamples=1000, rng=0)
 
 
 def test_an_interrupt_while_adding_to_the_tolerance():

@@ -14,6 +14,7 @@ from orthoboot.arguments import (
     checked_count,
     checked_name,
     checked_tolerance,
+    is_real,
 )
 from orthoboot.data import Data, read
 from orthoboot.errors import (
@@ -27,8 +28,8 @@ from orthoboot.errors import (
 from orthoboot.estimators import ESTIMATORS, Estimator, estimator_error
 from orthoboot.functionals import Functional
 from orthoboot.functionals.callables import as_functional
-from orthoboot.influence import Found
-from orthoboot.intervals import INTERVALS
+from orthoboot.influence import Found, closed_form
+from orthoboot.intervals import INTERVALS, Interval
 from orthoboot.plans import key_from, plan_for
 from orthoboot.replicates import Replicates, extended, no_replicates
 from orthoboot.result import Result, reported
@@ -81,7 +82,8 @@ def bootstrap(
         It returns a number, an array, or a dict of these. ``np.mean``, ``np.var``, ``np.std`` and ``np.median`` are
         taken as their catalogue entries, which work on each column.
     n_resamples
-        How many replicates; by default 10 where there is an influence function and 1000 where there is none.
+        How many replicates; by default 10 for "orthogonal", "paper" and "cheap", and 1000 for "standard" and where
+        there is no influence function.
     tol
         Add replicates until the relative simulation error of the standard error is below it.
     max_resamples
@@ -133,84 +135,99 @@ def bootstrap(
     >>> bool(result.equivalent_resamples > 100)
     True
     """
-    options = _Options.checked(n_resamples, tol, max_resamples, batch, n_jobs, progress)
     confidence_level = checked_confidence_level(confidence_level)
     interval = INTERVALS[checked_name("method", method, INTERVALS)]
     alternative = checked_alternative(alternative)
     chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
-    options.check_for(chosen)
+    amount = _Amount.checked(n_resamples, tol, max_resamples, chosen)
+    batch = None if batch is None else checked_count("batch", batch, least=1)
+    _check_execution(n_jobs, progress)
+    key = key_from(rng)
 
     samples = read(data, paired=paired)
     plan = plan_for(samples.sizes, strata=strata, groups=groups, block_length=block_length, block_kind=block_kind)
     functional = as_functional(statistic, samples, vectorized=vectorized)
     functional.check(samples)
+    interval.check(functional, plan, chosen)
+    amount.check_for(interval, chosen)
     simulation = Simulation(
         functional=functional,
         data=samples,
         plan=plan,
-        key=key_from(rng),
+        key=key,
         output=functional.output(samples),
         estimate=_finite_estimate(functional, samples),
         influence=None,
         influence_source="not needed by this estimator",
-        batch=options.batch,
+        batch=batch,
+        progress=progress,
     )
     found = _found(simulation, influence, needed=chosen.needs_influence or interval.needs_influence)
     simulation = simulation.with_influence(found)
-    chosen, warnings = _usable(chosen, simulation, found)
-    interval.check(simulation, chosen, options.resamples(chosen))
+    usable, fallback = _usable(chosen, interval, found)
+    if usable is not chosen:
+        interval.check(functional, plan, usable)
+        amount.check_for(interval, usable)
 
-    replicates, unmet = _simulated(simulation, chosen, options)
-    result = Result(simulation, replicates, chosen.name, method, confidence_level, alternative)
-    return reported(result, (*found.warnings, *warnings, *unmet))
+    replicates, unmet = _simulated(simulation, usable, amount.first_round(interval, usable), amount)
+    result = Result(simulation, replicates, usable.name, method, confidence_level, alternative)
+    return reported(result, (*found.warnings, *fallback, *unmet))
+
+
+def _check_execution(n_jobs: Any, progress: Any) -> None:
+    if n_jobs is not None and not (is_real(n_jobs) and n_jobs == 1):
+        raise ArgumentError(f"`n_jobs` must be None or 1 in this version; got {n_jobs!r}.")
+    if progress is not None and not isinstance(progress, bool):
+        raise ArgumentError(f"`progress` must be True, False or None; got {progress!r}.")
 
 
 @dataclass(frozen=True)
-class _Options:
+class _Amount:
     """How much to simulate, checked."""
 
     n_resamples: int | None
     tol: float | None
     max_resamples: int
-    batch: int | None
-    progress: bool | None
 
     @staticmethod
-    def checked(n_resamples: Any, tol: Any, max_resamples: Any, batch: Any, n_jobs: Any, progress: Any) -> _Options:
-        if n_jobs not in (None, 1):
-            raise ArgumentError(f"`n_jobs` must be None or 1 in this version; got {n_jobs!r}.")
-        if progress not in (None, True, False):
-            raise ArgumentError(f"`progress` must be True, False or None; got {progress!r}.")
-        return _Options(
-            None if n_resamples is None else checked_count("n_resamples", n_resamples, least=0),
-            None if tol is None else checked_tolerance(tol),
-            checked_count("max_resamples", max_resamples, least=1),
-            None if batch is None else checked_count("batch", batch, least=1),
-            progress,
-        )
-
-    def check_for(self, estimator: Estimator) -> None:
-        """Raise if `estimator` cannot work with so few replicates, or has nothing to simulate."""
-        if self.n_resamples is not None and self.n_resamples < estimator.minimum:
+    def checked(n_resamples: Any, tol: Any, max_resamples: Any, estimator: Estimator) -> _Amount:
+        """Return the amount if each number keeps its rule and they fit together."""
+        if n_resamples is not None:
+            reason = f"for estimator={estimator.name!r}"
+            n_resamples = checked_count("n_resamples", n_resamples, least=estimator.minimum, reason=reason)
+        tol = None if tol is None else checked_tolerance(tol)
+        max_resamples = checked_count("max_resamples", max_resamples, least=1)
+        if not estimator.simulates and (tol is not None or n_resamples):
+            name, value = ("tol", tol) if tol is not None else ("n_resamples", n_resamples)
             raise ArgumentError(
-                f"`n_resamples` must be at least {estimator.minimum} for estimator={estimator.name!r}; got "
-                f"{self.n_resamples}. About 10 are enough with an influence function; for none at all use "
-                'estimator="jackknife".'
+                f"`{name}` has no meaning for estimator={estimator.name!r}, which simulates nothing; got {value}."
             )
-        if self.tol is not None and estimator.minimum == 0:
-            raise ArgumentError('`tol` has no meaning for estimator="jackknife", which simulates nothing.')
-        if self.tol is not None and self.n_resamples is not None and self.n_resamples > self.max_resamples:
+        if tol is not None and n_resamples is not None and n_resamples > max_resamples:
             raise ArgumentError(
-                f"`max_resamples` must be at least `n_resamples`; got {self.max_resamples} and {self.n_resamples}."
+                f"`max_resamples` must be at least `n_resamples`; got {max_resamples} and {n_resamples}."
+            )
+        return _Amount(n_resamples, tol, max_resamples)
+
+    def check_for(self, interval: Interval, estimator: Estimator) -> None:
+        """Raise if the interval or the estimator needs more replicates than are allowed."""
+        least = max(interval.least_resamples(estimator), estimator.minimum)
+        limits = {"n_resamples": self.n_resamples, "max_resamples": self.max_resamples}
+        name = "n_resamples" if self.tol is None else "max_resamples"
+        most = limits[name]
+        if most is not None and most < least:
+            raise ArgumentError(
+                f"method={interval.name!r} needs at least {least} replicates with estimator={estimator.name!r}; got "
+                f'{name}={most}. Use more, or method="normal".'
             )
 
-    def resamples(self, estimator: Estimator) -> int:
-        """Return how many replicates the first round has."""
+    def first_round(self, interval: Interval, estimator: Estimator) -> int:
+        """Return how many replicates to draw before the simulation error is looked at."""
         if self.n_resamples is not None:
             return self.n_resamples
-        if self.tol is not None:
-            return min(_FIRST_ROUND if estimator.needs_influence else 5 * _FIRST_ROUND, self.max_resamples)
-        return estimator.default_resamples
+        if self.tol is None:
+            return max(estimator.default_resamples, interval.least_resamples(estimator))
+        start = _FIRST_ROUND if estimator.needs_influence else 5 * _FIRST_ROUND
+        return min(max(start, interval.least_resamples(estimator)), self.max_resamples)
 
 
 def _finite_estimate(functional: Functional, data: Data) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -223,19 +240,21 @@ def _finite_estimate(functional: Functional, data: Data) -> np.ndarray[Any, np.d
 def _found(simulation: Simulation, influence: Any, *, needed: bool) -> Found:
     """Return the influence function; one that costs evaluations only where it is needed."""
     automatic = isinstance(influence, str) and influence == "auto"
-    if automatic and not needed and simulation.functional.influence(simulation.data) is None:
-        return Found(None, simulation.influence_source)
-    return simulation.find_influence(influence)
+    if needed or not automatic:
+        return simulation.find_influence(influence)
+    own = closed_form(simulation.functional, simulation.data)
+    return Found(None, simulation.influence_source) if own is None else own
 
 
-def _usable(
-    estimator: Estimator, simulation: Simulation, found: Found
-) -> tuple[Estimator, tuple[OrthobootWarning, ...]]:
+def _usable(estimator: Estimator, interval: Interval, found: Found) -> tuple[Estimator, tuple[OrthobootWarning, ...]]:
     """Return the estimator that the influence function allows: the standard one where there is none."""
-    if not estimator.needs_influence or found.values is not None:
+    if found.values is not None:
         return estimator, ()
-    if estimator.minimum == 0:
-        raise InfluenceError(f'estimator="jackknife" needs an influence function, and there is {found.source}.')
+    if interval.needs_influence or not estimator.simulates:
+        asker = f"method={interval.name!r}" if interval.needs_influence else f"estimator={estimator.name!r}"
+        raise InfluenceError(f"{asker} needs an influence function, and there is {found.source}.")
+    if not estimator.needs_influence:
+        return estimator, ()
     warning = FallbackWarning(
         f"the standard bootstrap is used instead of estimator={estimator.name!r}. Influence function: {found.source}. "
         "To need fewer replicates use an entry of the catalogue, write the statistic with a `weights` parameter, or "
@@ -245,22 +264,22 @@ def _usable(
 
 
 def _simulated(
-    simulation: Simulation, estimator: Estimator, options: _Options
+    simulation: Simulation, estimator: Estimator, first_round: int, amount: _Amount
 ) -> tuple[Replicates, tuple[OrthobootWarning, ...]]:
     """Return the replicates, and a warning if they do not reach the tolerance."""
     replicates = no_replicates(simulation)
-    more = options.resamples(estimator)
+    more = first_round
     error = math.inf
     while more > 0:
-        replicates = extended(simulation, replicates, more, progress=options.progress)
+        replicates = extended(simulation, replicates, more)
         _check_enough(estimator, replicates)
-        if options.tol is None or replicates.interrupted:
+        if amount.tol is None or replicates.interrupted:
             return replicates, ()
         error = _relative_error(estimator, replicates)
-        if error <= options.tol:
+        if error <= amount.tol:
             return replicates, ()
-        more = min(_further_round(replicates.n_drawn, error / options.tol), options.max_resamples - replicates.n_drawn)
-    return replicates, () if options.tol is None else (_unmet(error, replicates, options),)
+        more = min(_further_round(replicates.n_drawn, error / amount.tol), amount.max_resamples - replicates.n_drawn)
+    return replicates, () if amount.tol is None else (_unmet(error, replicates, amount),)
 
 
 def _relative_error(estimator: Estimator, replicates: Replicates) -> float:
@@ -269,15 +288,15 @@ def _relative_error(estimator: Estimator, replicates: Replicates) -> float:
 
 
 def _further_round(n_resamples: int, excess: float) -> int:
-    """Return how many more replicates the error's 1/sqrt(B) decay asks for, at most as many as there are."""
+    """Return how many more replicates the error's 1/sqrt(B) decay asks for; no more than double, but at least ten."""
     wanted = n_resamples * (min(excess, 2.0) ** 2 - 1)
     return max(min(math.ceil(wanted), n_resamples), _FIRST_ROUND)
 
 
-def _unmet(error: float, replicates: Replicates, options: _Options) -> OrthobootWarning:
+def _unmet(error: float, replicates: Replicates, amount: _Amount) -> OrthobootWarning:
     return ToleranceWarning(
         f"after {replicates.n_drawn} replicates the relative simulation error of the standard error is still "
-        f"{error:.2g}, above tol = {options.tol:g}; max_resamples = {options.max_resamples}. Raise one of the two."
+        f"{error:.2g}, above tol = {amount.tol:g}; max_resamples = {amount.max_resamples}. Raise one of the two."
     )
 
 

@@ -16,30 +16,32 @@ _ALTERNATIVES = ("two-sided", "less", "greater")
 
 def checked_confidence_level(level: Any) -> float:
     """Return `level` if it lies strictly between 0 and 1."""
-    if not _is_real(level) or not 0 < float(level) < 1:
+    if not is_real(level) or not 0 < float(level) < 1:
         hint = f" For {level:g}% use {float(level) / 100:g}." if _is_percentage(level) else ""
         raise ArgumentError(f"`confidence_level` must lie in (0, 1); got {level!r}.{hint}")
     return float(level)
 
 
 def _is_percentage(level: Any) -> bool:
-    return _is_real(level) and 1 < float(level) < 100
+    return is_real(level) and 1 < float(level) < 100
 
 
-def _is_real(value: Any) -> bool:
+def is_real(value: Any) -> bool:
+    """Return whether `value` is a real number; True and False are none."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
-def checked_count(name: str, value: Any, *, least: int) -> int:
-    """Return `value` if it is a whole number of at least `least`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < least:
-        raise ArgumentError(f"`{name}` must be a whole number of at least {least}; got {value!r}.")
+def checked_count(name: str, value: Any, *, least: int, reason: str = "") -> int:
+    """Return `value` if it is a whole number of at least `least`; `reason` says for what and what else to do."""
+    if not is_real(value) or not isinstance(value, Integral) or int(value) < least:
+        rule = " ".join(filter(None, (f"a whole number of at least {least}", reason)))
+        raise ArgumentError(f"`{name}` must be {rule}; got {value!r}.")
     return int(value)
 
 
 def checked_tolerance(value: Any) -> float:
     """Return `value` if it is a positive number below one."""
-    if not _is_real(value) or not 0 < float(value) < 1:
+    if not is_real(value) or not 0 < float(value) < 1:
         raise ArgumentError(
             f"`tol` must lie in (0, 1): the relative simulation error of the standard error to reach; got {value!r}. "
             "For one percent use 0.01."

@@ -9,6 +9,7 @@ from scipy import special
 
 from orthoboot.errors import (
     ConstantDataWarning,
+    EqualReplicatesWarning,
     FailedReplicatesWarning,
     FewReplicatesWarning,
     InterruptedWarning,
@@ -19,8 +20,8 @@ from orthoboot.errors import (
     SmallSampleWarning,
     WeakInfluenceWarning,
 )
-from orthoboot.estimators import moments, r_squared, slope, slope_t
-from orthoboot.intervals import Evidence
+from orthoboot.estimators import r_squared, raw_slope, slope, slope_t
+from orthoboot.evidence import Evidence
 
 FEW_UNITS = 10
 FEW_REPLICATES = 5
@@ -40,7 +41,7 @@ def diagnosed(evidence: Evidence) -> tuple[OrthobootWarning, ...]:
 
 def is_constant(evidence: Evidence) -> bool:
     """Return whether no output varies at all, in the linear part or between replicates."""
-    sums = moments(evidence.replicates)
+    sums = evidence.moments
     return not (sums.linear_variance.any() or sums.total.any() or sums.shift.any())
 
 
@@ -53,9 +54,10 @@ def _about_data(evidence: Evidence) -> Iterator[OrthobootWarning]:
             "population, and intervals are too short. Treat the answer as a rough guide, or collect more data."
         )
     if is_constant(evidence):
+        seen = "between resamples" if len(evidence.replicates) else "with the weights, to first order"
         yield ConstantDataWarning(
-            "the statistic does not vary between resamples: its variance is zero and the interval has width zero. "
-            "Check that the data are not constant."
+            f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. Check that the "
+            "data are not constant."
         )
     elif not simulation.functional.smooth and evidence.estimator.needs_influence:
         yield NonSmoothWarning(
@@ -75,7 +77,7 @@ def _about_replicates(evidence: Evidence) -> Iterator[OrthobootWarning]:
         yield InterruptedWarning(
             f"interrupted after {replicates.n_drawn} replicates; the answer rests on those. `extend` goes on from here."
         )
-    if evidence.estimator.minimum == 0 and replicates.second_order_bias is None:
+    if not evidence.estimator.simulates and replicates.second_order_bias is None:
         yield MissingBiasWarning(
             "the second-order bias of this statistic has no closed form and would need two evaluations a row, or "
             'weights that are not whole numbers; it was taken as zero. Use estimator="orthogonal" to simulate it.'
@@ -84,7 +86,7 @@ def _about_replicates(evidence: Evidence) -> Iterator[OrthobootWarning]:
 
 def _about_influence(evidence: Evidence) -> Iterator[OrthobootWarning]:
     n_resamples = len(evidence.replicates)
-    if evidence.estimator.minimum == 0 or is_constant(evidence):
+    if not evidence.estimator.simulates or is_constant(evidence):
         return
     if n_resamples < FEW_REPLICATES:
         yield FewReplicatesWarning(
@@ -92,23 +94,40 @@ def _about_influence(evidence: Evidence) -> Iterator[OrthobootWarning]:
             f"hardly known; use n_resamples={FEW_REPLICATES} or more."
         )
         return
-    sums = moments(evidence.replicates)
+    equal = (evidence.moments.total == 0) & (evidence.moments.linear_variance > 0)
+    if equal.any():
+        yield _equal(evidence, int(np.argmax(equal)))
+        return
+    yield from _about_fit(evidence)
+
+
+def _equal(evidence: Evidence, output: int) -> OrthobootWarning:
+    return EqualReplicatesWarning(
+        f"all {len(evidence.replicates)} replicates of `{evidence.simulation.output.names[output]}` are equal, "
+        "although its influence function says that it varies: the data have ties, and so few resamples do not show "
+        "what the statistic can do. Use several hundred replicates."
+    )
+
+
+def _about_fit(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    """Yield what the replicates say against the influence function."""
+    sums, names = evidence.moments, evidence.simulation.output.names
     explained = r_squared(sums)
     if explained.min() < WEAK_R_SQUARED:
         yield WeakInfluenceWarning(
             f"the linear part explains only {explained.min():.0%} of the variance of "
-            f"`{evidence.simulation.output.names[int(np.argmin(explained))]}`, so {n_resamples} replicates are worth "
-            "little more than as many ordinary ones. Increase `n_resamples`, or set `tol`; check the influence "
-            "function if you gave one."
+            f"`{names[int(np.argmin(explained))]}`, so {sums.size} replicates are worth little more than as many "
+            "ordinary ones. Increase `n_resamples`, or set `tol`; check the influence function if you gave one."
         )
-    raw = np.divide(sums.cross, sums.linear, out=np.zeros_like(sums.cross), where=sums.linear > 0)
-    significance = 2 * special.stdtr(n_resamples - 2, -np.abs(slope_t(sums)))
-    far = (np.abs(raw) > _SLOPE_DISTANCE) & (significance < _SLOPE_SIGNIFICANCE)
+    excess = raw_slope(sums) - 1
+    t = slope_t(sums.size, sums.residual, sums.cross, sums.linear)
+    significance = 2 * special.stdtr(sums.size - 2, -np.abs(t))
+    far = (np.abs(excess) > _SLOPE_DISTANCE) & (significance < _SLOPE_SIGNIFICANCE)
     if far.any():
-        worst = int(np.argmax(np.abs(raw) * far))
+        worst = int(np.argmax(np.abs(excess) * far))
         yield SlopeWarning(
-            f"the replicates of `{evidence.simulation.output.names[worst]}` move {1 + raw[worst]:.2f} times as far as "
-            f"its influence function says. The answer allows for it with a slope of {slope(sums)[worst]:.2f}, at the "
-            "price of a larger simulation error. If you gave the influence function, check its scale: it is n times "
-            "the derivative with respect to each row's share of the weight."
+            f"the replicates of `{names[worst]}` move {1 + excess[worst]:.2f} times as far as its influence function "
+            f"says. The answer allows for it with a slope of {slope(sums)[worst]:.2f}, at the price of a larger "
+            "simulation error. If you gave the influence function, check its scale: it is n times the derivative with "
+            "respect to each row's share of the weight."
         )

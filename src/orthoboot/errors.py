@@ -78,6 +78,14 @@ class InterruptedWarning(OrthobootWarning):
     """The run was interrupted; the result rests on the replicates done so far."""
 
 
+class IntervalWarning(OrthobootWarning):
+    """The interval method has no answer for an output; its ends are NaN."""
+
+
+class EqualReplicatesWarning(OrthobootWarning):
+    """All replicates are equal although the influence function says that the statistic varies."""
+
+
 class MissingBiasWarning(OrthobootWarning):
     """The second-order bias was not available and was taken as zero."""
 

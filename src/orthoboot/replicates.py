@@ -13,8 +13,11 @@ from orthoboot.resamples import Resamples
 from orthoboot.simulation import COUNTS_AT_ONCE, Simulation
 from orthoboot.typing import FloatArray, IntArray
 
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""A relative difference that summing in another order makes."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Replicates:
     """What was simulated: the statistic and its linear part on each resample that did not fail.
 
@@ -26,8 +29,8 @@ class Replicates:
         phi_b, shape ``(B, k)``.
     linear
         linear_b, centred at its exact mean under the plan, shape ``(B, k)``, or None without an influence function.
-    linear_covariance
-        Its exact covariance V under the plan, shape ``(k, k)``, or None.
+    linear_variance
+        Its exact variance V under the plan, shape ``(k,)``, or None.
     numbers
         The number of each replicate in the run, shape ``(B,)``; failed ones are missing.
     n_drawn
@@ -43,7 +46,7 @@ class Replicates:
     estimate: FloatArray
     values: FloatArray
     linear: FloatArray | None
-    linear_covariance: FloatArray | None
+    linear_variance: FloatArray | None
     numbers: IntArray
     n_drawn: int
     first_failure: str | None = None
@@ -75,15 +78,13 @@ def no_replicates(simulation: Simulation) -> Replicates:
         estimate=simulation.estimate,
         values=np.empty((0, k)),
         linear=None if simulation.influence is None else np.empty((0, k)),
-        linear_covariance=simulation.linear_covariance,
+        linear_variance=simulation.linear_variance,
         numbers=np.empty(0, dtype=np.int64),
         n_drawn=0,
     )
 
 
-def extended(
-    simulation: Simulation, replicates: Replicates, n_resamples: int, *, progress: bool | None = None
-) -> Replicates:
+def extended(simulation: Simulation, replicates: Replicates, n_resamples: int) -> Replicates:
     """Return `replicates` with `n_resamples` more.
 
     Replicate b depends on the seed and b alone, so twice ten more are the same as twenty. Ctrl-C ends the loop and
@@ -92,7 +93,7 @@ def extended(
     stop = replicates.n_drawn + n_resamples
     pieces = [replicates]
     interrupted = False
-    with ProgressBar(n_resamples, shown=progress) as bar:
+    with ProgressBar(n_resamples, shown=simulation.progress) as bar:
         try:
             for numbers in _batches(range(replicates.n_drawn, stop), simulation.batch_size):
                 pieces.append(_simulated(simulation, numbers))
@@ -100,6 +101,8 @@ def extended(
                 bar.advance(len(numbers))
         except KeyboardInterrupt:
             interrupted = True
+    if interrupted:
+        _check_failures(pieces, sum(piece.n_drawn for piece in pieces))
     return replace(_joined(pieces), interrupted=interrupted)
 
 
@@ -112,7 +115,7 @@ def relinearized(simulation: Simulation, replicates: Replicates) -> Replicates:
     parts = [simulation.linear(simulation.plan.resamples(simulation.key, numbers)) for numbers in batches]
     known = [part for part in parts if part is not None]
     linear = np.concatenate(known) if known else no_replicates(simulation).linear
-    return replace(replicates, linear=linear, linear_covariance=simulation.linear_covariance)
+    return replace(replicates, linear=linear, linear_variance=simulation.linear_variance)
 
 
 def _batches(numbers: Iterable[int], size: int) -> Iterator[list[int]]:
@@ -124,6 +127,7 @@ def _batches(numbers: Iterable[int], size: int) -> Iterator[list[int]]:
 def _simulated(simulation: Simulation, numbers: list[int]) -> Replicates:
     resamples = simulation.plan.resamples(simulation.key, numbers)
     values, failure = _values(simulation, resamples)
+    values = _without_rounding(values, simulation.estimate)
     finite = np.isfinite(values).all(axis=1)
     if failure is None and not finite.all():
         failure = f"the statistic was {values[np.argmin(finite)].tolist()}, which is not finite"
@@ -132,11 +136,16 @@ def _simulated(simulation: Simulation, numbers: list[int]) -> Replicates:
         estimate=simulation.estimate,
         values=values[finite],
         linear=None if linear is None else linear[finite],
-        linear_covariance=simulation.linear_covariance,
+        linear_variance=simulation.linear_variance,
         numbers=np.asarray(numbers, dtype=np.int64)[finite],
         n_drawn=len(numbers),
         first_failure=failure,
     )
+
+
+def _without_rounding(values: FloatArray, estimate: FloatArray) -> FloatArray:
+    """Return `values`, those that differ from the estimate by rounding alone set to it: a constant does not vary."""
+    return np.where(np.abs(values - estimate) <= _ROUNDING * np.abs(estimate), estimate, values)
 
 
 def _values(simulation: Simulation, resamples: Resamples) -> tuple[FloatArray, str | None]:

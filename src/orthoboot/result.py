@@ -20,8 +20,9 @@ from orthoboot.errors import (
     OrthobootWarning,
     emit,
 )
-from orthoboot.estimators import ESTIMATORS, Estimator, moments, r_squared, slope
-from orthoboot.intervals import INTERVALS, Ends, Evidence
+from orthoboot.estimators import ESTIMATORS, Estimator, r_squared, slope
+from orthoboot.evidence import Evidence
+from orthoboot.intervals import INTERVALS, Ends, Interval
 from orthoboot.replicates import Replicates, extended, relinearized
 from orthoboot.simulation import Simulation
 from orthoboot.typing import FloatArray
@@ -88,7 +89,7 @@ class Result:
     @property
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the k outputs, shape ``(k, k)``."""
-        return self._evidence.estimator.covariance(self.replicates).copy()
+        return self._evidence.estimator.covariance(self.replicates, self.simulation.linear_covariance()).copy()
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:
@@ -103,7 +104,7 @@ class Result:
         evidence = self._evidence
         errors = (
             evidence.error.bias,
-            evidence.standard_error * evidence.error.relative_standard_error,
+            evidence.standard_error_error,
             self._ends.low_error,
             self._ends.high_error,
         )
@@ -119,14 +120,14 @@ class Result:
         """Return the share of the variance between replicates that the linear part explains; NaN if unknown."""
         if self.replicates.linear is None or len(self.replicates) < 2:
             return self._packed(np.full_like(self.replicates.estimate, np.nan))
-        return self._packed(r_squared(moments(self.replicates)))
+        return self._packed(r_squared(self._evidence.moments))
 
     @property
     def slope(self) -> Any:
         """Return the shrunken slope of the replicates on their linear part; one means a right influence function."""
         if self.replicates.linear is None:
             return self._packed(np.full_like(self.replicates.estimate, np.nan))
-        return self._packed(slope(moments(self.replicates)))
+        return self._packed(slope(self._evidence.moments))
 
     @property
     def n_resamples(self) -> int:
@@ -172,9 +173,8 @@ class Result:
     @property
     def jackknife_variance(self) -> Any:
         """Return V, the infinitesimal jackknife's variance: the exact variance of the linear part."""
-        covariance = self.simulation.linear_covariance
-        diagonal = np.full_like(self.replicates.estimate, np.nan) if covariance is None else np.diag(covariance)
-        return self._packed(diagonal)
+        variance = self.simulation.linear_variance
+        return self._packed(np.full_like(self.replicates.estimate, np.nan) if variance is None else variance)
 
     # What more can be asked
 
@@ -190,16 +190,21 @@ class Result:
         if alternative is not None:
             changes["alternative"] = checked_alternative(alternative)
         asked = replace(self, **changes)
-        if INTERVALS[asked.method].needs_influence:
+        interval = INTERVALS[asked.method]
+        if method is not None:
+            _check_interval(interval, ESTIMATORS[asked.estimator], asked)
+        if interval.needs_influence:
             asked = asked._with_influence(f"method={asked.method!r}")
+        for warning in asked._ends.warnings:
+            emit(warning)
         return asked.confidence_interval
 
     def with_estimator(self, estimator: str) -> Result:
         """Return what another estimator says of the same replicates."""
         chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
         _check_enough(chosen, len(self.replicates))
+        _check_interval(INTERVALS[self.method], chosen, self)
         base = self._with_influence(f"estimator={estimator!r}") if chosen.needs_influence else self
-        INTERVALS[self.method].check(base.simulation, chosen, len(base.replicates))
         standing = (InfluenceMismatchWarning,) if chosen.needs_influence else ()
         return base._reported_anew(standing, estimator=estimator)
 
@@ -258,7 +263,7 @@ class Result:
             "low": ends.low,
             "high": ends.high,
             "bias_simulation_error": evidence.error.bias,
-            "standard_error_simulation_error": evidence.standard_error * evidence.error.relative_standard_error,
+            "standard_error_simulation_error": evidence.standard_error_error,
             "low_simulation_error": ends.low_error,
             "high_simulation_error": ends.high_error,
             "equivalent_resamples": evidence.error.equivalent_resamples,
@@ -289,7 +294,7 @@ class Result:
 
     @cached_property
     def _ends(self) -> Ends:
-        return INTERVALS[self.method].ends(self._evidence, self.confidence_level, self.alternative)
+        return INTERVALS[self.method].interval(self._evidence, self.confidence_level, self.alternative)
 
     @property
     def _account(self) -> summaries.Account:
@@ -320,13 +325,28 @@ class Result:
 
 def reported(result: Result, earlier: tuple[OrthobootWarning, ...] = ()) -> Result:
     """Return `result` with all its warnings, each shown once to the user."""
-    if result.estimator == "jackknife" and result.replicates.second_order_bias is None:
+    if not ESTIMATORS[result.estimator].simulates and result.replicates.second_order_bias is None:
         bias = result.simulation.second_order_bias
         result = replace(result, replicates=replace(result.replicates, second_order_bias=bias))
-    warnings = (*earlier, *diagnosed(Evidence(result.simulation, result.replicates, ESTIMATORS[result.estimator])))
+    evidence, ends = result._evidence, result._ends
+    warnings = (*earlier, *diagnosed(evidence), *ends.warnings)
     for warning in warnings:
         emit(warning)
-    return replace(result, warnings=warnings)
+    answer = replace(result, warnings=warnings)
+    # What is computed already need not be computed again when it is printed.
+    vars(answer).update(_evidence=evidence, _ends=ends)
+    return answer
+
+
+def _check_interval(interval: Interval, estimator: Estimator, result: Result) -> None:
+    """Raise unless the method is sound for the estimator and the number of replicates that were drawn."""
+    interval.check(result.simulation.functional, result.simulation.plan, estimator)
+    least = interval.least_resamples(estimator)
+    if result.replicates.n_drawn < least:
+        raise ArgumentError(
+            f"method={interval.name!r} needs at least {least} replicates with estimator={estimator.name!r}; there are "
+            f"{result.replicates.n_drawn}. `extend` the result first, or use another method."
+        )
 
 
 def _check_enough(estimator: Estimator, n_resamples: int) -> None:

@@ -19,7 +19,7 @@ COUNTS_AT_ONCE = 1 << 22
 """Counts held at once: 32 MB, or those of one resample where the data are larger."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Simulation:
     """The statistic, the data, the plan and the seed of one run.
 
@@ -37,6 +37,8 @@ class Simulation:
         Which influence function it is, and why, in words.
     batch
         How many resamples are drawn at once; None for what fits in memory.
+    progress
+        Whether to show a progress bar; None for long work on a terminal.
     """
 
     functional: Functional
@@ -48,6 +50,7 @@ class Simulation:
     influence: Influence | None
     influence_source: str
     batch: int | None = None
+    progress: bool | None = None
 
     @cached_property
     def linear_mean(self) -> FloatArray:
@@ -55,9 +58,14 @@ class Simulation:
         return np.zeros_like(self.estimate) if self.influence is None else self.plan.mean(self.influence)
 
     @cached_property
-    def linear_covariance(self) -> FloatArray | None:
-        """Return the exact covariance of the linear part under the plan, shape ``(k, k)``."""
-        return None if self.influence is None else self.plan.covariance(self.influence)
+    def linear_variance(self) -> FloatArray | None:
+        """Return the exact variance V of the linear part under the plan, shape ``(k,)``."""
+        return None if self.influence is None else self.plan.variance(self.influence)
+
+    def linear_covariance(self) -> FloatArray:
+        """Return the exact covariance of the linear part, shape ``(k, k)``; zero without an influence function."""
+        k = len(self.estimate)
+        return np.zeros((k, k)) if self.influence is None else self.plan.covariance(self.influence)
 
     def evaluate(self, weights: tuple[FloatArray, ...]) -> FloatArray:
         """Return the statistic at weights of the caller's choice, shape ``(B, k)``."""
@@ -90,11 +98,12 @@ class Simulation:
     def second_order_bias(self) -> FloatArray | None:
         """Return the infinitesimal jackknife's bias, shape ``(k,)``, or None where it would cost too much.
 
-        In closed form where the statistic has one, else by second differences: two evaluations a row.
+        In closed form where the statistic has one, else by second differences: two evaluations a row. Where the linear
+        part has a mean of its own, as for moving blocks, that is a bias too.
         """
         closed = self.functional.second_order_bias(self.data, self.plan.covariance)
         if closed is not None:
-            return closed
+            return closed + self.linear_mean
         independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
         if not (independent and self.functional.fractional and max(self.data.sizes) <= FINITE_DIFFERENCE_ROWS):
             return None

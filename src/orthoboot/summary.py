@@ -11,8 +11,9 @@ import numpy as np
 
 from orthoboot.diagnostics import is_constant
 from orthoboot.errors import OrthobootWarning
-from orthoboot.estimators import moments, r_squared, slope
-from orthoboot.intervals import Ends, Evidence
+from orthoboot.estimators import r_squared, slope
+from orthoboot.evidence import Evidence
+from orthoboot.intervals import Ends
 from orthoboot.typing import FloatArray
 
 _MOST_ROWS = 30
@@ -53,8 +54,8 @@ class Account:
     def errors(self) -> FloatArray:
         """Return the simulation errors of bias, standard error and interval, shape ``(3, k)``; rounding is zero."""
         evidence, ends = self.evidence, self.ends
-        standard_error = evidence.standard_error * evidence.error.relative_standard_error
-        errors = np.stack([evidence.error.bias, standard_error, np.fmax(ends.low_error, ends.high_error)])
+        ends_error = np.fmax(ends.low_error, ends.high_error)
+        errors = np.stack([evidence.error.bias, evidence.standard_error_error, ends_error])
         return np.where(errors < _ROUNDING * self.scale, 0.0, errors)
 
 
@@ -105,9 +106,9 @@ def _influence_notes(evidence: Evidence) -> list[str]:
     if not evidence.estimator.needs_influence:
         unused = evidence.simulation.influence is not None
         return [f"{source}{'; this estimator does not use it' if unused else ''}."]
-    if evidence.estimator.minimum == 0 or len(evidence.replicates) < 2 or is_constant(evidence):
+    if not evidence.estimator.simulates or len(evidence.replicates) < 2 or is_constant(evidence):
         return [f"{source}."]
-    sums = moments(evidence.replicates)
+    sums = evidence.moments
     explained, slopes = _range(100 * r_squared(sums), 1, "%"), _range(slope(sums), 2)
     return [f"{source}.", f"The linear part explains {explained} of the variance (slope {slopes})."]
 
@@ -115,7 +116,7 @@ def _influence_notes(evidence: Evidence) -> list[str]:
 def _resamples(account: Account) -> str:
     evidence = account.evidence
     n_resamples = len(evidence.replicates)
-    if evidence.estimator.minimum == 0 or n_resamples == 0:
+    if not evidence.estimator.simulates or n_resamples == 0:
         return "no resamples"
     words = f"{n_resamples:,} resample{'s' if n_resamples > 1 else ''}"
     worth = float(evidence.error.equivalent_resamples.min())

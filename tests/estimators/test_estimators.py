@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.estimators import ESTIMATORS, estimator_error, moments, r_squared, slope
+from orthoboot.estimators import ESTIMATORS, estimator_error, moments, prior_replicates, r_squared, slope, slope_t
 from orthoboot.estimators.moments import deleted_moments
-from orthoboot.estimators.orthogonal import prior_replicates, slope_t
 from orthoboot.replicates import Replicates
+
+
+def linear_covariance(k, seed=0):
+    """The covariance of the linear part of `replicates`."""
+    rng = np.random.default_rng(seed)
+    factor = rng.standard_normal((k, k)) + 2 * np.eye(k)
+    return factor @ factor.T
 
 
 def replicates(size=8, k=1, noise=0.3, scale=1.0, seed=0):
@@ -24,7 +30,7 @@ def replicates(size=8, k=1, noise=0.3, scale=1.0, seed=0):
         estimate=np.full(k, 5.0),
         values=values,
         linear=scale * linear,
-        linear_covariance=scale**2 * factor @ factor.T,
+        linear_variance=scale**2 * (factor**2).sum(axis=1),
         numbers=np.arange(size),
         n_drawn=size,
     )
@@ -43,23 +49,25 @@ def test_shapes(estimator):
     sums = moments(sample)
     assert estimator.bias(sums).shape == (3,)
     assert estimator.variance(sums).shape == (3,)
-    assert estimator.covariance(sample).shape == (3, 3)
+    assert estimator.covariance(sample, linear_covariance(3)).shape == (3, 3)
 
 
 def test_the_diagonal_of_the_covariance_is_the_variance(estimator):
     sample = replicates(k=3)
-    np.testing.assert_allclose(np.diag(estimator.covariance(sample)), estimator.variance(moments(sample)), rtol=1e-12)
+    covariance = estimator.covariance(sample, linear_covariance(3))
+    np.testing.assert_allclose(np.diag(covariance), estimator.variance(moments(sample)), rtol=1e-12)
 
 
 def test_covariance_is_symmetric(estimator):
-    covariance = estimator.covariance(replicates(k=3))
+    covariance = estimator.covariance(replicates(k=3), linear_covariance(3))
     np.testing.assert_allclose(covariance, covariance.T, rtol=1e-13)
 
 
 @pytest.mark.parametrize("name", ["standard", "cheap", "jackknife", "orthogonal"])
 def test_covariance_is_positive_semi_definite(name):
     for seed in range(20):
-        covariance = ESTIMATORS[name].covariance(replicates(size=5, k=4, noise=2.0, seed=seed))
+        sample = replicates(size=5, k=4, noise=2.0, seed=seed)
+        covariance = ESTIMATORS[name].covariance(sample, linear_covariance(4, seed))
         assert np.linalg.eigvalsh(covariance).min() > -1e-12
 
 
@@ -70,7 +78,7 @@ def test_another_unit_scales_the_answer(estimator):
         estimate=1000 * sample.estimate,
         values=1000 * sample.values,
         linear=1000 * sample.linear,
-        linear_covariance=1e6 * sample.linear_covariance,
+        linear_variance=1e6 * sample.linear_variance,
         numbers=sample.numbers,
         n_drawn=8,
     )
@@ -104,7 +112,7 @@ def test_a_linear_statistic_is_answered_exactly_at_every_size(name, size):
     sample = replicates(size=size, noise=0.0)
     sums = moments(sample)
     np.testing.assert_allclose(ESTIMATORS[name].bias(sums), 0, atol=1e-14)
-    np.testing.assert_allclose(ESTIMATORS[name].variance(sums), np.diag(sample.linear_covariance), rtol=1e-13)
+    np.testing.assert_allclose(ESTIMATORS[name].variance(sums), sample.linear_variance, rtol=1e-13)
     np.testing.assert_allclose(r_squared(sums), 1, rtol=1e-13)
     np.testing.assert_allclose(slope(sums), 1, rtol=1e-13)
 
@@ -124,14 +132,14 @@ def test_the_paper_is_v_plus_the_difference_of_sample_variances():
     """S2 = V + (B - 1)/B (s2(P) - s2(L)), an identity for every draw."""
     sample = replicates(size=9)
     s2 = np.var(sample.values, axis=0, ddof=1) - np.var(sample.linear, axis=0, ddof=1)
-    expected = np.diag(sample.linear_covariance) + 8 / 9 * s2
+    expected = sample.linear_variance + 8 / 9 * s2
     np.testing.assert_allclose(ESTIMATORS["paper"].variance(moments(sample)), expected, rtol=1e-12)
 
 
 def test_orthogonal_is_its_formula_on_phi_itself():
     """The formula of the docstring, written with P and L instead of the residuals that the code uses."""
     sample = replicates(size=12, noise=1.0, seed=4)
-    P, L, V = sample.values[:, 0], sample.linear[:, 0], sample.linear_covariance[0, 0]
+    P, L, V = sample.values[:, 0], sample.linear[:, 0], sample.linear_variance[0]
     Pc, Lc = P - P.mean(), L - L.mean()
     raw = (Pc @ Lc) / (Lc @ Lc)
     spread = np.sqrt(((Pc - raw * Lc) ** 2).sum() / 10 / (Lc @ Lc))
@@ -139,8 +147,8 @@ def test_orthogonal_is_its_formula_on_phi_itself():
     k = 5 * min(1, (3 / abs(t)) ** 2) * min(1, P.var(ddof=1) / (P - L).var(ddof=1)) ** 2
     beta = (Pc @ Lc + k * V) / (Lc @ Lc + k * V)
     sums = moments(sample)
-    assert slope_t(sums)[0] == pytest.approx(t, rel=1e-10)
-    assert prior_replicates(sums)[0] == pytest.approx(k, rel=1e-10)
+    assert slope_t(12, sums.residual, sums.cross, sums.linear)[0] == pytest.approx(t, rel=1e-10)
+    assert prior_replicates(12, sums.total, sums.residual, sums.cross, sums.linear)[0] == pytest.approx(k, rel=1e-10)
     assert slope(sums)[0] == pytest.approx(beta, rel=1e-12)
     variance = beta**2 * V + ((Pc - beta * Lc) ** 2).sum() / 11
     assert ESTIMATORS["orthogonal"].variance(sums)[0] == pytest.approx(variance, rel=1e-12)
@@ -200,7 +208,7 @@ def test_standard_replicates_are_worth_themselves():
         estimate=np.zeros(1),
         values=rng.standard_normal((2000, 1)),
         linear=None,
-        linear_covariance=None,
+        linear_variance=None,
         numbers=np.arange(2000),
         n_drawn=2000,
     )
@@ -217,3 +225,59 @@ def test_nothing_simulated_has_no_error():
     error = estimator_error(ESTIMATORS["jackknife"], replicates(size=2))
     assert (error.bias == 0).all()
     assert np.isinf(error.equivalent_resamples).all()
+
+
+def equal_but_one(scale=1.0):
+    """Eight replicates, seven of them equal to the estimate."""
+    values = np.zeros((8, 1))
+    values[4] = scale
+    return Replicates(
+        estimate=np.zeros(1), values=values, linear=None, linear_variance=None, numbers=np.arange(8), n_drawn=8
+    )
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_variance_that_rests_on_one_replicate_has_an_unknown_error_in_every_unit(scale):
+    error = estimator_error(ESTIMATORS["standard"], equal_but_one(scale))
+    assert np.isnan(error.log_variance).all()
+    assert np.isnan(error.equivalent_resamples).all()
+
+
+def test_equal_replicates_of_what_varies_are_no_certainty():
+    rng = np.random.default_rng(0)
+    linear = rng.standard_normal((6, 1))
+    sample = Replicates(
+        estimate=np.zeros(1),
+        values=np.zeros((6, 1)),
+        linear=linear,
+        linear_variance=np.ones(1),
+        numbers=np.arange(6),
+        n_drawn=6,
+    )
+    assert np.isnan(estimator_error(ESTIMATORS["orthogonal"], sample).log_variance).all()
+    assert r_squared(moments(sample))[0] == 0
+
+
+@pytest.mark.parametrize("name", ["standard", "cheap"])
+def test_what_needs_no_influence_does_not_depend_on_it(name):
+    """Equal replicates have variance zero exactly, whatever a huge influence function says."""
+    linear = 1e9 * np.random.default_rng(0).standard_normal((5, 1))
+    sample = Replicates(
+        estimate=np.full(1, 0.1),
+        values=np.full((5, 1), 0.1),
+        linear=linear,
+        linear_variance=np.ones(1),
+        numbers=np.arange(5),
+        n_drawn=5,
+    )
+    assert ESTIMATORS[name].variance(moments(sample))[0] == 0
+    assert ESTIMATORS[name].bias(moments(sample))[0] == 0
+
+
+@pytest.mark.parametrize("scale", [2.0, 2.0001, 0.5, -1.0])
+@pytest.mark.parametrize("size", [5, 10, 20])
+def test_a_perfect_fit_with_the_wrong_scale_leaves_no_prior(scale, size):
+    sample = replicates(size=size, noise=0.0, scale=scale)
+    assert slope(moments(sample))[0] == pytest.approx(1 / scale, rel=1e-6)
+    truth = replicates(size=size, noise=0.0).linear_variance[0]
+    assert ESTIMATORS["orthogonal"].variance(moments(sample))[0] == pytest.approx(truth, rel=1e-6)

@@ -43,7 +43,7 @@ def test_the_bias_within_a_sample_is_asked_of_the_plan_with_zeros_for_the_other(
 
     def covariance(parts):
         asked.append([(len(part), bool(part.any())) for part in parts])
-        return np.zeros((2, 2))
+        return np.zeros((3, 3))
 
     difference(variance).second_order_bias(read((X, Y)), covariance)
     assert asked == [[(30, True), (20, False)], [(30, False), (20, True)]]

@@ -97,7 +97,7 @@ def test_an_engine_that_fails_leaves_the_standard_bootstrap():
             raise TypeError("whole counts only")
         return float(weights @ x)
 
-    with pytest.warns(ob.errors.FallbackWarning, match="finite-difference failed with TypeError: whole counts only"):
+    with pytest.warns(ob.errors.FallbackWarning, match="since the statistic raised TypeError: whole counts only"):
         result = ob.bootstrap(PAIRS[:, 0], needs_whole_counts, n_resamples=50, rng=0)
     assert result.estimator == "standard"
 

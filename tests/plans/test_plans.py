@@ -48,7 +48,7 @@ def influence_of(n, k=2):
 def test_exact_moments_of_the_linear_part_match_simulation(scheme):
     influence = influence_of(scheme.n)
     linear = np.stack([scheme.counts(KEY, 0, b) @ influence for b in range(N_DRAWS)]) / scheme.n
-    mean, covariance = scheme.moments(influence)
+    mean, covariance = scheme.mean(influence), scheme.covariance(influence)
     deviation = linear - mean
     products = deviation[:, [0, 0, 1]] * deviation[:, [0, 1, 1]]
     # Five z values for each scheme: the odds that any of them exceeds 4 at a random seed are 4e-3 in all.
@@ -81,13 +81,13 @@ def test_independent_draws_have_the_moments_of_the_scheme(scheme):
     parts = scheme.draws(influence)
     mean = sum(part.number * part.values.mean(axis=0) for part in parts)
     covariance = sum(part.number * np.cov(part.values.T, ddof=0) for part in parts)
-    np.testing.assert_allclose(scheme.moments(influence)[0], mean, atol=1e-13)
-    np.testing.assert_allclose(scheme.moments(influence)[1], covariance, rtol=1e-10)
+    np.testing.assert_allclose(scheme.mean(influence), mean, atol=1e-13)
+    np.testing.assert_allclose(scheme.covariance(influence), covariance, rtol=1e-10)
 
 
 @each(SCHEMES)
 def test_the_covariance_is_symmetric_and_not_negative(scheme):
-    covariance = scheme.moments(influence_of(scheme.n, k=4))[1]
+    covariance = scheme.covariance(influence_of(scheme.n, k=4))
     np.testing.assert_array_equal(covariance, covariance.T)
     assert np.linalg.eigvalsh(covariance).min() > -1e-12 * np.trace(covariance)
 
@@ -96,7 +96,7 @@ def test_the_covariance_is_symmetric_and_not_negative(scheme):
 def test_the_tilt_is_the_covariance_of_the_counts_times_the_influence_over_n(scheme):
     influence, n = influence_of(scheme.n, k=1) + 1.0, scheme.n
     # The linear part of the unit vector of row j is counts_j / n, so one covariance gives one row of the tilt.
-    covariance = scheme.moments(np.column_stack([influence, np.eye(n)]))[1]
+    covariance = scheme.covariance(np.column_stack([influence, np.eye(n)]))
     np.testing.assert_allclose(scheme.tilt(influence)[:, 0], n * covariance[0, 1:], atol=1e-12)
 
 
@@ -116,7 +116,7 @@ def test_a_scheme_survives_pickling_and_cannot_be_changed(scheme):
 def test_the_iid_variance_is_the_mean_square_over_n():
     influence = np.array([[-3.0], [1.0], [2.0]])
     # (9 + 1 + 4) / 3^2
-    np.testing.assert_allclose(Iid(3).moments(influence)[1], [[14 / 9]])
+    np.testing.assert_allclose(Iid(3).covariance(influence), [[14 / 9]])
 
 
 def test_strata_keep_their_sizes():
@@ -128,7 +128,7 @@ def test_strata_keep_their_sizes():
 def test_the_stratified_variance_is_that_within_strata():
     influence = np.array([[-4.0], [-2.0], [1.0], [5.0], [0.0]])
     # Strata {-4, -2}, {1, 5}, {0}: (1 + 1 + 4 + 4 + 0) / 5^2
-    np.testing.assert_allclose(Stratified(list("aabbc")).moments(influence)[1], [[0.4]])
+    np.testing.assert_allclose(Stratified(list("aabbc")).covariance(influence), [[0.4]])
 
 
 def test_groups_are_drawn_whole():
@@ -143,22 +143,22 @@ def test_groups_are_drawn_whole():
 def test_the_cluster_variance_is_that_of_the_group_totals():
     influence = np.array([[-4.0], [-2.0], [1.0], [5.0]])
     # Totals -6, 1, 5 of mean 0: (36 + 1 + 25) / 4^2
-    np.testing.assert_allclose(Cluster(list("aabc")).moments(influence)[1], [[62 / 16]])
+    np.testing.assert_allclose(Cluster(list("aabc")).covariance(influence), [[62 / 16]])
 
 
 def test_the_ends_of_moving_blocks_are_drawn_less_often():
     influence = np.array([[-1.0], [-1.0], [2.0]])
     # One whole block, of rows 0 and 1 or 1 and 2: mean sum (-2 + 1)/2, and one block cut to its first row: -1.
-    np.testing.assert_allclose(MovingBlocks(3, 2).moments(influence)[0], [(-0.5 - 1.0) / 3])
+    np.testing.assert_allclose(MovingBlocks(3, 2).mean(influence), [(-0.5 - 1.0) / 3])
     # Variances 9/4 and 0.
-    np.testing.assert_allclose(MovingBlocks(3, 2).moments(influence)[1], [[2.25 / 9]])
+    np.testing.assert_allclose(MovingBlocks(3, 2).covariance(influence), [[2.25 / 9]])
 
 
 def test_circular_blocks_have_no_edge():
     influence = np.array([[-1.0], [-1.0], [2.0]])
     # Whole blocks sum to -2, 1, 1, cut ones to -1, -1, 2: both of mean 0 and variance 2.
-    np.testing.assert_allclose(CircularBlocks(3, 2).moments(influence)[0], [0.0], atol=1e-15)
-    np.testing.assert_allclose(CircularBlocks(3, 2).moments(influence)[1], [[4 / 9]])
+    np.testing.assert_allclose(CircularBlocks(3, 2).mean(influence), [0.0], atol=1e-15)
+    np.testing.assert_allclose(CircularBlocks(3, 2).covariance(influence), [[4 / 9]])
 
 
 @pytest.mark.parametrize(("n", "length"), [(2, 1), (7, 3), (12, 11), (30, 4)])
@@ -167,22 +167,23 @@ def test_the_stationary_covariance_is_the_sum_over_lags(n, length):
     q = 1 - 1 / length
     lagged = [influence.T @ np.roll(influence, -lag, axis=0) / n for lag in range(n)]
     expected = n * lagged[0] + sum((n - h) * q**h * (lagged[h] + lagged[h].T) for h in range(1, n))
-    np.testing.assert_allclose(StationaryBlocks(n, length).moments(influence)[1], expected / n**2, atol=1e-12)
+    np.testing.assert_allclose(StationaryBlocks(n, length).covariance(influence), expected / n**2, atol=1e-12)
 
 
 @pytest.mark.parametrize("blocks", [MovingBlocks, CircularBlocks, StationaryBlocks])
 def test_blocks_of_one_row_have_the_moments_of_independent_draws(blocks):
     influence = influence_of(30)
-    for given_, expected in zip(blocks(30, 1).moments(influence), Iid(30).moments(influence), strict=True):
+    for moment in ("mean", "variance", "covariance"):
+        given_, expected = (getattr(scheme, moment)(influence) for scheme in (blocks(30, 1), Iid(30)))
         np.testing.assert_allclose(given_, expected, atol=1e-12)
 
 
 def test_moments_do_not_assume_that_the_influence_is_centred():
     influence = influence_of(50) + 7.0
     for scheme in (Iid(50), Stratified(np.arange(50) % 3), CircularBlocks(50, 7), StationaryBlocks(50, 7)):
-        np.testing.assert_allclose(scheme.moments(influence)[0], [7.0, 7.0])
+        np.testing.assert_allclose(scheme.mean(influence), [7.0, 7.0])
         np.testing.assert_allclose(
-            scheme.moments(influence)[1], scheme.moments(influence - 7.0)[1], rtol=1e-9, atol=1e-12
+            scheme.covariance(influence), scheme.covariance(influence - 7.0), rtol=1e-9, atol=1e-12
         )
 
 
@@ -323,7 +324,7 @@ def test_a_block_length_is_for_every_sample(kind, blocks):
 def test_options_can_differ_between_samples():
     plan = plan_for([4, 3, 4], groups=(None, ["a", "b", "b"], np.array([1, 1, 2, 2])))
     assert [type(scheme) for scheme in plan.schemes] == [Iid, Cluster, Cluster]
-    assert plan.sizes == (4, 3, 4)
+    assert [scheme.n for scheme in plan.schemes] == [4, 3, 4]
 
 
 def test_labels_of_one_sample_need_no_tuple():
@@ -384,9 +385,22 @@ def test_samples_of_equal_size_are_drawn_independently():
 def test_moments_of_independent_samples_add():
     plan = Plan((Iid(10), MovingBlocks(20, 3)))
     influence = (influence_of(10), influence_of(20))
-    parts = [scheme.moments(values) for scheme, values in zip(plan.schemes, influence, strict=True)]
-    np.testing.assert_allclose(plan.mean(influence), parts[0][0] + parts[1][0])
-    np.testing.assert_allclose(plan.covariance(influence), parts[0][1] + parts[1][1])
+    for moment in ("mean", "variance", "covariance"):
+        parts = [getattr(scheme, moment)(values) for scheme, values in zip(plan.schemes, influence, strict=True)]
+        np.testing.assert_allclose(getattr(plan, moment)(influence), parts[0] + parts[1])
+
+
+@each(SCHEMES)
+def test_the_variance_is_the_diagonal_of_the_covariance(scheme):
+    influence = influence_of(scheme.n, k=3) + 1.0
+    np.testing.assert_allclose(scheme.variance(influence), np.diag(scheme.covariance(influence)), rtol=1e-10)
+
+
+@each(SCHEMES)
+def test_a_scheme_says_what_it_has(scheme):
+    influence = influence_of(scheme.n)
+    assert scheme.has_draws is (scheme.draws(influence) is not None)
+    assert scheme.has_tilt is (scheme.tilt(influence) is not None)
 
 
 def test_a_plan_has_draws_and_a_tilt_where_all_its_schemes_do():

@@ -4,7 +4,7 @@ from orthoboot.estimators.base import Estimator
 from orthoboot.estimators.cheap import cheap
 from orthoboot.estimators.jackknife import jackknife
 from orthoboot.estimators.moments import Moments, moments
-from orthoboot.estimators.orthogonal import orthogonal, r_squared, slope, slope_t
+from orthoboot.estimators.orthogonal import orthogonal, prior_replicates, r_squared, raw_slope, slope, slope_t
 from orthoboot.estimators.paper import paper
 from orthoboot.estimators.simulation_error import EstimatorError, estimator_error, jackknife_spread
 from orthoboot.estimators.standard import standard
@@ -21,7 +21,9 @@ __all__ = [
     "estimator_error",
     "jackknife_spread",
     "moments",
+    "prior_replicates",
     "r_squared",
+    "raw_slope",
     "slope",
     "slope_t",
 ]

@@ -21,6 +21,7 @@ class Cheap(Estimator):
     needs_influence = False
     minimum = 1
     default_resamples = 10
+    always_t = True
 
     def bias(self, moments: Moments) -> FloatArray:
         """Return ``mean(phi_b) - phi_hat``."""
@@ -30,7 +31,7 @@ class Cheap(Estimator):
         """Return the mean square of ``phi_b - phi_hat``."""
         return moments.total / moments.size + moments.shift**2
 
-    def covariance(self, replicates: Replicates) -> FloatArray:
+    def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
         """Return the mean product of ``phi_b - phi_hat``."""
         shifts = replicates.values - replicates.estimate
         covariance: FloatArray = shifts.T @ shifts / len(shifts)

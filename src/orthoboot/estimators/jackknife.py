@@ -17,6 +17,7 @@ class Jackknife(Estimator):
     name = "jackknife"
     title = "Infinitesimal jackknife"
     needs_influence = True
+    simulates = False
     minimum = 0
     default_resamples = 0
 
@@ -28,10 +29,9 @@ class Jackknife(Estimator):
         """Return V."""
         return moments.linear_variance
 
-    def covariance(self, replicates: Replicates) -> FloatArray:
+    def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
         """Return the exact covariance of the linear part."""
-        assert replicates.linear_covariance is not None
-        return replicates.linear_covariance
+        return linear_covariance
 
     def degrees_of_freedom(self, n_resamples: int, equivalent_resamples: FloatArray) -> FloatArray | float | None:
         """Return None: nothing is simulated."""

@@ -10,21 +10,24 @@ from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over B replicates of the residual ``D = phi_b - phi_hat - linear_b`` and of ``L = linear_b``.
+    """Sums over B replicates of ``P = phi_b``, of ``L = linear_b`` and of the residual ``D = P - phi_hat - L``.
 
-    phi_b itself is ``phi_hat + D + L``. Working with D instead of phi_b loses no digits when the statistic is nearly
-    linear. Each array has shape ``(k,)``, or ``(B, k)`` when row b is the sum without replicate b.
+    D has sums of its own, since those of P and L would lose its digits where the statistic is nearly linear; and P has
+    its own, since what does not use the influence function must not depend on it. Each array has shape ``(k,)``, or
+    ``(B, k)`` when row b is the sum without replicate b.
 
     Attributes
     ----------
     size
         The number of replicates in each sum.
+    shift
+        ``mean(P) - phi_hat``.
     residual_mean, linear_mean
         Means of D and L.
-    residual, cross, linear
-        Centred sums of D**2, D L and L**2.
+    total, residual, cross, linear
+        Centred sums of P**2, D**2, D L and L**2.
     linear_variance
         V, the exact variance of L under the plan, shape ``(k,)``.
     second_order_bias
@@ -32,44 +35,37 @@ class Moments:
     """
 
     size: int
+    shift: FloatArray
     residual_mean: FloatArray
     linear_mean: FloatArray
+    total: FloatArray
     residual: FloatArray
     cross: FloatArray
     linear: FloatArray
     linear_variance: FloatArray
     second_order_bias: FloatArray
 
-    @property
-    def total(self) -> FloatArray:
-        """Return the centred sum of phi_b**2."""
-        return self.residual + 2 * self.cross + self.linear
-
-    @property
-    def shift(self) -> FloatArray:
-        """Return ``mean(phi_b) - phi_hat``."""
-        return self.residual_mean + self.linear_mean
-
     def residual_about(self, slope: FloatArray) -> FloatArray:
-        """Return the centred sum of ``(phi_b - slope * linear_b)**2``."""
+        """Return the centred sum of ``(P - slope * L)**2``."""
         excess = 1 - slope
         return np.maximum(self.residual + 2 * excess * self.cross + excess**2 * self.linear, 0)
 
 
 def moments(replicates: Replicates) -> Moments:
     """Return the sums over all replicates."""
-    residuals, linear = parts(replicates)
-    residual_mean, linear_mean = _mean(residuals), _mean(linear)
-    d, l = residuals - residual_mean, linear - linear_mean  # noqa: E741
+    changes, residuals, linear = _parts(replicates)
+    p, d, l = centred(changes), centred(residuals), centred(linear)  # noqa: E741
     bias = replicates.second_order_bias
     return Moments(
-        size=len(residuals),
-        residual_mean=residual_mean,
-        linear_mean=linear_mean,
+        size=len(replicates),
+        shift=_mean(changes),
+        residual_mean=_mean(residuals),
+        linear_mean=_mean(linear),
+        total=(p**2).sum(axis=0),
         residual=(d**2).sum(axis=0),
         cross=(d * l).sum(axis=0),
         linear=(l**2).sum(axis=0),
-        linear_variance=_linear_variance(replicates),
+        linear_variance=linear_variance(replicates),
         second_order_bias=np.zeros_like(replicates.estimate) if bias is None else bias,
     )
 
@@ -79,32 +75,46 @@ def deleted_moments(replicates: Replicates) -> Moments:
 
     Leaving out replicate b changes a centred sum of products x y by ``- B/(B-1) (x_b - mean x) (y_b - mean y)``.
     """
-    residuals, linear = parts(replicates)
     whole = moments(replicates)
-    size = whole.size
-    d, l = residuals - whole.residual_mean, linear - whole.linear_mean  # noqa: E741
-    scale = size / (size - 1)
+    p, d, l = map(centred, _parts(replicates))  # noqa: E741
+    rest = whole.size - 1
+    scale = whole.size / rest
     return replace(
         whole,
-        size=size - 1,
-        residual_mean=whole.residual_mean - d / (size - 1),
-        linear_mean=whole.linear_mean - l / (size - 1),
+        size=rest,
+        shift=whole.shift - p / rest,
+        residual_mean=whole.residual_mean - d / rest,
+        linear_mean=whole.linear_mean - l / rest,
+        total=np.maximum(whole.total - scale * p**2, 0),
         residual=np.maximum(whole.residual - scale * d**2, 0),
         cross=whole.cross - scale * d * l,
         linear=np.maximum(whole.linear - scale * l**2, 0),
     )
 
 
-def parts(replicates: Replicates) -> tuple[FloatArray, FloatArray]:
-    """Return the residuals D and the linear part L, each ``(B, k)``; L is zero without an influence function."""
-    linear = np.zeros_like(replicates.values) if replicates.linear is None else replicates.linear
-    return replicates.values - replicates.estimate - linear, linear
+def centred_parts(replicates: Replicates) -> tuple[FloatArray, FloatArray]:
+    """Return the residuals D and the linear part L, each ``(B, k)`` and of mean zero over the replicates."""
+    _, residuals, linear = _parts(replicates)
+    return centred(residuals), centred(linear)
 
 
-def _linear_variance(replicates: Replicates) -> FloatArray:
-    if replicates.linear_covariance is None:
-        return np.zeros_like(replicates.estimate)
-    return np.diag(replicates.linear_covariance).copy()
+def centred(values: FloatArray) -> FloatArray:
+    """Return `values` less their mean over the first axis; values that are all equal give exactly zero."""
+    differences = values - values[:1]
+    return differences - _mean(differences)
+
+
+def linear_variance(replicates: Replicates) -> FloatArray:
+    """Return V for each output, shape ``(k,)``; zero without an influence function."""
+    known = replicates.linear_variance
+    return np.zeros_like(replicates.estimate) if known is None else known
+
+
+def _parts(replicates: Replicates) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return ``P - phi_hat``, D and L, each ``(B, k)``; L is zero without an influence function."""
+    changes = replicates.values - replicates.estimate
+    linear = np.zeros_like(changes) if replicates.linear is None else replicates.linear
+    return changes, changes - linear, linear
 
 
 def _mean(values: FloatArray) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoboot.estimators.base import Estimator
-from orthoboot.estimators.moments import Moments, moments, parts
+from orthoboot.estimators.moments import Moments, centred_parts, moments
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
@@ -50,53 +50,68 @@ class Orthogonal(Estimator):
         beta = slope(moments)
         return beta**2 * moments.linear_variance + moments.residual_about(beta) / (moments.size - 1)
 
-    def covariance(self, replicates: Replicates) -> FloatArray:
+    def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
         """Return ``diag(beta) V diag(beta) + R'R/(B - 1)``, R the residuals: positive semi-definite."""
-        assert replicates.linear_covariance is not None
         beta = slope(moments(replicates))
-        residuals, linear = (part - part.mean(axis=0) for part in parts(replicates))
+        residuals, linear = centred_parts(replicates)
         remainder = residuals + (1 - beta) * linear
-        explained: FloatArray = np.outer(beta, beta) * replicates.linear_covariance
+        explained: FloatArray = np.outer(beta, beta) * linear_covariance
         simulated: FloatArray = remainder.T @ remainder / (len(remainder) - 1)
         return explained + simulated
 
 
 def slope(moments: Moments) -> FloatArray:
     """Return beta, the shrunken slope of phi_b on linear_b; one where nothing can be learnt."""
-    prior = prior_replicates(moments) * moments.linear_variance
-    return 1 + _ratio(moments.cross, moments.linear + prior, otherwise=0.0)
+    prior = prior_replicates(moments.size, moments.total, moments.residual, moments.cross, moments.linear)
+    return 1 + ratio(moments.cross, moments.linear + prior * moments.linear_variance, otherwise=0.0)
 
 
-def prior_replicates(moments: Moments) -> FloatArray:
-    """Return k, which yields when the replicates speak against slope one."""
-    doubt = np.minimum(1.0, _ratio(np.full_like(moments.linear, DOUBT), np.abs(slope_t(moments)), otherwise=1.0) ** 2)
-    worth = np.minimum(1.0, _ratio(moments.total, moments.residual, otherwise=1.0)) ** 2
+def raw_slope(moments: Moments) -> FloatArray:
+    """Return the least-squares slope of phi_b on linear_b; one where linear_b does not vary."""
+    return 1 + ratio(moments.cross, moments.linear, otherwise=0.0)
+
+
+def prior_replicates(
+    size: int, total: FloatArray, residual: FloatArray, cross: FloatArray, linear: FloatArray
+) -> FloatArray:
+    """Return k, which yields when the replicates speak against slope one; the sums are those of `Moments`."""
+    t = np.abs(slope_t(size, residual, cross, linear))
+    doubt = np.minimum(1.0, ratio(np.full_like(t, DOUBT), t, otherwise=1.0) ** 2)
+    worth = np.minimum(1.0, ratio(total, residual, otherwise=1.0)) ** 2
     prior: FloatArray = PRIOR_REPLICATES * doubt * worth
     return prior
 
 
-def slope_t(moments: Moments) -> FloatArray:
-    """Return the t statistic of the unshrunk slope against one; zero below four replicates."""
-    if moments.size < 4:
-        return np.zeros_like(moments.linear)
-    excess = _ratio(moments.cross, moments.linear, otherwise=0.0)
-    remainder = np.maximum(moments.residual - excess * moments.cross, 0)
-    spread = np.sqrt(_ratio(remainder / (moments.size - 2), moments.linear, otherwise=0.0))
-    return _ratio(excess, spread, otherwise=0.0)
+def slope_t(size: int, residual: FloatArray, cross: FloatArray, linear: FloatArray) -> FloatArray:
+    """Return the t statistic of the unshrunk slope against one; zero below four replicates, infinite for a perfect fit.
+
+    It is the t statistic against zero of the slope of the residuals D on L.
+    """
+    if size < 4:
+        return np.zeros_like(linear)
+    excess = ratio(cross, linear, otherwise=0.0)
+    remainder = np.maximum(residual - excess * cross, 0)
+    spread = np.sqrt(ratio(remainder / (size - 2), linear, otherwise=0.0))
+    certain = np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
+    return np.where(spread > 0, ratio(excess, spread, otherwise=0.0), certain)
 
 
 def r_squared(moments: Moments) -> FloatArray:
-    """Return the share of the variance between replicates that the linear part explains, in [0, 1]."""
+    """Return the share of the variance between replicates that the linear part explains, in [0, 1].
+
+    Where the replicates do not vary it is zero if the linear part says that they should, and one if it does not.
+    """
     explained = slope(moments) ** 2 * moments.linear_variance
-    return _ratio(explained, explained + moments.residual_about(slope(moments)) / (moments.size - 1), otherwise=1.0)
+    simulated = moments.residual_about(slope(moments)) / (moments.size - 1)
+    share = ratio(explained, explained + simulated, otherwise=0.0)
+    return np.where((explained + simulated == 0) & (moments.linear_variance == 0), 1.0, share)
 
 
-def _ratio(numerator: FloatArray, denominator: FloatArray, *, otherwise: float) -> FloatArray:
+def ratio(numerator: FloatArray, denominator: FloatArray, *, otherwise: float) -> FloatArray:
     """Return the quotient where the denominator is positive, `otherwise` where it is not."""
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
-    positive = denominator > 0
     quotient = np.full(numerator.shape, otherwise)
-    np.divide(numerator, denominator, out=quotient, where=positive)
+    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
     return quotient
 
 

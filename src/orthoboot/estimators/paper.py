@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoboot.estimators.base import Estimator
-from orthoboot.estimators.moments import Moments, parts
+from orthoboot.estimators.moments import Moments, centred_parts
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
@@ -32,15 +32,13 @@ class Paper(Estimator):
         simulated = moments.linear_variance + (moments.residual + 2 * moments.cross) / moments.size
         return np.where(simulated >= 0, simulated, moments.linear_variance)
 
-    def covariance(self, replicates: Replicates) -> FloatArray:
+    def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
         """Return the three terms as matrices; rows and columns of an output with a negative variance are V's."""
-        assert replicates.linear_covariance is not None
-        exact = replicates.linear_covariance
-        residuals, linear = (part - part.mean(axis=0) for part in parts(replicates))
+        residuals, linear = centred_parts(replicates)
         cross = residuals.T @ linear
-        simulated = exact + (residuals.T @ residuals + cross + cross.T) / len(replicates)
+        simulated = linear_covariance + (residuals.T @ residuals + cross + cross.T) / len(replicates)
         negative = np.diag(simulated) < 0
-        return np.where(negative[:, np.newaxis] | negative, exact, simulated)
+        return np.where(negative[:, np.newaxis] | negative, linear_covariance, simulated)
 
 
 paper = Paper()

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthoboot.estimators.base import Estimator
-from orthoboot.estimators.moments import deleted_moments
+from orthoboot.estimators.moments import deleted_moments, linear_variance
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
+_ROUNDING = 1e-12
+"""A variance below this share of the others is what cancellation leaves of zero."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class EstimatorError:
     """Standard deviations over seeds, each of shape ``(k,)``.
 
@@ -42,18 +45,28 @@ class EstimatorError:
 def estimator_error(estimator: Estimator, replicates: Replicates) -> EstimatorError:
     """Return how far the bias and the variance would move with another seed.
 
-    NaN where too few replicates are left when one is taken away; zero where nothing is simulated.
+    Zero where nothing is simulated or nothing varies; NaN, for unknown, where too few replicates are left when one is
+    taken away, or where one replicate carries all the variance or none does.
     """
     k = len(replicates.estimate)
-    if estimator.minimum == 0:
+    if not estimator.simulates:
         return EstimatorError(np.zeros(k), np.zeros(k))
     if len(replicates) - 1 < max(estimator.minimum, 2):
         return EstimatorError(np.full(k, np.nan), np.full(k, np.nan))
     deleted = deleted_moments(replicates)
-    variance = estimator.variance(deleted)
-    with np.errstate(divide="ignore"):
-        log_variance = np.where(variance > 0, np.log(variance), 0.0)
-    return EstimatorError(jackknife_spread(estimator.bias(deleted)), jackknife_spread(log_variance))
+    return EstimatorError(
+        jackknife_spread(estimator.bias(deleted)),
+        _log_variance_spread(estimator.variance(deleted), linear_variance(replicates)),
+    )
+
+
+def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> FloatArray:
+    """Return the jackknife spread of the logarithms of the variances ``(B, k)`` with one replicate left out."""
+    largest = deleted.max(axis=0)
+    nothing_varies = (largest == 0) & (linear_variance == 0)
+    unknown = (deleted <= _ROUNDING * largest).any(axis=0) & ~nothing_varies
+    usable = np.where(unknown | nothing_varies, 1.0, deleted)
+    return np.where(unknown, np.nan, jackknife_spread(np.log(usable)))
 
 
 def jackknife_spread(deleted: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orthoboot.estimators.base import Estimator
-from orthoboot.estimators.moments import Moments
+from orthoboot.estimators.moments import Moments, centred
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
@@ -25,10 +25,10 @@ class Standard(Estimator):
         """Return the sample variance of phi_b."""
         return moments.total / (moments.size - 1)
 
-    def covariance(self, replicates: Replicates) -> FloatArray:
+    def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
         """Return the sample covariance of phi_b."""
-        centred = replicates.values - replicates.values.mean(axis=0)
-        covariance: FloatArray = centred.T @ centred / (len(centred) - 1)
+        values = centred(replicates.values)
+        covariance: FloatArray = values.T @ values / (len(values) - 1)
         return covariance
 
     def degrees_of_freedom(self, n_resamples: int, equivalent_resamples: FloatArray) -> FloatArray | float | None:

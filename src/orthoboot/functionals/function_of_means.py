@@ -131,16 +131,27 @@ class FunctionOfMeans(Functional):
     def influence(self, data: Data) -> Influence:
         """Return ``g' . (f_j - mean f)`` for every row."""
         means = self.feature_means(data)
-        return (means.deviations @ self._jacobian_at(means).T,)
+        return (self.derivative_along(means, means.deviations),)
+
+    def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
+        """Return ``g' . change`` for changes of the means in the rows ``(m, p)``, shape ``(m, k)``."""
+        return changes @ self._jacobian_at(means).T
 
     def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray:
-        """Return ``(1/2) tr(g'' C)``, C the covariance of the mean features under the plan."""
+        """Return ``(1/2) tr(g'' C) - g' c``, C the covariance of the mean features under the plan.
+
+        c is their covariance with the total weight, which is not zero where groups of unequal size are drawn whole: a
+        mean is then a quotient of two random sums.
+        """
         means = self.feature_means(data)
-        directions = principal_directions(covariance((means.deviations,)))
+        n, p = means.deviations.shape
+        joint = covariance((np.column_stack([means.deviations, np.ones(n)]),))
+        directions = principal_directions(joint[:p, :p])
         trace = self.curvature(means.centre, directions)
         if trace is None:
-            trace = curvature_by_differences(self.value, means.centre, directions, len(means.deviations))
-        return trace / 2
+            trace = curvature_by_differences(self.value, means.centre, directions, n)
+        quotient = self.derivative_along(means, joint[np.newaxis, :p, p])
+        return trace / 2 - quotient.reshape(-1)
 
     @once_per_data
     def feature_means(self, data: Data) -> FeatureMeans:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
+from orthoboot.arguments import is_real
 from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, DataError
-from orthoboot.functionals.function_of_means import FunctionOfMeans, centred_rows
+from orthoboot.functionals.function_of_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray
 
@@ -33,14 +33,9 @@ def check_one_table(name: str, data: Data) -> None:
         )
 
 
-def is_number(value: Any) -> bool:
-    """Return whether `value` is a real number; True and False are none."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-
-
 def check_ddof(ddof: Any) -> None:
     """Raise unless `ddof` is a number."""
-    if not is_number(ddof) or not np.isfinite(ddof):
+    if not is_real(ddof) or not np.isfinite(ddof):
         raise ArgumentError(f"`ddof` must be a finite number; got {ddof!r}. The divisor is n - ddof: use 0 or 1.")
 
 
@@ -123,9 +118,12 @@ class ColumnMoment(FunctionOfMeans):
         """Return `formula` at the means of the powers."""
         return self.formula(*means.reshape(self.order, -1, *means.shape[1:]))
 
-    def jacobian(self, means: FloatArray) -> FloatArray:
-        """Return the partial derivatives, one column's statistic per row."""
-        return np.hstack([np.diag(part) for part in self.partials(*means.reshape(self.order, -1))])
+    def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
+        """Return ``g' . change`` column by column: each statistic has but `order` moments of its own."""
+        partials = self.partials(*means.centre.reshape(self.order, -1))
+        powers = np.hsplit(changes, self.order)
+        derivative: FloatArray = np.sum([part * power for part, power in zip(partials, powers, strict=True)], axis=0)
+        return derivative
 
 
 @dataclass(frozen=True)
@@ -352,7 +350,7 @@ class NormOfMean(FunctionOfMeans):
     name = "norm_of_mean"
 
     def __post_init__(self) -> None:
-        if not is_number(self.power) or not 0 < self.power < np.inf:
+        if not is_real(self.power) or not 0 < self.power < np.inf:
             raise ArgumentError(f"`power` must be a positive number; got {self.power!r}. The paper takes 2 and 4.")
 
     def check(self, data: Data) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from orthoboot.arguments import is_real
 from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.function_of_means import once_per_data
-from orthoboot.functionals.moments import check_one_table, columns_of, is_number
+from orthoboot.functionals.moments import check_one_table, columns_of
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence, IntArray
@@ -163,7 +164,7 @@ def _checked_levels(q: Any) -> float | tuple[float, ...]:
     if not levels:
         raise ArgumentError("`q` must hold at least one level; got an empty sequence. Use for example [0.25, 0.75].")
     for level in levels:
-        if not is_number(level) or not 0 < level < 1:
+        if not is_real(level) or not 0 < level < 1:
             raise ArgumentError(f"`q` must lie strictly between 0 and 1; got {level!r}. For the 25% quantile use 0.25.")
     numbers = tuple(float(level) for level in levels)
     return numbers if several else numbers[0]

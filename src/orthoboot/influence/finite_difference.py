@@ -15,23 +15,40 @@ from orthoboot.typing import FloatArray, Influence
 _WEIGHTS_AT_ONCE = 1 << 21
 """Weights held at once while the rows are perturbed."""
 
-_FIRST_ORDER_STEP = 1e-4
+_FIRST_ORDER_STEPS = (1e-4, 1e-1)
+"""In units of ``1/sqrt(n)``: short, and for large values with small changes long."""
+
 _SECOND_ORDER_STEP = 1e-3
+
+_ACCURACY = 1e-4
+"""Rounding may be this share of the influence values before a longer step is taken."""
+
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 def finite_difference_influence(functional: Functional, data: Data) -> Influence:
     """Return ``(phi(towards row j) - phi(away from row j)) / (2 step)`` for every row.
 
     Row j's weight grows at the cost of all: weights ``(1 - e) + e n`` on row j and ``1 - e`` elsewhere. It costs two
-    evaluations a row, each of n weights.
+    evaluations a row, each of n weights. Where the value is so large beside its changes that rounding would show, the
+    differences are taken again with a longer step.
     """
     _check(functional)
-    columns = []
-    for sample, n in enumerate(data.sizes):
-        step = _FIRST_ORDER_STEP / np.sqrt(n)
-        towards, away = _perturbed(functional, data, sample, step), _perturbed(functional, data, sample, -step)
-        columns.append(np.concatenate([(up - down) / (2 * step) for up, down in zip(towards, away, strict=True)]))
-    return tuple(values - values.mean(axis=0) for values in columns)
+    estimate = np.abs(functional.estimate(data))
+    return tuple(_differences(functional, data, sample, estimate) for sample in range(len(data.sizes)))
+
+
+def _differences(functional: Functional, data: Data, sample: int, estimate: FloatArray) -> FloatArray:
+    """Return the differences for the rows of one sample, shape ``(n, k)``; rounding alone counts as zero."""
+    for step in (step / np.sqrt(data.sizes[sample]) for step in _FIRST_ORDER_STEPS):
+        rounding = _EPSILON * estimate / step
+        towards, away = (_perturbed(functional, data, sample, sign * step) for sign in (1, -1))
+        values = np.concatenate([(up - down) / (2 * step) for up, down in zip(towards, away, strict=True)])
+        values -= values.mean(axis=0)
+        spread = np.abs(values).max(axis=0)
+        if (rounding <= _ACCURACY * spread).all():
+            break
+    return np.where(spread > 10 * rounding, values, 0.0)
 
 
 def finite_difference_bias(functional: Functional, data: Data) -> FloatArray:

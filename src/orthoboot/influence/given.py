@@ -39,7 +39,7 @@ def given_influence(
         )
     columns = tuple(_column(part, n, output.size) for part, n in zip(parts, data.sizes, strict=True))
     centred = tuple(values - values.mean(axis=0) for values in columns)
-    findings = [*map(_off_centre, columns), _disagreement(centred, functional, data)]
+    findings = [_off_centre(columns), _disagreement(centred, functional, data)]
     return centred, [finding for finding in findings if finding is not None]
 
 
@@ -68,10 +68,11 @@ def _column(values: Any, n: int, k: int) -> FloatArray:
     return array.reshape(n, k)
 
 
-def _off_centre(values: FloatArray) -> OrthobootWarning | None:
-    mean, spread = values.mean(axis=0), values.std(axis=0)
+def _off_centre(columns: Influence) -> OrthobootWarning | None:
+    """Return a warning about the output whose mean is farthest from zero, if any is far."""
+    mean, spread = np.array([(values.mean(axis=0), values.std(axis=0)) for values in columns]).swapaxes(0, 1)
     distance = np.abs(mean) - _CENTRE_TOLERANCE * spread
-    worst = int(np.argmax(distance))
+    worst = np.unravel_index(int(np.argmax(distance)), distance.shape)
     if distance[worst] <= 0:
         return None
     return InfluenceMismatchWarning(
@@ -90,6 +91,8 @@ def _disagreement(influence: Influence, functional: Functional, data: Data) -> O
     except Exception:  # a probe that cannot be evaluated proves nothing about the influence
         return None
     changes = (up - down) / (2 * step)
+    if not np.isfinite(changes).all():
+        return None
     pairs = list(zip(directions, influence, strict=True))
     predicted = np.sum([u @ values / len(values) for u, values in pairs], axis=0)
     spread = np.sqrt(np.sum([u**2 @ values**2 / len(values) ** 2 for u, values in pairs], axis=0))

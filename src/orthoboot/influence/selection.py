@@ -25,7 +25,7 @@ ENGINES: dict[str, Callable[[Functional, Data], Influence]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Found:
     """An influence function, where it comes from and what is odd about it; `values` is None where there is none."""
 
@@ -48,18 +48,31 @@ def influence_for(request: Any, functional: Functional, data: Data, output: Outp
         if request not in ENGINES:
             names = ", ".join(repr(name) for name in ("auto", *ENGINES))
             raise ArgumentError(f"`influence` must be one of {names}, an array or a function; got {request!r}.")
-        return Found(_finite(ENGINES[request](functional, data), request), f"{request} (as asked)")
+        return Found(_engine_values(request, functional, data), f"{request} (as asked)")
     if request is None:
         raise ArgumentError('`influence` must not be None; for the ordinary bootstrap use estimator="standard".')
     values, findings = given_influence(request, functional, data, output)
     return Found(values, "given by the user", tuple(findings))
 
 
+def closed_form(functional: Functional, data: Data) -> Found | None:
+    """Return the influence function that the statistic brings; None where it brings none.
+
+    One that is not finite at these data is no influence function: `values` is None, and `source` says why.
+    """
+    own = functional.influence(data)
+    if own is None:
+        return None
+    if not _is_finite(own):
+        return Found(None, f"none: the closed form of `{functional.name}` is not finite at these data")
+    return Found(own, f"closed form of `{functional.name}`")
+
+
 def _automatic(functional: Functional, data: Data) -> Found:
     """Return the statistic's own influence, else the engine its kind and size allow, else none."""
-    own = functional.influence(data)
+    own = closed_form(functional, data)
     if own is not None:
-        return Found(_finite(own, functional.name), f"closed form of `{functional.name}`")
+        return own
     n = max(data.sizes)
     if functional.fractional:
         engine, limit, kind = "finite-difference", FINITE_DIFFERENCE_ROWS, "weights-aware function"
@@ -68,16 +81,29 @@ def _automatic(functional: Functional, data: Data) -> Found:
     if n > limit:
         return Found(None, f"none: a {kind} of {n:,} rows, and {engine} is automatic only up to {limit:,}")
     try:
-        values = _finite(ENGINES[engine](functional, data), engine)
-    except Exception as error:  # the automatic choice must not end a run that the standard bootstrap can do
-        return Found(None, f"none: {engine} failed with {type(error).__name__}: {error}")
+        values = _engine_values(engine, functional, data)
+    except InfluenceError as error:  # the automatic choice must not end a run that the standard bootstrap can do
+        return Found(None, f"none: {error}")
     return Found(values, f"{engine} (automatic: a {kind} of {n:,} rows)")
 
 
-def _finite(values: Influence, source: str) -> Influence:
-    if not all(np.isfinite(part).all() for part in values):
+def _engine_values(engine: str, functional: Functional, data: Data) -> Influence:
+    """Return what an engine finds, or raise an `InfluenceError` that says why it finds nothing."""
+    try:
+        values = ENGINES[engine](functional, data)
+    except (InfluenceError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # whatever the user's function raises is told with its cause
         raise InfluenceError(
-            f"the influence function from {source} is not finite. The statistic is not differentiable at these data, "
+            f'influence="{engine}" failed, since the statistic raised {type(error).__name__}: {error}'
+        ) from error
+    if not _is_finite(values):
+        raise InfluenceError(
+            f'influence="{engine}" gave values that are not finite: the statistic is not differentiable at these data, '
             'or undefined when a row is left out; use estimator="standard" or give `influence` yourself.'
         )
     return values
+
+
+def _is_finite(values: Influence) -> bool:
+    return all(bool(np.isfinite(part).all()) for part in values)

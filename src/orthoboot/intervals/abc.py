@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import special
 
-from orthoboot.errors import ArgumentError
+from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator
-from orthoboot.intervals.base import Evidence, Interval
+from orthoboot.evidence import Evidence
+from orthoboot.functionals import Functional
+from orthoboot.intervals.base import Ends, Interval, Probabilities
 from orthoboot.intervals.linear import acceleration
+from orthoboot.plans import Plan
 from orthoboot.simulation import Simulation
-from orthoboot.typing import FloatArray
+from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _STEP = 1e-3
-
-
-@dataclass(frozen=True)
-class _Curve:
-    """The constants of ABC for each output, shape ``(k,)``."""
-
-    sigma: FloatArray
-    acceleration: FloatArray
-    curvature: FloatArray
-    shift: FloatArray
-
-    def position(self, probability: float) -> FloatArray:
-        """Return how far along the tilt the end lies: ``w / (1 - a w)**2``, ``w = shift + z``."""
-        w = self.shift + special.ndtri(probability)
-        return np.asarray(w / (1 - self.acceleration * w) ** 2)
 
 
 class Abc(Interval):
@@ -40,6 +28,9 @@ class Abc(Interval):
     ``w = z + a + c - b/sigma``. The bias is the estimator's: simulated, or of second order under "jackknife", which
     gives the digits of R's ``boot::abc.ci``.
 
+    Far out on the tilt some weights are negative, in R's as here. Where the statistic breaks down there, or the ends
+    cross, there is no interval, and a warning says so.
+
     References
     ----------
     DiCiccio, T. and Efron, B. (1992). More accurate confidence intervals in exponential families. Biometrika 79.
@@ -48,59 +39,100 @@ class Abc(Interval):
     name = "abc"
     needs_influence = True
 
-    def check(self, simulation: Simulation, estimator: Estimator, n_resamples: int) -> None:
-        """Raise unless there is an influence function, fractional weights, and a plan of independent draws."""
-        if simulation.influence is None:
-            raise ArgumentError('method="abc" needs an influence function; none was found. Use method="percentile".')
-        if not simulation.functional.fractional:
+    def check(self, functional: Functional, plan: Plan, estimator: Estimator) -> None:
+        """Raise unless the statistic takes fractional weights and the plan draws independently."""
+        if not functional.fractional:
             raise ArgumentError(
                 'method="abc" evaluates the statistic at weights that are not whole numbers; this one gets whole rows. '
                 'Give it a `weights` parameter, or use method="percentile" or "bca".'
             )
-        if simulation.plan.tilt(simulation.influence) is None:
+        if not plan.has_tilt:
             raise ArgumentError('method="abc" is not valid for blocks of dependent rows. Use method="normal".')
 
-    def quantiles(self, evidence: Evidence, probabilities: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
+    def ends(self, evidence: Evidence, probabilities: Probabilities) -> Ends:
         """Return the statistic at the two tilted weights."""
-        curve = _curve(evidence)
-        low, high = (_along_tilt(evidence, curve, curve.position(p)) for p in probabilities)
-        return low, high
-
-    def errors(self, evidence: Evidence, probabilities: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
-        """Return the derivative of each end with respect to the bias, times the bias's simulation error."""
-        curve = _curve(evidence)
-        low, high = (_sensitivity(curve, p) * evidence.error.bias for p in probabilities)
-        return low, high
+        tilt = _Tilt(evidence.simulation)
+        curve = _curve(evidence, tilt)
+        low, high = (tilt.values(curve.position(probability)) for probability in probabilities)
+        low_error, high_error = (curve.sensitivity(p) * evidence.error.bias for p in probabilities)
+        sound = np.isfinite(low) & np.isfinite(high) & (low <= high) & curve.sound(probabilities, evidence)
+        low, high = (np.where(sound, end, np.nan) for end in (low, high))
+        return Ends(low, high, low_error, high_error, _broken(evidence, sound, tilt.failure))
 
 
-def _curve(evidence: Evidence) -> _Curve:
-    covariance, influence = evidence.simulation.linear_covariance, evidence.simulation.influence
-    assert covariance is not None
-    assert influence is not None
-    sigma = np.sqrt(np.diag(covariance))
-    skew = acceleration(evidence.simulation.plan, influence)
-    plain = _Curve(sigma, skew, np.zeros_like(sigma), np.zeros_like(sigma))
-    up, down = (_along_tilt(evidence, plain, np.full_like(sigma, step)) for step in (_STEP, -_STEP))
-    scale = np.where(sigma > 0, sigma, 1.0)
+class _Tilt:
+    """The statistic along the direction of least favourable weights, one direction per output."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        assert simulation.influence is not None
+        assert simulation.linear_variance is not None
+        direction = simulation.plan.tilt(simulation.influence)
+        assert direction is not None
+        self.simulation = simulation
+        self.influence: Influence = simulation.influence
+        self.sigma = np.sqrt(simulation.linear_variance)
+        # An output without influence has no direction; its weights stay at one.
+        self.direction = tuple(part / np.where(self.sigma > 0, self.sigma, 1.0) for part in direction)
+        self.failure: str | None = None
+
+    def values(self, positions: FloatArray) -> FloatArray:
+        """Return each output at weights tilted to its own position, shape ``(k,)``; NaN where it raised."""
+        weights = tuple(1 + (part * positions).T for part in self.direction)
+        try:
+            return np.diag(self.simulation.evaluate(weights)).copy()
+        except Exception as error:  # the run must not be lost because the user's function refuses a weight
+            self.failure = f"{type(error).__name__}: {error}"
+            return np.full_like(positions, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """The constants of ABC for each output, shape ``(k,)``."""
+
+    sigma: FloatArray
+    acceleration: FloatArray
+    curvature: FloatArray
+    shift: FloatArray = field(repr=False)
+
+    def position(self, probability: float) -> FloatArray:
+        """Return how far along the tilt the end lies: ``w / (1 - a w)**2``, ``w = shift + z``."""
+        w = self._shifted(probability)
+        return np.asarray(w / (1 - self.acceleration * w) ** 2)
+
+    def sensitivity(self, probability: float) -> FloatArray:
+        """Return how far the end moves with the bias."""
+        w = self._shifted(probability)
+        stretch = (1 + self.acceleration * w) / (1 - self.acceleration * w) ** 3
+        return np.asarray(np.abs(stretch * (1 + 2 * self.curvature * self.position(probability))))
+
+    def sound(self, probabilities: Probabilities, evidence: Evidence) -> BoolArray:
+        """Return whether no end is beyond the pole of `position`, and there is a direction if anything varies."""
+        before_pole = [1 - self.acceleration * self._shifted(p) > 0 for p in probabilities]
+        return np.asarray(np.all(before_pole, axis=0) & ((self.sigma > 0) | (evidence.standard_error == 0)))
+
+    def _shifted(self, probability: float) -> FloatArray:
+        return np.asarray(self.shift + special.ndtri(probability))
+
+
+def _curve(evidence: Evidence, tilt: _Tilt) -> _Curve:
+    skew = acceleration(evidence.simulation.plan, tilt.influence)
+    up, down = (tilt.values(np.full_like(tilt.sigma, step)) for step in (_STEP, -_STEP))
+    scale = np.where(tilt.sigma > 0, tilt.sigma, 1.0)
     curvature = (up - 2 * evidence.estimate + down) / (2 * _STEP**2 * scale)
-    return _Curve(sigma, skew, curvature, skew + curvature - evidence.bias / scale)
+    return _Curve(tilt.sigma, skew, curvature, skew + curvature - evidence.bias / scale)
 
 
-def _along_tilt(evidence: Evidence, curve: _Curve, positions: FloatArray) -> FloatArray:
-    """Return each output at weights tilted to its own position, shape ``(k,)``."""
-    simulation = evidence.simulation
-    assert simulation.influence is not None
-    tilt = simulation.plan.tilt(simulation.influence)
-    assert tilt is not None
-    steps = positions / np.where(curve.sigma > 0, curve.sigma, 1.0)
-    weights = tuple(1 + (direction * steps).T for direction in tilt)
-    return np.diag(simulation.evaluate(weights)).copy()
-
-
-def _sensitivity(curve: _Curve, probability: float) -> FloatArray:
-    w = curve.shift + special.ndtri(probability)
-    stretch = (1 + curve.acceleration * w) / (1 - curve.acceleration * w) ** 3
-    return np.asarray(np.abs(stretch * (1 + 2 * curve.curvature * curve.position(probability))))
+def _broken(evidence: Evidence, sound: BoolArray, failure: str | None) -> tuple[OrthobootWarning, ...]:
+    if sound.all():
+        return ()
+    name = evidence.simulation.output.names[int(np.argmin(sound))]
+    cause = "" if failure is None else f" The statistic raised {failure}."
+    return (
+        IntervalWarning(
+            f'method="abc" has no interval for `{name}`: its ends cross, or the statistic breaks down at the tilted '
+            f'weights, some of which may be negative.{cause} Use method="bca" or "percentile".'
+        ),
+    )
 
 
 abc = Abc()

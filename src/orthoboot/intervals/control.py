@@ -10,6 +10,7 @@ from numpy.polynomial.hermite_e import hermeval, hermevander
 from numpy.typing import ArrayLike
 
 from orthoboot.errors import ArgumentError
+from orthoboot.estimators import prior_replicates
 from orthoboot.intervals.percentile import EmpiricalDistribution
 from orthoboot.intervals.saddlepoint import LinearDistribution
 from orthoboot.typing import FloatArray, IntArray
@@ -17,14 +18,11 @@ from orthoboot.typing import FloatArray, IntArray
 LEAST_REPLICATES = 5
 """With fewer the curve through the residuals could not be told from their noise."""
 
-_SLOPE_PRIOR, _SQUARE_PRIOR, _CUBE_PRIOR = 5.0, 2.0, 5.0
-"""Replicates without a curve that the prior is worth, for each of its terms.
+_SQUARE_PRIOR, _CUBE_PRIOR = 2.0, 5.0
+"""Replicates without a curve that the prior is worth, for its square and its cube; the slope has the estimator's.
 
-The square is the leading term of a smooth statistic's remainder; slope and cube are of the next order in n.
+The square is the leading term of a smooth statistic's remainder; the cube is of the next order in n.
 """
-
-_DOUBT = 2.0
-"""The t statistic of the slope beyond which its prior yields."""
 
 _LEAST_WINDOW = 20
 """How many residuals are taken to be exchangeable, at least."""
@@ -148,18 +146,8 @@ def _curve(z: FloatArray, residuals: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def _slope_prior(z: FloatArray, residuals: FloatArray) -> float:
-    """Return how many replicates without a slope the prior is worth.
-
-    As for the slope of the orthogonal estimator it is ``5 min(1, (2/t)**2) min(1, s2(P)/s2(P - L))**2``, t the t
-    statistic of the residuals' slope: a mis-scaled influence function is found out by few replicates.
-    """
+    """Return how many replicates without a slope the prior is worth: those of the orthogonal estimator's slope."""
     z, residuals = z - z.mean(), residuals - residuals.mean()
-    cross, square, total = float(z @ residuals), float(z @ z), float(residuals @ residuals)
-    noise = max(total * square - cross**2, 0.0) / (len(z) - 2)
-    doubt = _at_most_one(_DOUBT**2 * noise, cross**2)
-    worth = _at_most_one(square + 2 * cross + total, total)
-    return _SLOPE_PRIOR * doubt * worth**2
-
-
-def _at_most_one(numerator: float, denominator: float) -> float:
-    return 1.0 if numerator >= denominator else numerator / denominator
+    changes = z + residuals
+    sums = (changes @ changes, residuals @ residuals, residuals @ z, z @ z)
+    return float(prior_replicates(len(z), *(np.array([total]) for total in sums))[0])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from orthoboot.intervals.base import Evidence, Interval
+from orthoboot.evidence import Evidence
+from orthoboot.intervals.base import Ends, Interval, Probabilities
 from orthoboot.typing import FloatArray
 
 
@@ -14,19 +15,19 @@ class Normal(Interval):
 
     name = "normal"
 
-    def quantiles(self, evidence: Evidence, probabilities: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
+    def ends(self, evidence: Evidence, probabilities: Probabilities) -> Ends:
         """Return phi_hat and a quantile times the standard error."""
-        low, high = (self._quantile(evidence, p) for p in probabilities)
-        return evidence.estimate + low * evidence.standard_error, evidence.estimate + high * evidence.standard_error
-
-    def errors(self, evidence: Evidence, probabilities: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
-        """Return the quantile times the simulation error of the standard error."""
-        error = evidence.standard_error * evidence.error.relative_standard_error
-        low, high = (np.abs(self._quantile(evidence, p)) for p in probabilities)
-        return low * error, high * error
+        low, high = (self._quantile(evidence, probability) for probability in probabilities)
+        error = evidence.standard_error_error
+        return Ends(
+            evidence.estimate + low * evidence.standard_error,
+            evidence.estimate + high * evidence.standard_error,
+            np.abs(low) * error,
+            np.abs(high) * error,
+        )
 
     def _quantile(self, evidence: Evidence, probability: float) -> FloatArray | float:
-        if evidence.estimator.name == "cheap":
+        if evidence.estimator.always_t:
             return _t_quantile(evidence, probability)
         return float(special.ndtri(probability))
 
@@ -35,7 +36,7 @@ class Student(Normal):
     """``phi_hat + t S``, t with the degrees of freedom that the simulated standard error is worth.
 
     B - 1 for the standard bootstrap, B for the cheap one, and `equivalent_resamples` - 1 where the influence function
-    has removed most of the simulation noise.
+    has removed most of the simulation noise; B - 1 where that is not known.
     """
 
     name = "t"
@@ -45,11 +46,13 @@ class Student(Normal):
 
 
 def _t_quantile(evidence: Evidence, probability: float) -> FloatArray | float:
-    degrees = evidence.estimator.degrees_of_freedom(len(evidence.replicates), evidence.error.equivalent_resamples)
+    n_resamples = len(evidence.replicates)
+    degrees = evidence.estimator.degrees_of_freedom(n_resamples, evidence.error.equivalent_resamples)
     if degrees is None:
         return float(special.ndtri(probability))
+    known = np.where(np.isnan(degrees), n_resamples - 1, degrees)
     # Beyond a million degrees of freedom t is the normal to six digits, and `stdtrit` is not made for infinity.
-    return np.asarray(special.stdtrit(np.clip(degrees, 1.0, 1e6), probability), dtype=np.float64)
+    return np.asarray(special.stdtrit(np.clip(known, 1.0, 1e6), probability), dtype=np.float64)
 
 
 normal = Normal()

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orthoboot.errors import ArgumentError
+from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator, jackknife_spread
-from orthoboot.intervals.base import Evidence, Interval
-from orthoboot.intervals.control import ControlDistribution
+from orthoboot.evidence import Evidence
+from orthoboot.functionals import Functional
+from orthoboot.intervals.base import Ends, Interval, Probabilities
+from orthoboot.intervals.control import LEAST_REPLICATES, ControlDistribution
 from orthoboot.intervals.linear import acceleration
 from orthoboot.intervals.percentile import (
     Distribution,
@@ -20,13 +22,13 @@ from orthoboot.intervals.percentile import (
     percentile_ends,
 )
 from orthoboot.intervals.saddlepoint import LinearDistribution
-from orthoboot.plans import Draws
+from orthoboot.plans import Draws, Plan
 from orthoboot.replicates import Replicates
-from orthoboot.simulation import Simulation
 from orthoboot.typing import FloatArray
 
 LEAST_STANDARD = 200
-LEAST_CONTROL = 5
+"""Fewer ordinary replicates leave the tails to chance."""
+
 _GROUPS = 20
 """Groups of replicates that are left out in turn to learn the simulation error of an end."""
 
@@ -39,30 +41,26 @@ class PercentileFamily(Interval):
     through the residuals of the replicates.
     """
 
-    def check(self, simulation: Simulation, estimator: Estimator, n_resamples: int) -> None:
-        """Raise if there are too few replicates, or no exact law of the linear part."""
-        if not estimator.needs_influence:
-            self._check_enough(
-                estimator, n_resamples, LEAST_STANDARD, 'Use estimator="orthogonal", or more replicates.'
+    def least_resamples(self, estimator: Estimator) -> int:
+        """Return what the tails need: many ordinary replicates, or a few with an influence function."""
+        return LEAST_REPLICATES if estimator.needs_influence else LEAST_STANDARD
+
+    def check(self, functional: Functional, plan: Plan, estimator: Estimator) -> None:
+        """Raise if there is nothing to take quantiles of."""
+        if not estimator.simulates:
+            raise ArgumentError(
+                f"method={self.name!r} needs replicates, and estimator={estimator.name!r} simulates none. Use "
+                'method="abc", or estimator="orthogonal".'
             )
-            return
-        self._check_enough(estimator, n_resamples, LEAST_CONTROL, 'Use more replicates, or method="normal".')
-        if simulation.influence is None or simulation.plan.draws(simulation.influence) is None:
+        if estimator.needs_influence and not plan.has_draws:
             raise ArgumentError(
                 f"method={self.name!r} under estimator={estimator.name!r} needs the exact law of the linear part, "
                 'which stationary blocks do not have. Use block_kind="circular", or estimator="standard".'
             )
 
-    def _check_enough(self, estimator: Estimator, n_resamples: int, least: int, advice: str) -> None:
-        if n_resamples < least:
-            raise ArgumentError(
-                f"method={self.name!r} needs at least {least} replicates with estimator={estimator.name!r}; got "
-                f"{n_resamples}. {advice}"
-            )
-
     @abstractmethod
     def output_ends(
-        self, distribution: Distribution, estimate: float, skewness: float, probabilities: tuple[float, float]
+        self, distribution: Distribution, estimate: float, skewness: float, probabilities: Probabilities
     ) -> FloatArray:
         """Return the two ends for one output, shape ``(2,)``."""
 
@@ -70,37 +68,28 @@ class PercentileFamily(Interval):
         """Return what the method needs of the linear part's skewness, shape ``(k,)``."""
         return np.zeros_like(evidence.estimate)
 
-    def quantiles(self, evidence: Evidence, probabilities: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of every output."""
-        ends = self._ends(evidence, _linear_laws(evidence), evidence.replicates, probabilities)
-        return ends[0], ends[1]
+    def ends(self, evidence: Evidence, probabilities: Probabilities) -> Ends:
+        """Return the ends of every output; their errors by leaving out groups of replicates in turn."""
+        laws, skewness = _linear_laws(evidence), self.skewness(evidence)
 
-    def errors(self, evidence: Evidence, probabilities: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
-        """Return the simulation error of each end, by leaving out groups of replicates in turn."""
-        laws = _linear_laws(evidence)
-        n_groups = min(len(evidence.replicates), _GROUPS)
-        least = LEAST_CONTROL if laws is not None else 2
-        if len(evidence.replicates) - -(-len(evidence.replicates) // n_groups) < least:
-            unknown = np.full_like(evidence.estimate, np.nan)
-            return unknown, unknown
-        kept = [evidence.replicates.without_group(group, n_groups) for group in range(n_groups)]
-        ends = np.array([self._ends(evidence, laws, replicates, probabilities) for replicates in kept])
-        return jackknife_spread(ends[:, 0]), jackknife_spread(ends[:, 1])
+        def of(replicates: Replicates) -> FloatArray:
+            """Return both ends of every output, shape ``(2, k)``."""
+            outputs = range(len(evidence.estimate))
+            distributions = [_law(replicates, laws, j) for j in outputs]
+            estimates = replicates.estimate.tolist()
+            ends = [self.output_ends(distributions[j], estimates[j], skewness[j], probabilities) for j in outputs]
+            return np.stack(ends, axis=1)
 
-    def _ends(
-        self,
-        evidence: Evidence,
-        laws: Sequence[LinearDistribution] | None,
-        replicates: Replicates,
-        probabilities: tuple[float, float],
-    ) -> FloatArray:
-        """Return both ends of every output, shape ``(2, k)``."""
-        skewness = self.skewness(evidence)
-        ends = [
-            self.output_ends(_law(replicates, laws, j), float(estimate), float(skewness[j]), probabilities)
-            for j, estimate in enumerate(evidence.estimate)
-        ]
-        return np.stack(ends, axis=1)
+        least = 2 if laws is None else LEAST_REPLICATES
+        unknown = np.full_like(evidence.estimate, np.nan)
+        if len(evidence.replicates) < least:
+            return Ends(unknown, unknown, unknown, unknown, (_too_few(self.name, len(evidence.replicates)),))
+        low, high = of(evidence.replicates)
+        groups = _without_groups(evidence.replicates)
+        if min(len(group) for group in groups) < least:
+            return Ends(low, high, unknown, unknown)
+        low_error, high_error = jackknife_spread(np.array([of(group) for group in groups]))
+        return Ends(low, high, low_error, high_error)
 
 
 class Percentile(PercentileFamily):
@@ -109,7 +98,7 @@ class Percentile(PercentileFamily):
     name = "percentile"
 
     def output_ends(
-        self, distribution: Distribution, estimate: float, skewness: float, probabilities: tuple[float, float]
+        self, distribution: Distribution, estimate: float, skewness: float, probabilities: Probabilities
     ) -> FloatArray:
         """Return the quantiles at `probabilities`."""
         return percentile_ends(distribution, probabilities)
@@ -121,7 +110,7 @@ class Basic(PercentileFamily):
     name = "basic"
 
     def output_ends(
-        self, distribution: Distribution, estimate: float, skewness: float, probabilities: tuple[float, float]
+        self, distribution: Distribution, estimate: float, skewness: float, probabilities: Probabilities
     ) -> FloatArray:
         """Return twice the estimate less the quantiles of the other side."""
         return basic_ends(distribution, estimate, probabilities)
@@ -133,14 +122,10 @@ class Bca(PercentileFamily):
     name = "bca"
     needs_influence = True
 
-    def check(self, simulation: Simulation, estimator: Estimator, n_resamples: int) -> None:
+    def check(self, functional: Functional, plan: Plan, estimator: Estimator) -> None:
         """Raise unless the rows, strata or groups are drawn independently: the acceleration is theirs."""
-        super().check(simulation, estimator, n_resamples)
-        if simulation.influence is None:
-            raise ArgumentError(
-                'method="bca" needs influence values for the acceleration; none were found. Use method="percentile".'
-            )
-        if simulation.plan.tilt(simulation.influence) is None:
+        super().check(functional, plan, estimator)
+        if not plan.has_tilt:
             raise ArgumentError('method="bca" is not valid for blocks of dependent rows. Use method="percentile".')
 
     def skewness(self, evidence: Evidence) -> FloatArray:
@@ -149,7 +134,7 @@ class Bca(PercentileFamily):
         return acceleration(evidence.simulation.plan, evidence.simulation.influence)
 
     def output_ends(
-        self, distribution: Distribution, estimate: float, skewness: float, probabilities: tuple[float, float]
+        self, distribution: Distribution, estimate: float, skewness: float, probabilities: Probabilities
     ) -> FloatArray:
         """Return the quantiles at corrected levels."""
         return bca_ends(distribution, estimate, skewness, probabilities)
@@ -166,6 +151,19 @@ def _linear_laws(evidence: Evidence) -> list[LinearDistribution] | None:
         LinearDistribution([Draws(part.number, part.values[:, j]) for part in draws])
         for j in range(len(evidence.estimate))
     ]
+
+
+def _without_groups(replicates: Replicates) -> list[Replicates]:
+    """Return the replicates without each of about twenty groups in turn."""
+    n_groups = min(len(replicates), _GROUPS)
+    return [replicates.without_group(group, n_groups) for group in range(n_groups)]
+
+
+def _too_few(method: str, n_resamples: int) -> OrthobootWarning:
+    return IntervalWarning(
+        f'method="{method}" has no interval from the {n_resamples} replicates that are left. `extend` the result, or '
+        'use method="normal".'
+    )
 
 
 def _law(replicates: Replicates, laws: Sequence[LinearDistribution] | None, j: int) -> Distribution:

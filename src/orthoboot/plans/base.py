@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence, IntArray, Key
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Draws:
     """`number` independent draws, uniform on the rows of `values`; their sum is (a part of) the linear part.
 
@@ -35,6 +35,10 @@ class Scheme(ABC):
     n: int
     unit: ClassVar[str] = "rows"
     """What is drawn independently, in words."""
+    has_draws: ClassVar[bool] = True
+    """Whether `draws` gives independent draws."""
+    has_tilt: ClassVar[bool] = True
+    """Whether `tilt` gives a direction."""
     ordered: ClassVar[bool] = False
     """Whether the order of the rows in a resample means something, as in a time series."""
 
@@ -61,23 +65,36 @@ class Scheme(ABC):
     def draws(self, influence: FloatArray) -> tuple[Draws, ...] | None:
         """Return ``(1/n) sum_j counts_j influence_j`` as a sum of independent draws, or None where it is none."""
 
-    def moments(self, influence: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the exact mean ``(k,)`` and covariance ``(k, k)`` of ``(1/n) sum_j counts_j influence_j``."""
+    def mean(self, influence: FloatArray) -> FloatArray:
+        """Return the exact mean of ``(1/n) sum_j counts_j influence_j``, shape ``(k,)``."""
+        return _total(part.number * part.values.mean(axis=0) for part in self._draws(influence))
+
+    def variance(self, influence: FloatArray) -> FloatArray:
+        """Return its exact variance, shape ``(k,)``: the diagonal of `covariance`, without the rest of it."""
+        return _total(part.number * part.values.var(axis=0) for part in self._draws(influence))
+
+    def covariance(self, influence: FloatArray) -> FloatArray:
+        """Return its exact covariance, shape ``(k, k)``."""
+        covariance = np.zeros((influence.shape[1], influence.shape[1]))
+        for part in self._draws(influence):
+            centred = part.values - part.values.mean(axis=0)
+            covariance += part.number * (centred.T @ centred) / len(centred)
+        return covariance
+
+    def _draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         parts = self.draws(influence)
         if parts is None:
-            raise NotImplementedError(f"{type(self).__name__} must give its moments itself")
-        k = influence.shape[1]
-        mean, covariance = np.zeros(k), np.zeros((k, k))
-        for part in parts:
-            centre = part.values.mean(axis=0)
-            centred = part.values - centre
-            mean += part.number * centre
-            covariance += part.number * (centred.T @ centred) / len(centred)
-        return mean, covariance
+            raise NotImplementedError(f"{type(self).__name__} must give mean, variance and covariance itself")
+        return parts
 
     @abstractmethod
     def tilt(self, influence: FloatArray) -> FloatArray | None:
         """Return ``Cov(counts) @ influence / n``, the direction in which ABC tilts the weights, or None for blocks."""
+
+
+def _total(parts: Iterable[FloatArray]) -> FloatArray:
+    total: FloatArray = np.sum(list(parts), axis=0)
+    return total
 
 
 def repeated_rows(counts: FloatArray) -> IntArray:
@@ -97,11 +114,6 @@ class Plan:
 
     schemes: tuple[Scheme, ...]
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Return the number of rows of each sample."""
-        return tuple(scheme.n for scheme in self.schemes)
-
     def resamples(self, key: Key, replicates: Sequence[int]) -> Resamples:
         """Return the resamples with the numbers `replicates`; each depends on `key` and its own number alone."""
         weights = tuple(np.empty((len(replicates), scheme.n)) for scheme in self.schemes)
@@ -117,16 +129,25 @@ class Plan:
 
     def mean(self, influence: Influence) -> FloatArray:
         """Return the exact mean of the linear part, shape ``(k,)``."""
-        return self._moments(influence)[0]
+        return _total(s.mean(part) for s, part in zip(self.schemes, influence, strict=True))
+
+    def variance(self, influence: Influence) -> FloatArray:
+        """Return the exact variance of the linear part, shape ``(k,)`` (lemma ``lem: influence var``)."""
+        return _total(s.variance(part) for s, part in zip(self.schemes, influence, strict=True))
 
     def covariance(self, influence: Influence) -> FloatArray:
-        """Return the exact covariance of the linear part, shape ``(k, k)`` (lemma ``lem: influence var``)."""
-        return self._moments(influence)[1]
+        """Return the exact covariance of the linear part, shape ``(k, k)``; the samples are independent, so it adds."""
+        return _total(s.covariance(part) for s, part in zip(self.schemes, influence, strict=True))
 
-    def _moments(self, influence: Influence) -> tuple[FloatArray, FloatArray]:
-        moments = [scheme.moments(part) for scheme, part in zip(self.schemes, influence, strict=True)]
-        # The samples are independent, so means and covariances add.
-        return np.sum([mean for mean, _ in moments], axis=0), np.sum([matrix for _, matrix in moments], axis=0)
+    @property
+    def has_draws(self) -> bool:
+        """Return whether the linear part is a sum of independent draws, so that its law is known."""
+        return all(scheme.has_draws for scheme in self.schemes)
+
+    @property
+    def has_tilt(self) -> bool:
+        """Return whether rows, strata or groups are drawn independently, as second-order intervals need."""
+        return all(scheme.has_tilt for scheme in self.schemes)
 
     def draws(self, influence: Influence) -> tuple[Draws, ...] | None:
         """Return the linear part as a sum of independent draws, or None if a scheme's is none."""

@@ -27,6 +27,7 @@ class Blocks(Scheme):
     """
 
     unit: ClassVar[str] = "blocks"
+    has_tilt: ClassVar[bool] = False
     ordered: ClassVar[bool] = True
     n: int
     length: int
@@ -148,6 +149,8 @@ class StationaryBlocks(Blocks):
 
     kind: ClassVar[str] = "stationary"
 
+    has_draws: ClassVar[bool] = False
+
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample, block after block."""
         # A uniform integer below the length is zero with probability 1/length exactly.
@@ -162,14 +165,26 @@ class StationaryBlocks(Blocks):
     def draws(self, influence: FloatArray) -> None:
         """Return None: the number of blocks is itself random."""
 
-    def moments(self, influence: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the exact mean ``(k,)`` and covariance ``(k, k)`` of the linear part."""
-        mean = influence.mean(axis=0)
-        centred = influence - mean
+    def mean(self, influence: FloatArray) -> FloatArray:
+        """Return the exact mean of the linear part, shape ``(k,)``: every row is drawn equally often."""
+        mean: FloatArray = influence.mean(axis=0)
+        return mean
+
+    def variance(self, influence: FloatArray) -> FloatArray:
+        """Return the exact variance of the linear part, shape ``(k,)``."""
+        centred = influence - self.mean(influence)
+        variance: FloatArray = (centred * self._smoothed(centred)).sum(axis=0) / self.n**3
+        return variance
+
+    def covariance(self, influence: FloatArray) -> FloatArray:
+        """Return the exact covariance of the linear part, shape ``(k, k)``."""
+        centred = influence - self.mean(influence)
+        covariance: FloatArray = centred.T @ self._smoothed(centred) / self.n**3
+        return (covariance + covariance.T) / 2
+
+    def _smoothed(self, centred: FloatArray) -> FloatArray:
         # Lags h and n - h are the same on the circle, so the sum over lags is a circular convolution.
-        smoothed = np.fft.irfft(self._lag_spectrum()[:, np.newaxis] * np.fft.rfft(centred, axis=0), self.n, axis=0)
-        covariance = centred.T @ smoothed / self.n**3
-        return mean, (covariance + covariance.T) / 2
+        return np.fft.irfft(self._lag_spectrum()[:, np.newaxis] * np.fft.rfft(centred, axis=0), self.n, axis=0)
 
     def _lag_spectrum(self) -> FloatArray:
         lag = np.arange(self.n)

@@ -14,6 +14,8 @@ from orthoboot.plans.iid import Iid
 from orthoboot.plans.labels import label_array
 from orthoboot.plans.stratified import Stratified
 
+DEFAULT_BLOCK_KIND = CircularBlocks.kind
+
 BLOCK_KINDS: Mapping[str, type[Blocks]] = {
     scheme.kind: scheme for scheme in (MovingBlocks, CircularBlocks, StationaryBlocks)
 }
@@ -25,7 +27,7 @@ def plan_for(
     strata: Any = None,
     groups: Any = None,
     block_length: Any = None,
-    block_kind: str = "circular",
+    block_kind: str = DEFAULT_BLOCK_KIND,
 ) -> Plan:
     """Return the plan that resamples each sample as the options say.
 
@@ -48,6 +50,8 @@ def plan_for(
     """
     if block_kind not in BLOCK_KINDS:
         raise ArgumentError(f"`block_kind` must be one of {', '.join(map(repr, BLOCK_KINDS))}; got {block_kind!r}.")
+    if block_length is None and block_kind != DEFAULT_BLOCK_KIND:
+        raise ArgumentError(f"`block_kind` needs `block_length`, the rows of a block; got {block_kind!r} without one.")
     options = {"strata": strata, "groups": groups, "block_length": block_length}
     given = [argument for argument, option in options.items() if option is not None]
     if len(given) > 1:
