@@ -15,8 +15,8 @@ from orthoboot.plans import Iid, Plan
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence, Key
 
-COUNTS_AT_ONCE = 1 << 22
-"""Counts held at once: 32 MB, or those of one resample where the data are larger."""
+COUNTS_AT_ONCE = 1 << 21
+"""Counts held at once: 16 MB, or those of one resample where the data are larger."""
 
 
 @dataclass(frozen=True, eq=False)
