@@ -7,8 +7,13 @@ import pathlib
 import shutil
 import subprocess
 
+import hypothesis
 import numpy as np
 import pytest
+
+# The same examples every time: a failure must be the change's and not the day's.
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("fixed")
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
 

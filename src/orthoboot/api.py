@@ -34,6 +34,7 @@ from orthoboot.plans import key_from, plan_for
 from orthoboot.replicates import Replicates, extended, no_replicates
 from orthoboot.result import Result, reported
 from orthoboot.simulation import Simulation
+from orthoboot.typing import FloatArray
 
 _FIRST_ROUND = 10
 """Replicates before the simulation error is looked at, and the least that a further round adds."""
@@ -230,7 +231,7 @@ class _Amount:
         return min(max(start, interval.least_resamples(estimator)), self.max_resamples)
 
 
-def _finite_estimate(functional: Functional, data: Data) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _finite_estimate(functional: Functional, data: Data) -> FloatArray:
     estimate = functional.estimate(data)
     if not np.isfinite(estimate).all():
         raise StatisticError(f"`statistic` must be finite on the data; got {estimate.tolist()}.")
