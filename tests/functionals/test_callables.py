@@ -170,7 +170,7 @@ def test_a_matrix_and_a_vector_can_be_paired():
     Z = np.column_stack([X, U])
     fit = values(lambda Z, y: np.linalg.lstsq(Z, y, rcond=None)[0], read((Z, X * U), paired=True))
     assert fit.shape == (5, 2)
-    np.testing.assert_array_equal(fit[3], np.linalg.lstsq(resampled(Z, 3), resampled(X * U, 3))[0])
+    np.testing.assert_array_equal(fit[3], np.linalg.lstsq(resampled(Z, 3), resampled(X * U, 3), rcond=None)[0])
 
 
 RATIOS = {
