@@ -156,6 +156,22 @@ def test_a_correlation_of_independent_samples_says_how_to_pair_them():
     refused(errors.DataError, "pass `paired=True`", (X, X), ob.correlation)
 
 
+def test_forgotten_pairing_is_guessed_from_what_goes_wrong():
+    y = X + np.random.default_rng(3).standard_normal(40)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ob.bootstrap((X, y), lambda a, b: np.corrcoef(a, b)[0, 1], n_resamples=200, rng=0)
+    told = {w.category: str(w.message) for w in caught}
+    assert "pass `paired=True`" in told[errors.FallbackWarning]
+    assert "standard errors: resamples hardly look like the data" in told[errors.LargeBiasWarning]
+    assert "pass `paired=True`" in told[errors.LargeBiasWarning]
+
+
+def test_forgotten_pairing_with_weights():
+    message = "If the rows of the samples belong together pass `paired=True`."
+    refused(errors.StatisticError, message, (X, X), lambda a, b, weights: float(weights @ (a * b)))
+
+
 def test_a_correlation_with_a_constant_column():
     refused(errors.DataError, "constant", np.column_stack([X, np.ones(40)]), ob.correlation)
 
@@ -331,8 +347,8 @@ def test_a_plain_function_of_many_rows_falls_back_to_the_standard_bootstrap():
 def test_the_jackknife_estimator_cannot_fall_back():
     x = np.random.default_rng(0).standard_normal(2001)
     message = (
-        "estimator='jackknife' needs an influence function, and there is none: a plain function of 2,001 rows, and "
-        "jackknife is automatic only up to 2,000."
+        "estimator='jackknife' needs an influence function, and there is none (a plain function of 2,001 rows, and "
+        "jackknife is automatic only up to 2,000)."
     )
     refused(errors.InfluenceError, message, x, lambda x: x.mean(), estimator="jackknife")
 

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as st_numpy
 
 import orthoboot as ob
 from orthoboot.data import read
-from orthoboot.errors import DataError
+from orthoboot.errors import ArgumentError, DataError
 from orthoboot.resamples import Resamples
 
 ROWS = np.array([2, 0, 2])
@@ -103,9 +103,24 @@ def test_an_array_may_have_rows_of_any_shape(shape):
     np.testing.assert_array_equal(data.take([ROWS])[0], array[ROWS])
 
 
-def test_a_float_array_is_not_copied():
-    array = np.arange(6.0).reshape(3, 2)
-    assert read(array).arrays[0] is array
+def test_later_edits_of_the_data_do_not_reach_what_was_read():
+    array, frame = np.arange(6.0).reshape(3, 2), pd.DataFrame({"x": [1.0, 2.0, 3.0]})
+    data = read((array, frame), paired=True)
+    array[:] = 0
+    frame["x"] = 0.0
+    np.testing.assert_array_equal(data.arrays[0], np.arange(6.0).reshape(3, 2))
+    np.testing.assert_array_equal(data.arrays[1], [[1.0], [2.0], [3.0]])
+
+
+def test_what_was_read_cannot_be_written_to():
+    with pytest.raises(ValueError, match="read-only"):
+        read(np.arange(3.0)).containers[0][0] = 1.0
+
+
+@pytest.mark.parametrize("paired", ["yes", None, 1])
+def test_paired_is_true_or_false(paired):
+    with pytest.raises(ArgumentError, match="`paired` must be True or False; got"):
+        read((VALUES, VALUES), paired=paired)
 
 
 FRAMES = {

@@ -8,6 +8,10 @@ import re
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
+import pytest
+
 import orthoboot as ob
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
@@ -41,3 +45,41 @@ def test_importing_the_package_imports_no_optional_dependency():
 def test_the_version_is_the_same_everywhere():
     citation = (REPOSITORY / "CITATION.cff").read_text()
     assert f"version: {ob.__version__}\n" in citation
+
+
+# What the README shows is what happens
+
+
+README = (REPOSITORY / "README.md").read_text()
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_first_example_prints_what_the_readme_says(capsys):
+    (_, program), (_, printed) = BLOCKS[:2]
+    exec(program, {})
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_the_other_examples_run():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+
+    def fit(X, y, weights):
+        return np.linalg.solve((X * weights[:, None]).T @ X, (X * weights[:, None]).T @ y)
+
+    names = {
+        "np": np,
+        "ob": ob,
+        "x": rng.gamma(2.0, size=60),
+        "y": X @ [1.0, 2.0] + rng.standard_normal(60),
+        "X": X,
+        "a": rng.gamma(2.0, size=40),
+        "b": rng.gamma(2.0, size=50),
+        "frame": pd.DataFrame({"revenue": rng.gamma(2.0, size=60), "visits": rng.poisson(3, 60) + 1}),
+        "fit": fit,
+    }
+    programs = [program for language, program in BLOCKS[2:] if language == "python"]
+    assert len(programs) == 2
+    for program in programs:
+        exec(program, names)

@@ -286,7 +286,7 @@ def test_a_catalogue_entry_brings_its_linear_part_without_any_evaluation():
 def test_an_estimator_that_cannot_be_had_says_why():
     large = np.random.default_rng(0).normal(size=2500)
     result = ob.bootstrap(large, spread, estimator="standard", n_resamples=5, rng=0)
-    message = "estimator='orthogonal' needs an influence function, and there is none: a plain function of 2,500 rows"
+    message = "estimator='orthogonal' needs an influence function, and there is none .a plain function of 2,500 rows"
     with pytest.raises(errors.InfluenceError, match=message):
         result.with_estimator("orthogonal")
     with pytest.raises(errors.ArgumentError, match=r"`estimator` must be one of .* Did you mean 'standard'"):

@@ -78,28 +78,33 @@ def bootstrap(
         sequence of samples: independent, of any sizes, unless `paired`.
     statistic
         An entry of the catalogue (``ob.variance``, ``ob.quantile(0.9)``, ...), or a function. ``statistic(*samples)``
-        gets resampled rows; with an `axis` parameter it gets a batch of them, rows on the last axis, as in scipy; with
-        a `weights` parameter it gets the data once and the count of each row (a tuple of counts for several samples).
-        It returns a number, an array, or a dict of these. ``np.mean``, ``np.var``, ``np.std`` and ``np.median`` are
-        taken as their catalogue entries, which work on each column.
+        gets resampled rows, a frame where you passed one; with an `axis` parameter it gets a batch of them as arrays,
+        rows on the last axis, as in scipy; with a `weights` parameter it gets the data once, read-only, and the count
+        of each row (a tuple of counts for several samples). It returns a number, an array, or a dict of these.
+        ``np.mean``, ``np.var``, ``np.std`` and ``np.median`` are taken as their catalogue entries, which work on each
+        column.
     n_resamples
         How many replicates; by default 10 for "orthogonal", "paper" and "cheap", and 1000 for "standard" and where
         there is no influence function.
     tol
-        Add replicates until the relative simulation error of the standard error is below it.
+        Add replicates until the relative simulation error of the standard error is below it, starting from
+        `n_resamples`.
     max_resamples
         The most that `tol` may use.
     confidence_level
         In (0, 1).
     method
-        "normal", "t", "abc", "percentile", "basic" or "bca".
+        "normal", "t", "abc", "percentile", "basic" or "bca". The last three need 5 replicates with an influence
+        function in the estimator and 200 without.
     alternative
         "two-sided"; "less" for an upper bound, "greater" for a lower bound, as in scipy.
     estimator
         "orthogonal", "paper", "standard", "cheap" or "jackknife".
     influence
         "auto"; an engine, "finite-difference" or "jackknife"; values, ``(n,)`` or ``(n, k)``, a tuple of these for
-        several samples; or a function of the samples that returns values.
+        several samples; or a function of the samples that returns values. "auto" takes the statistic's own; for a
+        function with `weights` finite differences, two evaluations a row, up to 10,000 rows; for a plain function the
+        jackknife, one evaluation a row, up to 2,000 rows; else none, and the standard bootstrap.
     paired
         Whether the rows of several samples belong together and are drawn together.
     strata
@@ -117,7 +122,7 @@ def bootstrap(
     n_jobs
         1 or None: replicates run in this process.
     progress
-        Whether to show a progress bar; None shows it on a terminal when the work takes long.
+        Whether to show a progress bar; None shows it on a terminal when the work takes long and tqdm is installed.
     rng
         None, a whole number, a SeedSequence or a Generator. Replicate b depends on the seed and b alone.
 
@@ -257,9 +262,9 @@ def _usable(estimator: Estimator, interval: Interval, found: Found) -> tuple[Est
     if not estimator.needs_influence:
         return estimator, ()
     warning = FallbackWarning(
-        f"the standard bootstrap is used instead of estimator={estimator.name!r}. Influence function: {found.source}. "
+        f"the standard bootstrap is used instead of estimator={estimator.name!r}; influence function: {found.source}. "
         "To need fewer replicates use an entry of the catalogue, write the statistic with a `weights` parameter, or "
-        "pass `influence=`."
+        'pass `influence=`: values, a function, or "jackknife" at the price of one evaluation a row.'
     )
     return ESTIMATORS["standard"], (warning,)
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from orthoboot.errors import DataError
+from orthoboot.errors import ArgumentError, DataError
 from orthoboot.typing import FloatArray, IntArray
 
 _CONVERSIONS = {
@@ -54,6 +54,14 @@ class Library(ABC):
     def take(self, container: Any, rows: IntArray) -> Any:
         """Return a container of the same kind that holds `rows`, in their order."""
 
+    def snapshot(self, container: Any) -> Any:
+        """Return the container as it is now, whatever the user does to it later."""
+        return container
+
+    def lent(self, container: Any) -> Any:
+        """Return the container for one call of the user's function, which may add columns to it."""
+        return container
+
 
 class _Pandas(Library):
     series = frozenset({"Series"})
@@ -74,6 +82,12 @@ class _Pandas(Library):
 
     def take(self, container: Any, rows: IntArray) -> Any:
         return container.iloc[rows]
+
+    def snapshot(self, container: Any) -> Any:
+        return container.copy()
+
+    def lent(self, container: Any) -> Any:
+        return container.copy(deep=False)
 
 
 class _Polars(Library):
@@ -145,6 +159,10 @@ class Table:
     def columns(self) -> tuple[str, ...] | None:
         """Return the names of the columns, where the container has them."""
         return None
+
+    def lent(self) -> Any:
+        """Return the container for one call of the user's function."""
+        return self.container
 
     def take(self, rows: IntArray) -> Any:
         """Return a container of the same kind that holds `rows`, in their order."""
@@ -222,6 +240,9 @@ class _SeriesTable(Table):
             )
         return values
 
+    def lent(self) -> Any:
+        return self.library.lent(self.container)
+
     def take(self, rows: IntArray) -> Any:
         return self.library.take(self.container, rows)
 
@@ -249,6 +270,9 @@ class _FrameTable(Table):
             )
         return np.stack([values for _, _, values in columns if values is not None], axis=1)
 
+    def lent(self) -> Any:
+        return self.library.lent(self.container)
+
     def take(self, rows: IntArray) -> Any:
         return self.library.take(self.container, rows)
 
@@ -270,9 +294,9 @@ def _table(container: Any, label: str) -> Table:
     for kind in type(container).__mro__:
         library = _LIBRARIES.get(kind.__module__.partition(".")[0])
         if library is not None and kind.__name__ in library.series:
-            return _SeriesTable(container, label, library)
+            return _SeriesTable(library.snapshot(container), label, library)
         if library is not None and kind.__name__ in library.frames:
-            return _FrameTable(container, label, library)
+            return _FrameTable(library.snapshot(container), label, library)
     return Table(_array(container, label), label)
 
 
@@ -283,7 +307,7 @@ def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
             "before the call."
         )
     try:
-        array = np.asarray(container)
+        array = np.array(container)
     except ValueError as error:
         raise DataError(
             f"`{label}` must be rectangular; got rows of different lengths. For independent samples of unequal size "
@@ -294,6 +318,8 @@ def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
             f"`{label}` must be an array with rows first, a list of numbers, a series or a data frame; got "
             f"{type(container).__name__}. {_advice(container)}"
         )
+    # A copy that nobody can write to: neither the statistic nor a later edit of the user's changes what was read.
+    array.flags.writeable = False
     return array
 
 
@@ -305,7 +331,7 @@ def _advice(container: Any) -> str:
     if callable(container):
         return "The data come first, then the statistic."
     if isinstance(container, Iterable) and not isinstance(container, (str, bytes, np.ndarray)):
-        return "Make it a list first."
+        return "Call `.toarray()` on it first." if hasattr(container, "toarray") else "Make it a list first."
     return "One sample needs at least two rows."
 
 
@@ -332,7 +358,14 @@ class Data:
     @property
     def containers(self) -> tuple[Any, ...]:
         """Return the rows as the user gave them."""
-        return tuple(table.container for table in self.tables)
+        return tuple(table.lent() for table in self.tables)
+
+    @property
+    def pairing_hint(self) -> str:
+        """Return what to try when a function of independent samples of equal size fails; else nothing."""
+        if len(self.sizes) == 1 or len(set(self.sizes)) > 1:
+            return ""
+        return " If the rows of the samples belong together pass `paired=True`."
 
     @cached_property
     def arrays(self) -> tuple[FloatArray, ...]:
@@ -367,6 +400,8 @@ def read(data: Any, *, paired: bool = False) -> Data:
     >>> read(([1.0, 2.0], [4.0, 5.0]), paired=True).sizes
     (2,)
     """
+    if not isinstance(paired, (bool, np.bool_)):
+        raise ArgumentError(f"`paired` must be True or False; got {paired!r}.")
     containers = list(data) if _is_sequence_of_samples(data) else [data]
     if not containers:
         raise DataError("`data` must hold at least one sample; got an empty sequence. Pass an array or a data frame.")

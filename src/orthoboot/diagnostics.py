@@ -13,6 +13,7 @@ from orthoboot.errors import (
     FailedReplicatesWarning,
     FewReplicatesWarning,
     InterruptedWarning,
+    LargeBiasWarning,
     MissingBiasWarning,
     NonSmoothWarning,
     OrthobootWarning,
@@ -26,6 +27,7 @@ from orthoboot.evidence import Evidence
 FEW_UNITS = 10
 FEW_REPLICATES = 5
 WEAK_R_SQUARED = 0.5
+LARGE_BIAS = 3.0
 _SLOPE_DISTANCE = 0.3
 _SLOPE_SIGNIFICANCE = 1e-4
 
@@ -35,6 +37,7 @@ def diagnosed(evidence: Evidence) -> tuple[OrthobootWarning, ...]:
     return (
         *_about_data(evidence),
         *_about_replicates(evidence),
+        *_about_bias(evidence),
         *(_about_influence(evidence) if evidence.estimator.needs_influence else ()),
     )
 
@@ -57,7 +60,7 @@ def _about_data(evidence: Evidence) -> Iterator[OrthobootWarning]:
         seen = "between resamples" if len(evidence.replicates) else "with the weights, to first order"
         yield ConstantDataWarning(
             f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. Check that the "
-            "data are not constant."
+            "data are not constant, and that a statistic with a `weights` parameter uses it."
         )
     elif not simulation.functional.smooth and evidence.estimator.needs_influence:
         yield NonSmoothWarning(
@@ -81,6 +84,18 @@ def _about_replicates(evidence: Evidence) -> Iterator[OrthobootWarning]:
         yield MissingBiasWarning(
             "the second-order bias of this statistic has no closed form and would need two evaluations a row, or "
             'weights that are not whole numbers; it was taken as zero. Use estimator="orthogonal" to simulate it.'
+        )
+
+
+def _about_bias(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    size = np.abs(evidence.bias) - LARGE_BIAS * evidence.standard_error
+    worst = int(np.argmax(size))
+    if size[worst] > 0 and evidence.standard_error[worst] > 0:
+        yield LargeBiasWarning(
+            f"the bias of `{evidence.simulation.output.names[worst]}` is "
+            f"{abs(evidence.bias[worst]) / evidence.standard_error[worst]:.1f} standard errors: resamples hardly look "
+            f"like the data to this statistic, and the interval misses the debiased value."
+            f"{evidence.simulation.data.pairing_hint}"
         )
 
 

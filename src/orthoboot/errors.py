@@ -86,6 +86,10 @@ class EqualReplicatesWarning(OrthobootWarning):
     """All replicates are equal although the influence function says that the statistic varies."""
 
 
+class LargeBiasWarning(OrthobootWarning):
+    """The bias is so large beside the standard error that the resamples cannot stand for the data."""
+
+
 class MissingBiasWarning(OrthobootWarning):
     """The second-order bias was not available and was taken as zero."""
 

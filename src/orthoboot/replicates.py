@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -118,13 +118,12 @@ def relinearized(simulation: Simulation, replicates: Replicates) -> Replicates:
     return replace(replicates, linear=linear, linear_variance=simulation.linear_variance)
 
 
-def _batches(numbers: Iterable[int], size: int) -> Iterator[list[int]]:
-    ordered = list(numbers)
-    for start in range(0, len(ordered), size):
-        yield ordered[start : start + size]
+def _batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    for start in range(0, len(numbers), size):
+        yield numbers[start : start + size]
 
 
-def _simulated(simulation: Simulation, numbers: list[int]) -> Replicates:
+def _simulated(simulation: Simulation, numbers: Sequence[int]) -> Replicates:
     resamples = simulation.plan.resamples(simulation.key, numbers)
     values, failure = _values(simulation, resamples)
     values = _without_rounding(values, simulation.estimate)

@@ -241,6 +241,7 @@ class Result:
             "slope": self.slope,
             "jackknife_variance": self.jackknife_variance,
             "covariance": self.covariance,
+            "plan": self.simulation.plan.description,
             "n_resamples": self.n_resamples,
             "n_failed": self.n_failed,
             "influence_source": self.influence_source,

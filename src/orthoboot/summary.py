@@ -23,6 +23,9 @@ _LINE = 110
 _LEAST_DECIMALS, _MOST_DECIMALS, _LARGEST_PLAIN = -4, 8, 1e12
 """Beyond these a number is written with an exponent; with -4 decimals ten thousands are its last digit."""
 
+_ROUGH = 20
+"""With fewer resamples the simulation error itself is known to a quarter or worse."""
+
 _ROUNDING = 1e-9
 """Simulation errors below this share of the standard error are rounding, not simulation."""
 
@@ -84,9 +87,8 @@ def table(account: Account) -> str:
 def heading(account: Account) -> str:
     """Return one line: which bootstrap, of what, on how many rows, from how many resamples."""
     simulation = account.evidence.simulation
-    rows = " + ".join(f"{n:,}" for n in simulation.data.sizes)
     name = shortened(simulation.functional.name)
-    return f"{account.evidence.estimator.title} of {name}: {rows} rows, {_resamples(account)}"
+    return f"{account.evidence.estimator.title} of {name}: {simulation.plan.description}, {_resamples(account)}"
 
 
 def notes(account: Account) -> list[str]:
@@ -95,7 +97,10 @@ def notes(account: Account) -> list[str]:
     if len(account.names) > _MOST_ROWS:
         remarks.append(f"{len(account.names) - _MOST_ROWS} more outputs are not shown; `to_frame()` has them all.")
     if (account.errors > 0).any():
-        remarks.append("± is the simulation error: what another seed would change. More resamples make it smaller.")
+        rough = "; from so few it is itself rough" if len(account.evidence.replicates) < _ROUGH else ""
+        remarks.append(
+            f"± is the simulation error: what another seed would change{rough}. More resamples make it smaller."
+        )
     if np.isnan(account.errors).any():
         remarks.append("± ? means that there are too few resamples to tell the simulation error.")
     return remarks + _influence_notes(account.evidence)
@@ -118,7 +123,8 @@ def _resamples(account: Account) -> str:
     n_resamples = len(evidence.replicates)
     if not evidence.estimator.simulates or n_resamples == 0:
         return "no resamples"
-    words = f"{n_resamples:,} resample{'s' if n_resamples > 1 else ''}"
+    drawn = f" of {evidence.replicates.n_drawn:,}" if evidence.replicates.n_failed else ""
+    words = f"{n_resamples:,}{drawn} resample{'s' if n_resamples > 1 or drawn else ''}"
     worth = float(evidence.error.equivalent_resamples.min())
     if not evidence.estimator.needs_influence or is_constant(evidence) or not worth > n_resamples:
         return words

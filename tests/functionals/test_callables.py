@@ -238,7 +238,8 @@ def test_a_function_with_weights_gets_the_data_once_and_the_counts():
     data = read(X)
     means = values(recorder.weighted, data)[:, 0]
     np.testing.assert_allclose(means, [resampled(X, b).mean() for b in range(5)], rtol=1e-13)
-    assert all(samples[0] is X for samples, _ in recorder.calls)
+    assert all(samples[0] is recorder.calls[0][0][0] for samples, _ in recorder.calls)
+    np.testing.assert_array_equal(recorder.calls[0][0][0], X)
     np.testing.assert_array_equal(recorder.calls[0][1]["weights"], np.ones(12))
     np.testing.assert_array_equal([options["weights"] for _, options in recorder.calls[1:]], COUNTS)
 
@@ -247,7 +248,46 @@ def test_a_function_with_weights_gets_a_frame_as_it_is():
     frame = pd.DataFrame({"x": X, "city": list("aabbccddeeff")})
     recorder = Recorder(lambda frame, weights: np.average(frame["x"], weights=weights))
     values(recorder.weighted, read(frame))
-    assert all(samples[0] is frame for samples, _ in recorder.calls)
+    for samples, _ in recorder.calls:
+        pd.testing.assert_frame_equal(samples[0], frame)
+
+
+def test_a_function_with_weights_must_not_change_the_data():
+    def greedy(x, weights):
+        x -= np.average(x, weights=weights)
+        return float((x**2).mean())
+
+    mine = X.copy()
+    with pytest.raises(StatisticError, match="It must not change the data it is given: let it copy them first"):
+        as_functional(greedy, read(mine))
+    np.testing.assert_array_equal(mine, X)
+
+
+def test_a_function_with_weights_may_add_columns_to_its_own_frame():
+    def weighted(frame, weights):
+        frame["w"] = weights
+        return float((frame["x"] * frame["w"]).sum() / frame["w"].sum())
+
+    frame = pd.DataFrame({"x": X})
+    means = values(weighted, read(frame))[:, 0]
+    np.testing.assert_allclose(means, [resampled(X, b).mean() for b in range(5)], rtol=1e-13)
+    assert list(frame.columns) == ["x"]
+
+
+@pytest.mark.parametrize("factory", [ob.quantile, ob.difference, ob.norm_of_mean, ob.compose])
+def test_what_makes_a_statistic_is_none(factory):
+    with pytest.raises(ArgumentError, match=r"`statistic` must be complete; write `ob\."):
+        as_functional(factory, read(X))
+
+
+def test_a_statistic_by_its_name_in_quotes():
+    with pytest.raises(ArgumentError, match="got 'mean'. Write `ob.mean`, without quotes."):
+        as_functional("mean", read(X))
+
+
+def test_options_of_a_catalogue_entry_are_set_beforehand():
+    with pytest.raises(ArgumentError, match=r"write `variance.replace\(ddof=1\)`"):
+        ob.variance(X, ddof=1)
 
 
 def test_independent_samples_have_a_tuple_of_weights_and_paired_ones_share_theirs():

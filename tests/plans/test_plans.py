@@ -258,10 +258,30 @@ def test_a_missing_label_is_refused_and_located(scheme, argument, labels):
         scheme(labels)
 
 
-@pytest.mark.parametrize("labels", [[], 3, np.zeros((4, 2)), [["a", "b"], ["a", "c"]], "abc"], ids=str)
+@pytest.mark.parametrize("labels", [[], 3, np.zeros((4, 2)), [["a", "b"], ["a", "c"]]], ids=str)
 def test_labels_that_are_not_one_per_row_are_refused(labels):
     with pytest.raises(ArgumentError, match="`strata` must be one-dimensional"):
         Stratified(labels)
+
+
+def test_the_name_of_a_column_is_no_label():
+    with pytest.raises(
+        ArgumentError, match=r"got the text 'store'. For a column pass the column itself, `frame\['store'\]`"
+    ):
+        Cluster("store")
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (plan_for([4000, 6000]), "4,000 + 6,000 rows"),
+        (plan_for([6], strata=list("aabbcc")), "6 rows in 3 strata"),
+        (plan_for([6, 4], groups=(list("aabbcc"), None)), "6 rows in 3 groups + 4 rows"),
+        (plan_for([400], block_length=20, block_kind="moving"), "400 rows in moving blocks of 20"),
+    ],
+)
+def test_a_plan_says_what_is_resampled(plan, words):
+    assert plan.description == words
 
 
 def test_labels_that_cannot_be_compared_are_refused():

@@ -76,8 +76,11 @@ class Functional(ABC):
             raise ArgumentError(f"`{self.name}` has no option {unknown[0]!r}; {has}.")
         return dataclasses.replace(self, **options)  # type: ignore[type-var]
 
-    def __call__(self, *samples: Any, weights: Any = None) -> Any:
+    def __call__(self, *samples: Any, weights: Any = None, **options: Any) -> Any:
         """Return the statistic of the samples, each row counted with its weight."""
+        if options:
+            written = ", ".join(f"{name}={value!r}" for name, value in options.items())
+            raise ArgumentError(f"options of `{self.name}` are set beforehand; write `{self.name}.replace({written})`.")
         data = read(samples, paired=self.paired and len(samples) > 1)
         self.check(data)
         resamples = unit_resamples(data) if weights is None else _given_weights(data, weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,13 +13,28 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, StatisticError
 from orthoboot.functionals.base import Functional
+from orthoboot.functionals.combinators import compose, difference, relative_difference
+from orthoboot.functionals.function_of_means import function_of_means
+from orthoboot.functionals.moments import norm_of_mean
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.quantiles import quantile
 from orthoboot.functionals.recognition import recognized
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, IntArray
 
 _NUMBERS_AT_ONCE = 1 << 22
 """Resampled numbers that a vectorised function gets at once: 32 MB, or those of one resample where it is larger."""
+
+
+_FACTORIES: dict[Any, str] = {
+    quantile: "ob.quantile(0.9)",
+    norm_of_mean: "ob.norm_of_mean(2)",
+    difference: "ob.difference(ob.mean)",
+    relative_difference: "ob.relative_difference(ob.mean)",
+    compose: "ob.compose(np.log, ob.variance)",
+    function_of_means: "ob.function_of_means(features, g)",
+}
+"""Functions that make a statistic and are none themselves, with an example of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +131,10 @@ def as_functional(statistic: Any, data: Data, *, vectorized: bool | None = None)
     if not callable(statistic):
         raise ArgumentError(
             "`statistic` must be a function of the samples or an entry of the catalogue such as `ob.variance`; got "
-            f"{type(statistic).__name__}."
+            f"{statistic!r}." + (f" Write `ob.{statistic}`, without quotes." if isinstance(statistic, str) else "")
         )
+    if isinstance(statistic, Hashable) and statistic in _FACTORIES:
+        raise ArgumentError(f"`statistic` must be complete; write `{_FACTORIES[statistic]}`, for example.")
     options = _options(statistic, len(data.tables))
     if "weights" in options:
         return _vectorized_weighted(statistic, data) if vectorized else _weighted(statistic, data)
@@ -142,24 +159,24 @@ def _options(statistic: Callable[..., Any], n_samples: int) -> set[str]:
 
 def _plain(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
     # The rows are taken as for a resample, so that a function which sorts them in place leaves the user's data alone.
-    value = _first_value(statistic, data.take([np.arange(n) for n in data.sizes]))
+    value = _first_value(statistic, data, data.take([np.arange(n) for n in data.sizes]))
     return _wrapped(PlainCallable, statistic, value)
 
 
 def _vectorized(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
-    value = _first_value(statistic, [np.moveaxis(array, 0, -1).copy() for array in data.arrays], axis=-1)
+    value = _first_value(statistic, data, [np.moveaxis(array, 0, -1).copy() for array in data.arrays], axis=-1)
     # The function reduces the last axis, so a vector has one number per column.
     return _wrapped(VectorizedCallable, statistic, value, data.columns[0] if len(data.tables) == 1 else None)
 
 
 def _weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
     ones = _weights_argument([np.ones(n) for n in data.sizes])
-    return _wrapped(WeightedCallable, statistic, _first_value(statistic, data.containers, weights=ones))
+    return _wrapped(WeightedCallable, statistic, _first_value(statistic, data, data.containers, weights=ones))
 
 
 def _vectorized_weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
     ones = _weights_argument([np.ones((1, n)) for n in data.sizes])
-    value = _first_value(statistic, data.containers, weights=ones)
+    value = _first_value(statistic, data, data.containers, weights=ones)
     only = {key: _only(entry) for key, entry in value.items()} if isinstance(value, Mapping) else _only(value)
     return _wrapped(VectorizedWeightedCallable, statistic, only)
 
@@ -174,14 +191,23 @@ def _only(entry: Any) -> Any:
     return np.asarray(entry)[..., 0]
 
 
-def _first_value(statistic: Callable[..., Any], samples: Any, **options: Any) -> Any:
+def _first_value(statistic: Callable[..., Any], data: Data, samples: Any, **options: Any) -> Any:
     try:
         return statistic(*samples, **options)
     except Exception as error:  # whatever the user's function raises is told with its cause
         raise StatisticError(
             f"`statistic` must return a value on the data themselves; it raised {type(error).__name__}: "
             f"{str(error).rstrip('.')}. It was called with {_arguments(samples, options)}."
+            f"{_hint(error, options)}{data.pairing_hint}"
         ) from error
+
+
+def _hint(error: Exception, options: Mapping[str, Any]) -> str:
+    if "read-only" in str(error):
+        return " It must not change the data it is given: let it copy them first."
+    if "axis" in options:
+        return " It has an `axis` parameter, so it got a batch of samples: pass `vectorized=False` if it takes one."
+    return ""
 
 
 def _arguments(samples: Any, options: Mapping[str, Any]) -> str:

@@ -24,6 +24,8 @@ ENGINES: dict[str, Callable[[Functional, Data], Influence]] = {
     "jackknife": jackknife_influence,
 }
 
+EVALUATIONS_PER_ROW = {"finite-difference": 2, "jackknife": 1}
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -48,7 +50,7 @@ def influence_for(request: Any, functional: Functional, data: Data, output: Outp
         if request not in ENGINES:
             names = ", ".join(repr(name) for name in ("auto", *ENGINES))
             raise ArgumentError(f"`influence` must be one of {names}, an array or a function; got {request!r}.")
-        return Found(_engine_values(request, functional, data), f"{request} (as asked)")
+        return Found(_engine_values(request, functional, data), f"{request}, {_cost(request, data)} (as asked)")
     if request is None:
         raise ArgumentError('`influence` must not be None; for the ordinary bootstrap use estimator="standard".')
     values, findings = given_influence(request, functional, data, output)
@@ -64,7 +66,7 @@ def closed_form(functional: Functional, data: Data) -> Found | None:
     if own is None:
         return None
     if not _is_finite(own):
-        return Found(None, f"none: the closed form of `{functional.name}` is not finite at these data")
+        return Found(None, f"none (the closed form of `{functional.name}` is not finite at these data)")
     return Found(own, f"closed form of `{functional.name}`")
 
 
@@ -79,12 +81,17 @@ def _automatic(functional: Functional, data: Data) -> Found:
     else:
         engine, limit, kind = "jackknife", JACKKNIFE_ROWS, "plain function"
     if n > limit:
-        return Found(None, f"none: a {kind} of {n:,} rows, and {engine} is automatic only up to {limit:,}")
+        return Found(None, f"none (a {kind} of {n:,} rows, and {engine} is automatic only up to {limit:,})")
     try:
         values = _engine_values(engine, functional, data)
     except InfluenceError as error:  # the automatic choice must not end a run that the standard bootstrap can do
-        return Found(None, f"none: {error}")
-    return Found(values, f"{engine} (automatic: a {kind} of {n:,} rows)")
+        return Found(None, f"none ({str(error).rstrip('.')})")
+    return Found(values, f"{engine}, {_cost(engine, data)} (automatic for a {kind} of {n:,} rows)")
+
+
+def _cost(engine: str, data: Data) -> str:
+    """Return in words how often an engine has evaluated the statistic."""
+    return f"{EVALUATIONS_PER_ROW[engine] * sum(data.sizes):,} evaluations"
 
 
 def _engine_values(engine: str, functional: Functional, data: Data) -> Influence:
@@ -95,7 +102,8 @@ def _engine_values(engine: str, functional: Functional, data: Data) -> Influence
         raise
     except Exception as error:  # whatever the user's function raises is told with its cause
         raise InfluenceError(
-            f'influence="{engine}" failed, since the statistic raised {type(error).__name__}: {error}'
+            f'influence="{engine}" failed, since the statistic raised {type(error).__name__}: '
+            f"{str(error).rstrip('.')}.{data.pairing_hint}"
         ) from error
     if not _is_finite(values):
         raise InfluenceError(

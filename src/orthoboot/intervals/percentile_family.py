@@ -124,9 +124,9 @@ class Bca(PercentileFamily):
 
     def check(self, functional: Functional, plan: Plan, estimator: Estimator) -> None:
         """Raise unless the rows, strata or groups are drawn independently: the acceleration is theirs."""
-        super().check(functional, plan, estimator)
         if not plan.has_tilt:
             raise ArgumentError('method="bca" is not valid for blocks of dependent rows. Use method="percentile".')
+        super().check(functional, plan, estimator)
 
     def skewness(self, evidence: Evidence) -> FloatArray:
         """Return the acceleration."""

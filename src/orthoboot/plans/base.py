@@ -47,6 +47,11 @@ class Scheme(ABC):
         """Return how many independent draws make a resample: rows, groups or blocks."""
         return self.n
 
+    @property
+    def description(self) -> str:
+        """Return in words what is resampled, for example "600 rows in 30 groups"."""
+        return f"{self.n:,} rows"
+
     @abstractmethod
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample, in drawing order where the order means something."""
@@ -138,6 +143,12 @@ class Plan:
     def covariance(self, influence: Influence) -> FloatArray:
         """Return the exact covariance of the linear part, shape ``(k, k)``; the samples are independent, so it adds."""
         return _total(s.covariance(part) for s, part in zip(self.schemes, influence, strict=True))
+
+    @property
+    def description(self) -> str:
+        """Return in words what is resampled, sample by sample."""
+        words = " + ".join(scheme.description for scheme in self.schemes)
+        return words.replace(" rows + ", " + ") if words.endswith(" rows") and " in " not in words else words
 
     @property
     def has_draws(self) -> bool:

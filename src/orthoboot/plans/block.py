@@ -26,6 +26,8 @@ class Blocks(Scheme):
         Rows of a block, from 1 to n - 1.
     """
 
+    kind: ClassVar[str]
+    """What users call it."""
     unit: ClassVar[str] = "blocks"
     has_tilt: ClassVar[bool] = False
     ordered: ClassVar[bool] = True
@@ -43,6 +45,11 @@ class Blocks(Scheme):
     def n_units(self) -> int:
         """Return how many blocks of that length cover the rows."""
         return -(-self.n // self.length)
+
+    @property
+    def description(self) -> str:
+        """Return in words what is resampled."""
+        return f"{self.n:,} rows in {self.kind} blocks of {self.length:,}"
 
     def tilt(self, influence: FloatArray) -> None:
         """Return None: weights tilted row by row would ignore the dependence that the blocks keep."""

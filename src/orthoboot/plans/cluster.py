@@ -55,6 +55,11 @@ class Cluster(Scheme):
         """Return G, the number of groups."""
         return int(self._codes.max()) + 1
 
+    @property
+    def description(self) -> str:
+        """Return in words what is resampled."""
+        return f"{self.n:,} rows in {self.n_units:,} groups"
+
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample, in the order of the data."""
         return repeated_rows(self.counts(key, stream, replicate))

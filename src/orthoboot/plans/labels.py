@@ -15,6 +15,11 @@ _SORTABLE_KINDS = "biufcSUmM"
 
 def label_array(labels: Any, argument: str) -> NDArray[Any]:
     """Return the labels as an array of one dimension without missing values, or raise in the name of `argument`."""
+    if isinstance(labels, str):
+        raise ArgumentError(
+            f"`{argument}` must hold one label per row; got the text {labels!r}. For a column pass the column itself, "
+            f"`frame[{labels!r}]`."
+        )
     # A list goes in as objects: numpy would turn ["a", nan] into the strings "a" and "nan".
     array = np.asarray(labels, dtype=object) if isinstance(labels, (list, tuple)) else np.asarray(labels)
     if array.ndim != 1 or array.size == 0:

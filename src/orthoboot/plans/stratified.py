@@ -62,6 +62,11 @@ class Stratified(Scheme):
         """Where each stratum begins among the sorted rows."""
         return np.cumsum(self._sizes) - self._sizes
 
+    @property
+    def description(self) -> str:
+        """Return in words what is resampled."""
+        return f"{self.n:,} rows in {self._sizes.size:,} strata"
+
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample: the one in place j is of row j's stratum."""
         places = uniform_integers(key, stream, replicate, self._sizes[self._codes])
