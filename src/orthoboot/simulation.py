@@ -92,7 +92,7 @@ class Simulation:
 
     def find_influence(self, request: Any) -> Found:
         """Return the influence function that `request` asks for; see `influence_for`."""
-        return influence_for(request, self.functional, self.data, self.output)
+        return influence_for(request, self.functional, self.data, self.output, self.progress)
 
     @cached_property
     def second_order_bias(self) -> FloatArray | None:

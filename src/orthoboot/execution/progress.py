@@ -14,30 +14,32 @@ _PATIENCE = 2.0
 
 
 class ProgressBar:
-    """Counts replicates on the terminal.
+    """Counts replicates, or rows of which the influence is sought, on the terminal.
 
     Parameters
     ----------
     total
-        How many replicates are to come.
+        How many are to come.
+    unit
+        What is counted.
     shown
         True shows it at once, False never; None shows it on a terminal, after two seconds, where tqdm is installed.
     """
 
-    def __init__(self, total: int, *, shown: bool | None = None) -> None:
+    def __init__(self, total: int, *, unit: str = "replicate", shown: bool | None = None) -> None:
         installed = importlib.util.find_spec("tqdm") is not None
         if shown and not installed:
             raise MissingDependencyError("`progress=True` needs tqdm; install it with `pip install orthoboot[cli]`.")
         self._shown = installed and (sys.stderr.isatty() if shown is None else shown)
         self._delay = 0.0 if shown else _PATIENCE
-        self._total = total
+        self._total, self._unit = total, unit
         self._bar: Any = None
 
     def __enter__(self) -> Self:
         if self._shown:
             from tqdm import tqdm
 
-            self._bar = tqdm(total=self._total, unit="replicate", delay=self._delay, leave=False)
+            self._bar = tqdm(total=self._total, unit=self._unit, delay=self._delay, leave=False)
         return self
 
     def __exit__(
@@ -47,6 +49,6 @@ class ProgressBar:
             self._bar.close()
 
     def advance(self, n: int) -> None:
-        """Count `n` more replicates."""
+        """Count `n` more."""
         if self._bar is not None:
             self._bar.update(n)

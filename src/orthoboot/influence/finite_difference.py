@@ -8,6 +8,7 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import InfluenceError
+from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals import Functional
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
@@ -26,7 +27,7 @@ _ACCURACY = 1e-4
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
-def finite_difference_influence(functional: Functional, data: Data) -> Influence:
+def finite_difference_influence(functional: Functional, data: Data, progress: bool | None = None) -> Influence:
     """Return ``(phi(towards row j) - phi(away from row j)) / (2 step)`` for every row.
 
     Row j's weight grows at the cost of all: weights ``(1 - e) + e n`` on row j and ``1 - e`` elsewhere. It costs two
@@ -35,15 +36,20 @@ def finite_difference_influence(functional: Functional, data: Data) -> Influence
     """
     _check(functional)
     estimate = np.abs(functional.estimate(data))
-    return tuple(_differences(functional, data, sample, estimate) for sample in range(len(data.sizes)))
+    with ProgressBar(sum(data.sizes), unit="row", shown=progress) as bar:
+        return tuple(_differences(functional, data, sample, estimate, bar) for sample in range(len(data.sizes)))
 
 
-def _differences(functional: Functional, data: Data, sample: int, estimate: FloatArray) -> FloatArray:
+def _differences(functional: Functional, data: Data, sample: int, estimate: FloatArray, bar: ProgressBar) -> FloatArray:
     """Return the differences for the rows of one sample, shape ``(n, k)``; rounding alone counts as zero."""
     for step in (step / np.sqrt(data.sizes[sample]) for step in _FIRST_ORDER_STEPS):
         rounding = _EPSILON * estimate / step
         towards, away = (_perturbed(functional, data, sample, sign * step) for sign in (1, -1))
-        values = np.concatenate([(up - down) / (2 * step) for up, down in zip(towards, away, strict=True)])
+        pieces = []
+        for up, down in zip(towards, away, strict=True):
+            pieces.append((up - down) / (2 * step))
+            bar.advance(len(up))
+        values = np.concatenate(pieces)
         values -= values.mean(axis=0)
         spread = np.abs(values).max(axis=0)
         if (rounding <= _ACCURACY * spread).all():

@@ -5,23 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from orthoboot.data import Data
+from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals import Functional
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
 
-def jackknife_influence(functional: Functional, data: Data) -> Influence:
+def jackknife_influence(functional: Functional, data: Data, progress: bool | None = None) -> Influence:
     """Return ``(n - 1) (phi_hat - phi_without_j)``, centred: one evaluation a row (R's ``empinf(type = "jack")``)."""
     estimate = functional.estimate(data)
-    columns = []
-    for sample, n in enumerate(data.sizes):
-        values = np.empty((n, len(estimate)))
-        for row in range(n):
-            weights = tuple(np.ones((1, rows)) for rows in data.sizes)
-            weights[sample][0, row] = 0.0
-            values[row] = (n - 1) * (estimate - functional.evaluate(data, Resamples(weights))[0])
-        columns.append(values)
-    return tuple(_centred(values, estimate) for values in columns)
+    with ProgressBar(sum(data.sizes), unit="row", shown=progress) as bar:
+        columns = [_left_out(functional, data, sample, bar) for sample in range(len(data.sizes))]
+    return tuple(_centred((len(values) - 1) * (estimate - values), estimate) for values in columns)
+
+
+def _left_out(functional: Functional, data: Data, sample: int, bar: ProgressBar) -> FloatArray:
+    """Return the statistic without each row of one sample, shape ``(n, k)``."""
+    values = []
+    for row in range(data.sizes[sample]):
+        weights = tuple(np.ones((1, n)) for n in data.sizes)
+        weights[sample][0, row] = 0.0
+        values.append(functional.evaluate(data, Resamples(weights))[0])
+        bar.advance(1)
+    return np.array(values)
 
 
 def _centred(values: FloatArray, estimate: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data import Data
-from orthoboot.errors import ArgumentError, InfluenceError, OrthobootWarning
+from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError, OrthobootWarning
 from orthoboot.functionals import Functional, Output
 from orthoboot.influence.finite_difference import finite_difference_influence
 from orthoboot.influence.given import given_influence
@@ -19,7 +19,7 @@ from orthoboot.typing import Influence
 FINITE_DIFFERENCE_ROWS = 10_000
 JACKKNIFE_ROWS = 2_000
 
-ENGINES: dict[str, Callable[[Functional, Data], Influence]] = {
+ENGINES: dict[str, Callable[[Functional, Data, bool | None], Influence]] = {
     "finite-difference": finite_difference_influence,
     "jackknife": jackknife_influence,
 }
@@ -36,21 +36,27 @@ class Found:
     warnings: tuple[OrthobootWarning, ...] = ()
 
 
-def influence_for(request: Any, functional: Functional, data: Data, output: Output) -> Found:
+def influence_for(
+    request: Any, functional: Functional, data: Data, output: Output, progress: bool | None = None
+) -> Found:
     """Return the influence function that `request` asks for.
 
     Parameters
     ----------
     request
         "auto", the name of an engine, one array or one per sample, or a function of the samples.
+    progress
+        Whether an engine shows a progress bar; None for long work on a terminal.
     """
     if isinstance(request, str):
         if request == "auto":
-            return _automatic(functional, data)
+            return _automatic(functional, data, progress)
         if request not in ENGINES:
             names = ", ".join(repr(name) for name in ("auto", *ENGINES))
             raise ArgumentError(f"`influence` must be one of {names}, an array or a function; got {request!r}.")
-        return Found(_engine_values(request, functional, data), f"{request}, {_cost(request, data)} (as asked)")
+        return Found(
+            _engine_values(request, functional, data, progress), f"{request}, {_cost(request, data)} (as asked)"
+        )
     if request is None:
         raise ArgumentError('`influence` must not be None; for the ordinary bootstrap use estimator="standard".')
     values, findings = given_influence(request, functional, data, output)
@@ -70,7 +76,7 @@ def closed_form(functional: Functional, data: Data) -> Found | None:
     return Found(own, f"closed form of `{functional.name}`")
 
 
-def _automatic(functional: Functional, data: Data) -> Found:
+def _automatic(functional: Functional, data: Data, progress: bool | None) -> Found:
     """Return the statistic's own influence, else the engine its kind and size allow, else none."""
     own = closed_form(functional, data)
     if own is not None:
@@ -83,7 +89,7 @@ def _automatic(functional: Functional, data: Data) -> Found:
     if n > limit:
         return Found(None, f"none (a {kind} of {n:,} rows, and {engine} is automatic only up to {limit:,})")
     try:
-        values = _engine_values(engine, functional, data)
+        values = _engine_values(engine, functional, data, progress)
     except InfluenceError as error:  # the automatic choice must not end a run that the standard bootstrap can do
         return Found(None, f"none ({str(error).rstrip('.')})")
     return Found(values, f"{engine}, {_cost(engine, data)} (automatic for a {kind} of {n:,} rows)")
@@ -94,11 +100,11 @@ def _cost(engine: str, data: Data) -> str:
     return f"{EVALUATIONS_PER_ROW[engine] * sum(data.sizes):,} evaluations"
 
 
-def _engine_values(engine: str, functional: Functional, data: Data) -> Influence:
+def _engine_values(engine: str, functional: Functional, data: Data, progress: bool | None) -> Influence:
     """Return what an engine finds, or raise an `InfluenceError` that says why it finds nothing."""
     try:
-        values = ENGINES[engine](functional, data)
-    except (InfluenceError, KeyboardInterrupt):
+        values = ENGINES[engine](functional, data, progress)
+    except (InfluenceError, MissingDependencyError):
         raise
     except Exception as error:  # whatever the user's function raises is told with its cause
         raise InfluenceError(
