@@ -47,3 +47,14 @@ def rscript() -> str:
     if program is None or subprocess.run([program, "-e", "library(boot)"], capture_output=True, check=False).returncode:
         pytest.skip("needs Rscript with the package boot (Debian: r-base-core, r-cran-boot)")
     return program
+
+
+@pytest.fixture(scope="session")
+def r_numbers(rscript):
+    """Run R code with the package boot and return the numbers that it prints."""
+
+    def numbers(script: str) -> np.ndarray:
+        run = subprocess.run([rscript, "-e", f"library(boot); {script}"], capture_output=True, text=True, check=True)
+        return np.array(run.stdout.split(), dtype=float)
+
+    return numbers

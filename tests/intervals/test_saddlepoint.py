@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import shutil
-import subprocess
 import time
 
 import numpy as np
@@ -15,12 +13,14 @@ from orthoboot.errors import ArgumentError
 from orthoboot.intervals.saddlepoint import LinearDistribution
 from orthoboot.plans.base import Draws
 
-U = np.array([138, 93, 61, 179, 48, 37, 29, 23, 30, 2.0])
-X = np.array([143, 104, 69, 260, 75, 63, 50, 48, 111, 50.0])
-CITY = (X - X.mean() / U.mean() * U) / U.mean()
-"""The influence of mean(x) / mean(u), of R's `city` data."""
-
 PROBABILITIES = np.array([1e-5, 1e-3, 0.025, 0.3, 0.5, 0.6, 0.975, 0.999, 1 - 1e-5])
+
+
+@pytest.fixture
+def city_influence(city):
+    """The influence of mean(x) / mean(u), of R's city data."""
+    x, u = city.T
+    return (x - x.mean() / u.mean() * u) / u.mean()
 
 
 def mean_of(sample):
@@ -95,7 +95,7 @@ def test_quantiles_agree_with_simulation_for_a_skewed_sample():
 
 
 # library(boot)
-# u <- c(138, 93, 61, 179, 48, 37, 29, 23, 30, 2); x <- c(143, 104, 69, 260, 75, 63, 50, 48, 111, 50)
+# u <- city$u; x <- city$x
 # L <- (x - mean(x) / mean(u) * u) / mean(u)
 # for (v in c(-0.5, -0.3, -0.1, 0.05, 0.2, 0.4, 0.6, 0.9)) cat(v, saddle(A = L / 10, u = v)$spa[2], "\n")
 R_CDF = {
@@ -129,14 +129,14 @@ R_STRATIFIED_CDF = {4.0: 0.27561838, 8.0: 0.72048855, 11.0: 0.92627519}
 R_TOLERANCE = 1e-4
 
 
-def test_the_cdf_equals_that_of_R_saddle():
-    cdf = mean_of(CITY).cdf(list(R_CDF))
+def test_the_cdf_equals_that_of_R_saddle(city_influence):
+    cdf = mean_of(city_influence).cdf(list(R_CDF))
     np.testing.assert_allclose(cdf, list(R_CDF.values()), atol=R_TOLERANCE)
     np.testing.assert_allclose(cdf, list(R_CDF.values()), rtol=1.5e-4)
 
 
-def test_quantiles_equal_those_of_R_saddle_distn():
-    law = mean_of(CITY)
+def test_quantiles_equal_those_of_R_saddle_distn(city_influence):
+    law = mean_of(city_influence)
     quantiles = law.quantile(list(R_QUANTILES))
     np.testing.assert_allclose(quantiles, list(R_QUANTILES.values()), atol=R_TOLERANCE * law.variance**0.5)
 
@@ -147,24 +147,14 @@ def test_a_stratified_cdf_equals_that_of_R_saddle():
     np.testing.assert_allclose(law.cdf(list(R_STRATIFIED_CDF)), list(R_STRATIFIED_CDF.values()), atol=R_TOLERANCE)
 
 
-def r_output(script):
-    """The numbers that an R script with the package boot prints; skips where there is none."""
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not installed")
-    run = subprocess.run(["Rscript", "-e", f"library(boot); {script}"], capture_output=True, text=True, check=False)
-    if run.returncode:
-        pytest.skip(f"R cannot run boot: {run.stderr.strip().splitlines()[-1]}")
-    return np.array(run.stdout.split(), dtype=float)
-
-
-def test_the_cdf_equals_that_of_the_R_on_this_machine():
+def test_the_cdf_equals_that_of_the_R_that_is_installed(r_numbers):
     sample = np.random.default_rng(6).gamma(2.0, size=15)
     law = mean_of(sample)
     # Away from the mean, where R is exact to its tolerance.
     points = law.mean + law.variance**0.5 * np.array([-2.5, -1.5, -0.8, 0.8, 1.5, 2.5, 3.5])
     vector = "c({})".format(", ".join(map(repr, sample.tolist())))
     places = "c({})".format(", ".join(map(repr, points.tolist())))
-    expected = r_output(f"for (v in {places}) cat(sprintf('%.10f ', saddle(A = {vector} / 15, u = v)$spa[2]))")
+    expected = r_numbers(f"for (v in {places}) cat(sprintf('%.10f ', saddle(A = {vector} / 15, u = v)$spa[2]))")
     np.testing.assert_allclose(law.cdf(points), expected, atol=R_TOLERANCE)
 
 
