@@ -76,7 +76,6 @@ def refused(kind, message, *args, **options):
             {"tol": 0.01, "n_resamples": 50, "max_resamples": 20},
             "`max_resamples` must be at least `n_resamples`; got 20 and 50.",
         ),
-        ({"n_resamples": 50, "estimator": "jackknife"}, "`n_resamples` has no meaning for estimator='jackknife'"),
         (
             {"tol": 0.1, "max_resamples": 1},
             "needs at least 2 replicates with estimator='orthogonal'; got max_resamples=1.",
@@ -165,6 +164,18 @@ def test_forgotten_pairing_is_guessed_from_what_goes_wrong():
     assert "pass `paired=True`" in told[errors.FallbackWarning]
     assert "standard errors: resamples hardly look like the data" in told[errors.LargeBiasWarning]
     assert "pass `paired=True`" in told[errors.LargeBiasWarning]
+
+
+def test_a_list_of_rows_is_a_sequence_of_samples():
+    rows = np.random.default_rng(0).gamma(2.0, size=(12, 3)).tolist()
+    refused(errors.DataError, "If each is a row of one table pass `np.array(data)`.", rows, ob.mean)
+    refused(errors.StatisticError, "If each is a row of one table pass `np.array(data)`.", rows, lambda d: d.mean())
+
+
+def test_replicates_that_the_jackknife_does_not_use_are_kept():
+    result = ob.bootstrap(X, ob.variance, estimator="jackknife", n_resamples=10, rng=0)
+    assert result.variance == result.jackknife_variance
+    assert result.with_estimator("orthogonal").n_resamples == 10
 
 
 def test_forgotten_pairing_with_weights():

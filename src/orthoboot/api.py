@@ -85,7 +85,7 @@ def bootstrap(
         column.
     n_resamples
         How many replicates; by default 10 for "orthogonal", "paper" and "cheap", and 1000 for "standard" and where
-        there is no influence function.
+        there is no influence function. "jackknife" uses none; those that are asked for are kept for `with_estimator`.
     tol
         Add replicates until the relative simulation error of the standard error is below it, starting from
         `n_resamples`.
@@ -203,10 +203,9 @@ class _Amount:
             n_resamples = checked_count("n_resamples", n_resamples, least=estimator.minimum, reason=reason)
         tol = None if tol is None else checked_tolerance(tol)
         max_resamples = checked_count("max_resamples", max_resamples, least=1)
-        if not estimator.simulates and (tol is not None or n_resamples):
-            name, value = ("tol", tol) if tol is not None else ("n_resamples", n_resamples)
+        if not estimator.simulates and tol is not None:
             raise ArgumentError(
-                f"`{name}` has no meaning for estimator={estimator.name!r}, which simulates nothing; got {value}."
+                f"`tol` has no meaning for estimator={estimator.name!r}, which simulates nothing; got {tol}."
             )
         if tol is not None and n_resamples is not None and n_resamples > max_resamples:
             raise ArgumentError(

@@ -361,11 +361,12 @@ class Data:
         return tuple(table.lent() for table in self.tables)
 
     @property
-    def pairing_hint(self) -> str:
+    def samples_hint(self) -> str:
         """Return what to try when a function of independent samples of equal size fails; else nothing."""
         if len(self.sizes) == 1 or len(set(self.sizes)) > 1:
             return ""
-        return " If the rows of the samples belong together pass `paired=True`."
+        rows = " If each is a row of one table pass `np.array(data)`." if len(self.sizes) > 2 else ""
+        return f" If the rows of the samples belong together pass `paired=True`.{rows}"
 
     @cached_property
     def arrays(self) -> tuple[FloatArray, ...]:

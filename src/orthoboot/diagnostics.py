@@ -95,7 +95,7 @@ def _about_bias(evidence: Evidence) -> Iterator[OrthobootWarning]:
             f"the bias of `{evidence.simulation.output.names[worst]}` is "
             f"{abs(evidence.bias[worst]) / evidence.standard_error[worst]:.1f} standard errors: resamples hardly look "
             f"like the data to this statistic, and the interval misses the debiased value."
-            f"{evidence.simulation.data.pairing_hint}"
+            f"{evidence.simulation.data.samples_hint}"
         )
 
 

@@ -37,9 +37,14 @@ class Evidence:
         return self.estimator.bias(self.moments)
 
     @cached_property
+    def variance(self) -> FloatArray:
+        """Return the variance, shape ``(k,)``."""
+        return self.estimator.variance(self.moments)
+
+    @cached_property
     def standard_error(self) -> FloatArray:
         """Return the standard error, shape ``(k,)``."""
-        return np.sqrt(self.estimator.variance(self.moments))
+        return np.sqrt(self.variance)
 
     @cached_property
     def error(self) -> EstimatorError:

@@ -84,7 +84,7 @@ class Result:
     @property
     def variance(self) -> Any:
         """Return the variance of the statistic under resampling (``eq:varianceestimator`` for "paper")."""
-        return self._packed(self._evidence.standard_error**2)
+        return self._packed(self._evidence.variance)
 
     @property
     def covariance(self) -> FloatArray:

@@ -198,7 +198,7 @@ def _first_value(statistic: Callable[..., Any], data: Data, samples: Any, **opti
         raise StatisticError(
             f"`statistic` must return a value on the data themselves; it raised {type(error).__name__}: "
             f"{str(error).rstrip('.')}. It was called with {_arguments(samples, options)}."
-            f"{_hint(error, options)}{data.pairing_hint}"
+            f"{_hint(error, options)}{data.samples_hint}"
         ) from error
 
 

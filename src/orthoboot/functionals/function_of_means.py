@@ -118,8 +118,7 @@ class FunctionOfMeans(Functional):
         if len(data.sizes) > 1:
             raise DataError(
                 f"`{self.name}` takes one sample; got {len(data.sizes)} independent samples. Compare two samples with "
-                f"`difference({self.name})`, or join statistics of the same samples with `compose`; if the rows belong "
-                "together pass `paired=True`."
+                f"`difference({self.name})`, or join statistics of the same samples with `compose`.{data.samples_hint}"
             )
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:

@@ -109,7 +109,7 @@ def _engine_values(engine: str, functional: Functional, data: Data, progress: bo
     except Exception as error:  # whatever the user's function raises is told with its cause
         raise InfluenceError(
             f'influence="{engine}" failed, since the statistic raised {type(error).__name__}: '
-            f"{str(error).rstrip('.')}.{data.pairing_hint}"
+            f"{str(error).rstrip('.')}.{data.samples_hint}"
         ) from error
     if not _is_finite(values):
         raise InfluenceError(
