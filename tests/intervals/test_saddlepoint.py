@@ -348,12 +348,18 @@ def test_condensing_a_large_population_changes_no_quantile(sample, monkeypatch):
     )
 
 
-def test_a_million_values_take_no_time():
+def test_a_million_values_cost_a_few_sorts_of_them():
+    """Measured side by side, the best of three each: about five times a sort, and the bound is five times that."""
     sample = np.random.default_rng(16).lognormal(size=1_000_000)
-    start = time.perf_counter()
-    mean_of(sample).quantile(np.linspace(0.001, 0.999, 40))
-    # 0.1 to 0.2 s on a laptop core; the bound leaves room for a busy machine.
-    assert time.perf_counter() - start < 1.5
+
+    def seconds(work):
+        start = time.perf_counter()
+        work()
+        return time.perf_counter() - start
+
+    sort = min(seconds(lambda: np.sort(sample)) for _ in range(3))
+    law = min(seconds(lambda: mean_of(sample).quantile(np.linspace(0.001, 0.999, 40))) for _ in range(3))
+    assert law < 25 * sort
 
 
 def test_a_thousand_strata_cost_no_loop_over_them():
