@@ -13,20 +13,35 @@ from scipy import stats
 from orthoboot.data import Data, read
 from orthoboot.functionals import (
     Functional,
+    accuracy,
+    brier,
     compose,
     correlation,
     covariance,
     difference,
+    entropy,
+    f1,
     function_of_means,
+    gini,
+    kendall,
     kurtosis,
+    log_loss,
+    mae,
     mean,
     median,
     norm_of_mean,
+    precision,
     quantile,
+    r2,
     ratio,
+    recall,
     relative_difference,
+    rmse,
+    roc_auc,
     skewness,
+    spearman,
     std,
+    trimmed_mean,
     variance,
 )
 from orthoboot.plans import CircularBlocks, Cluster, Iid, MovingBlocks, Scheme, StationaryBlocks, Stratified
@@ -69,8 +84,17 @@ def images() -> Data:
     return read(np.random.default_rng(3).normal(1.0, size=(N_ROWS, 2, 2)))
 
 
+def labels() -> Data:
+    return read(np.random.default_rng(8).choice([-1.0, 2.0, 2.5, 9.0], p=[0.1, 0.2, 0.3, 0.4], size=N_ROWS))
+
+
 def pairs() -> Data:
     x, noise = np.random.default_rng(4).exponential(size=(2, N_ROWS))
+    return read(np.column_stack([x, x + noise]))
+
+
+def tied_pairs() -> Data:
+    x, noise = np.random.default_rng(9).poisson(2.0, size=(2, N_ROWS)).astype(float)
     return read(np.column_stack([x, x + noise]))
 
 
@@ -101,6 +125,72 @@ def _ratio(*arrays: Any) -> float:
     return float(x / y)
 
 
+def _trimmed_mean(x: Any, p: float) -> Any:
+    cut, rank = p * len(x), np.arange(len(x))
+    inside = np.clip(np.minimum(rank + 1, len(x) - cut) - np.maximum(rank, cut), 0, None)
+    return np.average(np.sort(x, axis=0), axis=0, weights=inside)
+
+
+def _gini(x: Any) -> Any:
+    return np.abs(x[:, np.newaxis] - x).mean(axis=(0, 1)) / (2 * x.mean(axis=0))
+
+
+def _entropy(x: Any) -> float:
+    return float(stats.entropy(np.unique(x, return_counts=True)[1]))
+
+
+def _spearman(*arrays: Any) -> float:
+    return float(stats.spearmanr(*np.column_stack(arrays).T).statistic)
+
+
+def _kendall(*arrays: Any) -> float:
+    return float(stats.kendalltau(*np.column_stack(arrays).T).statistic)
+
+
+def predictions() -> Data:
+    observed, noise = np.random.default_rng(7).normal(3.0, size=(2, N_ROWS))
+    return read((observed, 0.8 * observed + noise / 2), paired=True)
+
+
+def _rmse(y: Any, p: Any) -> float:
+    return float(np.sqrt(np.mean((y - p) ** 2)))
+
+
+def _r2(y: Any, p: Any) -> float:
+    return float(1 - np.sum((y - p) ** 2) / np.sum((y - y.mean()) ** 2))
+
+
+def predicted_labels() -> Data:
+    rng = np.random.default_rng(8)
+    observed = rng.random(N_ROWS) < 0.5
+    return read((observed, observed ^ (rng.random(N_ROWS) < 0.3)), paired=True)
+
+
+def predicted_probabilities() -> Data:
+    rng = np.random.default_rng(9)
+    # Few different probabilities, so that ties within and between the classes are among them.
+    probabilities = rng.integers(1, 10, size=N_ROWS) / 10
+    return read((rng.random(N_ROWS) < probabilities, probabilities), paired=True)
+
+
+def _precision(y: Any, p: Any) -> float:
+    return float(np.mean(y[p == 1] == 1))
+
+
+def _f1(y: Any, p: Any) -> float:
+    return float(stats.hmean([_precision(y, p), _precision(p, y)]))
+
+
+def _log_loss(y: Any, p: Any) -> float:
+    return float(-np.mean(stats.bernoulli.logpmf(y, p)))
+
+
+def _roc_auc(y: Any, s: Any) -> float:
+    positive, negative = s[y == 1], s[y == 0]
+    statistic = stats.mannwhitneyu(positive, negative, method="asymptotic").statistic
+    return float(statistic / (len(positive) * len(negative)))
+
+
 @dataclass(frozen=True)
 class FunctionalRow:
     """A statistic, data to try it on, and what numpy or scipy make of the same arrays."""
@@ -110,6 +200,8 @@ class FunctionalRow:
     data: Callable[[], Data]
     reference: Callable[..., Any]
     smooth: bool = True
+    closed_bias: bool = True
+    """Whether a smooth statistic has its second-order bias in closed form."""
 
 
 FUNCTIONALS = [
@@ -132,9 +224,31 @@ FUNCTIONALS = [
     FunctionalRow("correlation", correlation, pairs, _correlation),
     FunctionalRow("correlation of arrays", correlation, paired_arrays, _correlation),
     FunctionalRow("ratio", ratio, pairs, _ratio),
+    FunctionalRow("rmse", rmse, predictions, _rmse),
+    FunctionalRow("mae", mae, predictions, lambda y, p: np.mean(np.abs(y - p))),
+    FunctionalRow("r2", r2, predictions, _r2),
+    FunctionalRow("accuracy", accuracy, predicted_labels, lambda y, p: np.mean(y == p)),
+    FunctionalRow("precision", precision, predicted_labels, _precision),
+    FunctionalRow("recall", recall, predicted_labels, lambda y, p: _precision(p, y)),
+    FunctionalRow(
+        "recall of the other class", recall.replace(positive=0), predicted_labels, lambda y, p: _precision(1 - p, 1 - y)
+    ),
+    FunctionalRow("f1", f1, predicted_labels, _f1),
+    FunctionalRow("log_loss", log_loss, predicted_probabilities, _log_loss),
+    FunctionalRow("brier", brier, predicted_probabilities, lambda y, p: np.mean((y - p) ** 2)),
+    FunctionalRow("roc_auc", roc_auc, predicted_probabilities, _roc_auc),
     FunctionalRow("median", median, column, np.median, smooth=False),
     FunctionalRow("quantile of columns", quantile(0.3), table, partial(np.quantile, q=0.3, axis=0), smooth=False),
     FunctionalRow("quantiles", quantile([0.1, 0.9]), images, partial(np.quantile, q=[0.1, 0.9], axis=0), smooth=False),
+    FunctionalRow("trimmed_mean", trimmed_mean(0.1), column, partial(_trimmed_mean, p=0.1)),
+    FunctionalRow("trimmed_mean of images", trimmed_mean(0.25), images, partial(_trimmed_mean, p=0.25)),
+    FunctionalRow("gini", gini, column, _gini, closed_bias=False),
+    FunctionalRow("gini of columns", gini, table, _gini, closed_bias=False),
+    FunctionalRow("entropy", entropy, labels, _entropy),
+    FunctionalRow("spearman", spearman, paired_arrays, _spearman, closed_bias=False),
+    FunctionalRow("spearman of tied pairs", spearman, tied_pairs, _spearman, closed_bias=False),
+    FunctionalRow("kendall", kendall, paired_arrays, _kendall, closed_bias=False),
+    FunctionalRow("kendall of tied pairs", kendall, tied_pairs, _kendall, closed_bias=False),
     FunctionalRow("difference", difference(mean), two_samples, lambda x, y: np.mean(x) - np.mean(y)),
     FunctionalRow(
         "difference of columns",

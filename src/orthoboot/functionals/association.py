@@ -8,6 +8,7 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import DataError
+from orthoboot.functionals.base import Functional
 from orthoboot.functionals.function_of_means import FunctionOfMeans, centred_rows
 from orthoboot.functionals.moments import (
     check_ddof,
@@ -22,28 +23,38 @@ from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray
 
 
-class Association(FunctionOfMeans):
+def pairs_of(data: Data) -> FloatArray:
+    """Return the two columns of paired rows, shape ``(n, 2)``."""
+    return np.column_stack(data.arrays)
+
+
+def check_pairs(name: str, data: Data) -> None:
+    """Raise unless the rows are pairs of numbers."""
+    if len(data.sizes) > 1:
+        raise DataError(
+            f"`{name}` takes paired samples; pass `paired=True` so that the rows are drawn together, or one array with "
+            f"two columns. Got {len(data.sizes)} independent samples of {_listed(data.sizes)} rows."
+        )
+    shapes = [array.shape[1:] for array in data.arrays]
+    if shapes not in ([(2,)], [(), ()]):
+        raise DataError(
+            f"`{name}` takes one array with two columns or two paired arrays with one each; got rows of shape "
+            f"{_listed(shapes)}. Select two columns, for example `data[:, [0, 1]]`."
+        )
+
+
+class PairStatistic(Functional):
     """A single number from two columns of the same rows."""
 
     paired = True
 
     def pairs(self, data: Data) -> FloatArray:
         """Return the two columns, shape ``(n, 2)``."""
-        return np.column_stack(data.arrays)
+        return pairs_of(data)
 
     def check(self, data: Data) -> None:
         """Raise unless the rows are pairs."""
-        if len(data.sizes) > 1:
-            raise DataError(
-                f"`{self.name}` takes paired samples; pass `paired=True` so that the rows are drawn together, or one "
-                f"array with two columns. Got {len(data.sizes)} independent samples of {_listed(data.sizes)} rows."
-            )
-        shapes = [array.shape[1:] for array in data.arrays]
-        if shapes not in ([(2,)], [(), ()]):
-            raise DataError(
-                f"`{self.name}` takes one array with two columns or two paired arrays with one each; got rows of shape "
-                f"{_listed(shapes)}. Select two columns, for example `data[:, [0, 1]]`."
-            )
+        check_pairs(self.name, data)
 
     def output(self, data: Data) -> Output:
         """Return a single number."""
@@ -53,6 +64,10 @@ class Association(FunctionOfMeans):
         """Return the names of the two columns, where they have them."""
         named = [names for names in data.columns if names is not None]
         return tuple(name for names in named for name in names) if len(named) == len(data.columns) else None
+
+
+class Association(PairStatistic, FunctionOfMeans):
+    """A function of means of two columns of the same rows."""
 
 
 def _listed(values: tuple[int, ...] | list[tuple[int, ...]]) -> str:
@@ -153,8 +168,27 @@ class Correlation(Association):
         )
 
 
+class QuotientOfMeans(Association):
+    """The mean of one feature over the mean of another."""
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return the quotient of the means."""
+        return quotient(means[0], means[1])[np.newaxis]
+
+    def jacobian(self, means: FloatArray) -> FloatArray:
+        """Return ``1 / mean(y)`` and ``-phi / mean(y)``."""
+        x, y = means
+        return np.array([[1 / y, -x / y**2]])
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return ``2 u_y (phi u_y - u_x) / mean(y)**2``, summed over directions."""
+        x, y = means
+        along_x, along_y = directions
+        return np.atleast_1d(2 * np.sum(along_y * (x / y * along_y - along_x)) / y**2)
+
+
 @dataclass(frozen=True)
-class Ratio(Association):
+class Ratio(QuotientOfMeans):
     r"""The mean of the first column over the mean of the second.
 
     .. math:: \phi = \bar x / \bar y, \qquad I_j = \frac{(x_j - \bar x) - \phi\,(y_j - \bar y)}{\bar y}.
@@ -182,21 +216,6 @@ class Ratio(Association):
     def features(self, data: Data) -> FloatArray:
         """Return the two columns."""
         return self.pairs(data)
-
-    def value(self, means: FloatArray) -> FloatArray:
-        """Return the quotient of the means."""
-        return quotient(means[0], means[1])[np.newaxis]
-
-    def jacobian(self, means: FloatArray) -> FloatArray:
-        """Return ``1 / mean(y)`` and ``-phi / mean(y)``."""
-        x, y = means
-        return np.array([[1 / y, -x / y**2]])
-
-    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray:
-        """Return ``2 u_y (phi u_y - u_x) / mean(y)**2``, summed over directions."""
-        x, y = means
-        along_x, along_y = directions
-        return np.atleast_1d(2 * np.sum(along_y * (x / y * along_y - along_x)) / y**2)
 
 
 covariance = CovarianceOfTwo()

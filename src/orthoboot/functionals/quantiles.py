@@ -11,11 +11,10 @@ from scipy.special import ndtri
 
 from orthoboot.arguments import is_real
 from orthoboot.data import Data
-from orthoboot.errors import ArgumentError, DataError
-from orthoboot.functionals.base import Functional
-from orthoboot.functionals.function_of_means import once_per_data
-from orthoboot.functionals.moments import check_one_table, columns_of
+from orthoboot.errors import ArgumentError
+from orthoboot.functionals.moments import columns_of
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.sorted_columns import SortedColumnStatistic
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence, IntArray
 
@@ -24,15 +23,7 @@ _BANDWIDTH_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class SortedColumns:
-    """The order ``(d, n)`` of the rows by each column, and the columns ``(d, n)`` in that order."""
-
-    order: IntArray
-    values: FloatArray
-
-
-@dataclass(frozen=True)
-class Quantile(Functional):
+class Quantile(SortedColumnStatistic):
     """One or several quantiles of each column; see `quantile`."""
 
     q: float | Sequence[float]
@@ -52,15 +43,6 @@ class Quantile(Functional):
     def levels(self) -> FloatArray:
         """Return the levels as an array, shape ``(n_levels,)``."""
         return np.atleast_1d(np.asarray(self.q, dtype=np.float64))
-
-    def check(self, data: Data) -> None:
-        """Raise unless there is one sample in one table."""
-        if len(data.sizes) > 1:
-            raise DataError(
-                f"`{self.name}` takes one sample; got {len(data.sizes)} independent samples. Compare two samples with "
-                f"`difference({self.name})`."
-            )
-        check_one_table(self.name, data)
 
     def output(self, data: Data) -> Output:
         """Return one number per level and column, shaped as by `numpy.quantile` along the rows."""
@@ -102,13 +84,6 @@ class Quantile(Functional):
         rise = _quantiles(values, upper) - _quantiles(values, lower)
         slopes: FloatArray = rise / (upper - lower)[:, np.newaxis]
         return slopes
-
-    @once_per_data
-    def sorted_columns(self, data: Data) -> SortedColumns:
-        """Return the columns of `data` in increasing order."""
-        columns = np.ascontiguousarray(columns_of(data).T)
-        order = np.argsort(columns, axis=1, kind="stable")
-        return SortedColumns(order, np.take_along_axis(columns, order, axis=1))
 
 
 def hall_sheather_bandwidth(levels: FloatArray, n_rows: int) -> FloatArray:
