@@ -97,8 +97,9 @@ def test_aircondit_mean(load):
     assert result.bias == pytest.approx(0, abs=1e-9)
     a = acceleration(result.simulation.plan, result.simulation.influence)[0]
     assert a == pytest.approx(0.0937980739, abs=5e-11)
-    # R's second differences with epsilon 0.001/12 of a number near 108 carry rounding of about 1e-14/(2 epsilon^2) =
-    # 1e-6 standard errors; that is 4e-5 here, and the digits agree far better.
+    # abc.ci(aircondit$hours, function(y, w) sum(y * w), conf = 0.9, eps = 0.1/12): 63.57491257 201.5466915. With R's
+    # default eps = 0.001/12 the second differences of a linear statistic are rounding alone, divided by eps^2.
+    np.testing.assert_allclose(result.confidence_interval, (63.57491257, 201.5466915), atol=5e-8)
     np.testing.assert_allclose(result.confidence_interval, (63.574914, 201.546696), atol=5e-6)
 
 
@@ -114,13 +115,14 @@ def test_gravity_difference_of_means(gravity):
     pooled = (13 * ob.variance(gravity[0]) + 13 * ob.variance(gravity[1])) / 24
     assert pooled == pytest.approx(16.8462, abs=5e-5)
     # The statistic is linear, so bias and curvature vanish and the end is sigma w/(1 - a w)^2 from the estimate, in
-    # closed form. R's own second differences of numbers near 80 with epsilon 0.001/26 carry rounding of about 1e-5
-    # standard errors (its example marks the digits as not comparable across machines): -6.70758 and -0.39394.
+    # closed form. abc.ci(grav1, mean.diff, strata = grav1$series, eps = 0.1/26): -6.707564558 -0.3939311591. With R's
+    # default eps = 0.001/26 rounding shows (its example marks the digits as not comparable across machines).
     sigma = result.standard_error
     a = acceleration(result.simulation.plan, result.simulation.influence)[0]
     for end, z in zip(result.confidence_interval, (-1.959963984540054, 1.959963984540054), strict=True):
         w = a + z
         assert end == pytest.approx(result.estimate + sigma * w / (1 - a * w) ** 2, abs=1e-8)
+    np.testing.assert_allclose(result.confidence_interval, (-6.707564558, -0.3939311591), atol=1e-8)
     np.testing.assert_allclose(result.confidence_interval, (-6.70758, -0.39394), atol=2e-5)
 
 
