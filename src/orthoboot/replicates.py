@@ -129,7 +129,7 @@ def _simulated(simulation: Simulation, numbers: Sequence[int]) -> Replicates:
     values = _without_rounding(values, simulation.estimate)
     finite = np.isfinite(values).all(axis=1)
     if failure is None and not finite.all():
-        failure = f"the statistic was {values[np.argmin(finite)].tolist()}, which is not finite"
+        failure = _not_finite(simulation, values[np.argmin(finite)])
     linear = simulation.linear(resamples)
     return Replicates(
         estimate=simulation.estimate,
@@ -140,6 +140,14 @@ def _simulated(simulation: Simulation, numbers: Sequence[int]) -> Replicates:
         n_drawn=len(numbers),
         first_failure=failure,
     )
+
+
+def _not_finite(simulation: Simulation, value: FloatArray) -> str:
+    """Return in words that a replicate has no value, and why where the statistic knows."""
+    functional = simulation.functional
+    if functional.undefined:
+        return f"`{functional.name}` is not defined where {functional.undefined}"
+    return f"the statistic was {value.tolist()}, which is not finite"
 
 
 def _without_rounding(values: FloatArray, estimate: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from orthoboot.data import Data, read
-from orthoboot.errors import ArgumentError, DataError
+from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.functionals.output import Output
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
@@ -36,6 +36,9 @@ class Functional(ABC):
     batched: bool = True
     """Whether it evaluates many resamples at once faster than one by one."""
 
+    undefined: str = ""
+    """What it means that it has no value on a resample, for the report of a failed replicate."""
+
     def check(self, data: Data) -> None:  # noqa: B027
         """Raise a `DataError` if the statistic does not exist for such data."""
 
@@ -55,6 +58,10 @@ class Functional(ABC):
     def influence(self, data: Data) -> Influence | None:
         """Return its influence function on the rows, or None where it does not bring one."""
         return None
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return what a careful user should know of the statistic at these data, beyond its value."""
+        return ()
 
     def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
         """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""

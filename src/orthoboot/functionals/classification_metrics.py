@@ -104,6 +104,11 @@ class _ShareOfPositives(Metric, QuotientOfMeans):
     def __post_init__(self) -> None:
         check_positive(self.positive)
 
+    @property
+    def undefined(self) -> str:  # type: ignore[override]
+        """Return that the denominator is zero."""
+        return f"no rows of the resample {self.divisor}; with these rows as a stratum of their own some always remain"
+
     @abstractmethod
     def counts(self, observed: FloatArray, predicted: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what a row adds to the numerator and to the denominator, each of shape ``(n,)``."""

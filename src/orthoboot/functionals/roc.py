@@ -93,6 +93,7 @@ class RocAuc(Functional):
     positive: float | None = None
     name = "roc_auc"
     paired = True
+    undefined = "the resample lost a class; with the labels as `strata` every resample keeps both"
 
     def __post_init__(self) -> None:
         if self.positive is not None:
