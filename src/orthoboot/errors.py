@@ -26,6 +26,10 @@ class ReplicationError(RuntimeError):
     """Too many replicates failed for an answer."""
 
 
+class FitError(RuntimeError):
+    """A fit did not converge or has no unique solution: on the data an error, on a resample a failed replicate."""
+
+
 class MissingDependencyError(RuntimeError):
     """An optional package is needed; the message names the extra that installs it."""
 
@@ -60,6 +64,10 @@ class SlopeWarning(OrthobootWarning):
 
 class InfluenceMismatchWarning(OrthobootWarning):
     """An influence function given by the user is not centred, or a probe disagrees with it."""
+
+
+class FitWarning(OrthobootWarning):
+    """A fit was found, but something about it weakens its influence function."""
 
 
 class FallbackWarning(OrthobootWarning):

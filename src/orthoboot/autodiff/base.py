@@ -1,0 +1,107 @@
+"""What the library asks of a package that differentiates functions written in it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from orthoboot.typing import FloatArray
+
+Written = Callable[..., Any]
+"""A function of a point and further arrays, written in the package: takes and returns its arrays."""
+
+NumpyFunction = Callable[..., FloatArray]
+"""The same for everybody else: takes numpy arrays, or arrays of the package, and returns numpy arrays."""
+
+
+class Autodiff(ABC):
+    """A package that differentiates: functions written in it become functions of numpy arrays, in double precision.
+
+    Every method takes a function ``f(point, *rest)`` of a vector `point`, shape ``(p,)``, and of arrays that are not
+    differentiated. What it returns is called with the same arguments. Arrays that stay the same from call to call are
+    best converted once, with `array`, and passed in `rest`: a closure would make them constants of the program.
+    """
+
+    name: ClassVar[str]
+    compiles: ClassVar[bool]
+    """Whether many points in one call cost less than as many calls."""
+
+    def traced(self, f: Written, *example: Any) -> Written:
+        """Return f as the program that it is at arguments like `example`; f itself where there is no such program.
+
+        Programs that are equal are one object, whose derivatives are compiled once: a function that the user writes
+        anew for every call, as a lambda, is known again, and one whose surroundings have changed is not mistaken.
+        f returns one array.
+        """
+        return f
+
+    def called(self, f: Written, *arguments: Any, **options: Any) -> Any:
+        """Return what `f` returns for arrays of the package, in double precision."""
+        return f(*arguments, **options)
+
+    @abstractmethod
+    def array(self, numbers: Any) -> Any:
+        """Return `numbers` as an array of the package, in double precision."""
+
+    @abstractmethod
+    def numbers(self, value: Any) -> FloatArray:
+        """Return an array of the package, or a number, as a numpy array."""
+
+    @abstractmethod
+    def joined(self, values: list[Any]) -> Any:
+        """Return the numbers of several arrays of the package in a row, shape ``(k,)``."""
+
+    def flat(self, value: Any) -> Any:
+        """Return an array of the package, a number, or a list of these, as one vector of the package."""
+        if isinstance(value, (list, tuple)):
+            return self.joined([self.flat(entry) for entry in value])
+        return self.joined([value if self.is_array(value) else self.array(value)])
+
+    @abstractmethod
+    def is_array(self, value: Any) -> bool:
+        """Return whether `value` is an array of the package."""
+
+    @abstractmethod
+    def holds_floats(self, value: Any) -> bool:
+        """Return whether an array of the package holds numbers that can be differentiated."""
+
+    @abstractmethod
+    def function(self, f: Written) -> NumpyFunction:
+        """Return f itself."""
+
+    @abstractmethod
+    def gradient(self, f: Written) -> NumpyFunction:
+        """Return the gradient ``(p,)`` of f, which is one number."""
+
+    @abstractmethod
+    def jacobian(self, f: Written) -> NumpyFunction:
+        """Return the derivative ``(k, p)`` of f, shape ``(k,)``, in reverse: k passes, whatever p."""
+
+    @abstractmethod
+    def hessian(self, f: Written) -> NumpyFunction:
+        """Return the second derivative ``(p, p)`` of f, which is one number."""
+
+    @abstractmethod
+    def along(self, f: Written) -> NumpyFunction:
+        """Return ``(direction, point, *rest) -> f' direction``, in f's shape: one forward pass."""
+
+    @abstractmethod
+    def curvature_along(self, f: Written) -> NumpyFunction:
+        """Return ``(direction, point, *rest) -> direction' f'' direction``, in f's shape."""
+
+    @abstractmethod
+    def hessian_product(self, f: Written) -> NumpyFunction:
+        """Return ``(direction, point, *rest) -> f'' direction``, shape ``(p,)``, of f, which is one number."""
+
+    @abstractmethod
+    def one_by_one(self, f: Written) -> NumpyFunction:
+        """Return f for many points, ``(B, p)`` to ``(B, k)``, one after the other in one call.
+
+        The bits of each value depend on its point alone. Under `batched` they depend on how many points there are: the
+        products of many are matrix products, which round otherwise.
+        """
+
+    @abstractmethod
+    def batched(self, f: Written) -> NumpyFunction:
+        """Return f for many points at once, ``(B, p)`` to ``(B, k)``, each as if it were alone."""

@@ -1,0 +1,300 @@
+"""Functions written in jax.numpy, differentiated and compiled by JAX."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from orthoboot.autodiff.base import Autodiff, NumpyFunction, Written
+from orthoboot.errors import InfluenceError
+from orthoboot.typing import FloatArray
+
+_PROGRAMS_KEPT = 64
+"""Programs that stay compiled for the next call; each may hold the arrays that the user's function closes over."""
+
+_NUMBERS_AT_ONCE = 1 << 20
+_POINTS_AT_ONCE = 1024
+_NUMBERS_SIDE_BY_SIDE = 1 << 16
+
+_PATH_DEPENDS_ON_NUMBERS = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerIntegerConversionError,
+)
+"""What JAX raises where the steps of a function depend on its numbers, so that no one program can hold them."""
+
+
+def _double_precision() -> AbstractContextManager[Any]:
+    """Return a context of 64 bits: JAX's own default is 32, and the user's setting is not ours to change."""
+    if hasattr(jax, "enable_x64"):
+        context: AbstractContextManager[Any] = jax.enable_x64(True)
+        return context
+    from jax.experimental import enable_x64  # before JAX 0.8
+
+    older: AbstractContextManager[Any] = enable_x64()
+    return older
+
+
+class Jax(Autodiff):
+    """JAX, in double precision, compiled where the function allows it."""
+
+    name = "jax"
+    compiles = True
+
+    def traced(self, f: Written, *example: Any) -> Written:
+        """Return the steps of `f` as a program, the same object for the same steps."""
+        with _double_precision():
+            arrays = [_double(array) for array in example]
+            try:
+                steps = jax.make_jaxpr(f)(*arrays)
+            except _PATH_DEPENDS_ON_NUMBERS:
+                return f
+            except jax.errors.TracerArrayConversionError as error:
+                raise InfluenceError(
+                    "a function that JAX differentiates must not turn its arrays into numpy arrays, as a function of "
+                    "numpy does inside it; use `jax.numpy` instead."
+                ) from error
+            key = _fingerprint(steps)
+            if "custom_" in key[0]:
+                # The text of a function with a derivative of its own does not tell which derivative that is.
+                key += _fingerprint(jax.make_jaxpr(_backwards(f))(*arrays))
+            return _kept_program(key, steps)
+
+    def called(self, f: Written, *arguments: Any, **options: Any) -> Any:
+        """Return what `f` returns, with 64 bits switched on around it."""
+        with _double_precision():
+            return f(*arguments, **options)
+
+    def array(self, numbers: Any) -> Any:
+        """Return `numbers` as a JAX array."""
+        with _double_precision():
+            return jnp.asarray(numbers, dtype=jnp.float64)
+
+    def numbers(self, value: Any) -> FloatArray:
+        """Return a JAX array as a numpy array."""
+        return np.asarray(value, dtype=np.float64)
+
+    def joined(self, values: list[Any]) -> Any:
+        """Return the numbers of several arrays in a row."""
+        return jnp.concatenate([jnp.ravel(value) for value in values])
+
+    def is_array(self, value: Any) -> bool:
+        """Return whether `value` is a JAX array."""
+        return isinstance(value, jax.Array)
+
+    def holds_floats(self, value: Any) -> bool:
+        """Return whether an array holds floating-point numbers."""
+        return bool(jnp.issubdtype(jnp.result_type(value), jnp.floating))
+
+    def function(self, f: Written) -> NumpyFunction:
+        """Return f itself."""
+        return _compiled(f)
+
+    def gradient(self, f: Written) -> NumpyFunction:
+        """Return the gradient of f."""
+        return _compiled(jax.grad(f))
+
+    def jacobian(self, f: Written) -> NumpyFunction:
+        """Return the derivative of f in reverse, one output after the other."""
+        return _kept(f, "jacobian", lambda: _compiled(_reverse(f)))
+
+    def hessian(self, f: Written) -> NumpyFunction:
+        """Return the second derivative of f, forward over reverse."""
+        return _compiled(jax.hessian(f))
+
+    def along(self, f: Written) -> NumpyFunction:
+        """Return the derivative of f along a direction."""
+        return _compiled(_along(f))
+
+    def curvature_along(self, f: Written) -> NumpyFunction:
+        """Return the second derivative of f along a direction."""
+
+        def second(direction: Any, point: Any, *rest: Any) -> Any:
+            return _along(lambda at: _along(f)(direction, at, *rest))(direction, point)
+
+        return _kept(f, "curvature_along", lambda: _compiled(second))
+
+    def hessian_product(self, f: Written) -> NumpyFunction:
+        """Return the product of the second derivative of f with a direction, forward over reverse."""
+        return _compiled(_along(jax.grad(f)))
+
+    def one_by_one(self, f: Written) -> NumpyFunction:
+        """Return f at each of many points: a loop inside one program, or a loop of calls where there is no program."""
+        return _kept(f, "one_by_one", lambda: _one_by_one(f))
+
+    def batched(self, f: Written) -> NumpyFunction:
+        """Return f for many points at once."""
+
+        def together(points: Any, *rest: Any) -> Any:
+            return jax.vmap(lambda point: f(point, *rest))(points)
+
+        return _compiled(together)
+
+
+def _reverse(f: Written) -> Written:
+    """Return the derivative of f, one pass backwards for each output.
+
+    Small ones go side by side. Of large ones a pass holds as much as the data, and ten at once for 100,000 rows were
+    two to three times slower than one after the other.
+    """
+
+    def derivative(point: Any, *rest: Any) -> Any:
+        value, backwards = jax.vjp(lambda at: f(at, *rest), point)
+        outputs = jnp.eye(value.size, dtype=value.dtype).reshape(value.size, *value.shape)
+        is_small = value.size * point.size <= _NUMBERS_SIDE_BY_SIDE
+        (rows,) = jax.vmap(backwards)(outputs) if is_small else jax.lax.map(backwards, outputs)
+        return rows.reshape(*value.shape, *point.shape)
+
+    return derivative
+
+
+def _along(f: Written) -> Written:
+    def derivative(direction: Any, point: Any, *rest: Any) -> Any:
+        return jax.jvp(lambda at: f(at, *rest), (point,), (direction,))[1]
+
+    return derivative
+
+
+def _double(numbers: Any) -> Any:
+    """Return an array in double precision: itself where it is one, since JAX takes a tenth of a millisecond to see."""
+    is_double = isinstance(numbers, jax.Array) and numbers.dtype == np.float64
+    return numbers if is_double else jnp.asarray(numbers, dtype=jnp.float64)
+
+
+def _compiled(f: Written) -> NumpyFunction:
+    """Return `f` of numpy arrays, compiled; as it is if its path depends on the numbers, which no program can hold."""
+    program: Written = jax.jit(f)
+
+    def numpy_function(*arguments: Any) -> FloatArray:
+        nonlocal program
+        with _double_precision():
+            arrays = [_double(argument) for argument in arguments]
+            try:
+                value = program(*arrays)
+            except _PATH_DEPENDS_ON_NUMBERS:
+                program = f
+                value = program(*arrays)
+            return np.array(value, dtype=np.float64)
+
+    return numpy_function
+
+
+def _one_by_one(f: Written) -> NumpyFunction:
+    """Return ``(points, *rest) -> values``, the points handed over in pieces of one size, the last one filled up.
+
+    The number of points is an argument of the loop and not a part of the program: the same instructions run for any.
+    """
+
+    def values(count: Any, points: Any, *rest: Any) -> Any:
+        def place(b: Any, found: Any) -> Any:
+            return found.at[b].set(f(points[b], *rest))
+
+        like = jax.eval_shape(f, points[0], *rest)
+        return jax.lax.fori_loop(0, count, place, jnp.zeros((len(points), *like.shape)))
+
+    program = jax.jit(values)
+    single = _compiled(f)
+    traceable = True
+
+    def numpy_function(points: Any, *rest: Any) -> FloatArray:
+        nonlocal traceable
+        if traceable:
+            try:
+                with _double_precision():
+                    # Cut in numpy: JAX would compile a program for every length.
+                    found = [np.asarray(program(*piece, *map(_double, rest)))[: piece[0]] for piece in _pieces(points)]
+                    return np.concatenate(found)
+            except _PATH_DEPENDS_ON_NUMBERS:
+                traceable = False
+        return np.stack([single(point, *rest) for point in points])
+
+    return numpy_function
+
+
+def _pieces(points: Any) -> Iterator[tuple[int, FloatArray]]:
+    """Yield numbers of points and the points, in arrays whose length depends on that of one point alone."""
+    p = points.shape[1]
+    size = max(min(_NUMBERS_AT_ONCE // max(p, 1), _POINTS_AT_ONCE), 1)
+    for start in range(0, len(points), size):
+        piece = points[start : start + size]
+        filled = np.zeros((size, p))
+        filled[: len(piece)] = piece
+        yield len(piece), filled
+
+
+class _Program:
+    """The steps of a function, without the function; what is derived from them is compiled once."""
+
+    def __init__(self, steps: Any) -> None:
+        self._steps = _as_function(steps)
+        self.derived: dict[str, NumpyFunction] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._steps(*arguments)[0]
+
+
+_PROGRAMS: OrderedDict[tuple[str, ...], _Program] = OrderedDict()
+
+
+def _kept_program(key: tuple[str, ...], steps: Any) -> _Program:
+    if key not in _PROGRAMS:
+        _PROGRAMS[key] = _Program(steps)
+    _PROGRAMS.move_to_end(key)
+    while len(_PROGRAMS) > _PROGRAMS_KEPT:
+        _PROGRAMS.popitem(last=False)
+    return _PROGRAMS[key]
+
+
+def _kept(f: Written, what: str, made: Callable[[], NumpyFunction]) -> NumpyFunction:
+    """Return what is derived from `f`, kept with it if it is a program."""
+    if not isinstance(f, _Program):
+        return made()
+    if what not in f.derived:
+        f.derived[what] = made()
+    return f.derived[what]
+
+
+def _constants(steps: Any) -> Iterator[Any]:
+    """Yield the arrays inside a program and inside the programs that it calls: its text names them only."""
+    yield from getattr(steps, "consts", ())
+    for step in getattr(steps, "jaxpr", steps).eqns:
+        for parameter in step.params.values():
+            for inner in parameter if isinstance(parameter, (tuple, list)) else (parameter,):
+                if hasattr(inner, "eqns") or hasattr(inner, "jaxpr"):
+                    yield from _constants(inner)
+
+
+def _fingerprint(steps: Any) -> tuple[str, ...]:
+    """Return what two programs have in common only if they are the same: the text, and a digest of each constant."""
+    return (str(steps), *map(_digest, _constants(steps)))
+
+
+def _digest(constant: Any) -> str:
+    array = np.ascontiguousarray(constant)
+    return f"{array.dtype}{array.shape}{hashlib.blake2b(array.tobytes()).hexdigest()}"
+
+
+def _backwards(f: Written) -> Written:
+    """Return one pass backwards through f, from all its outputs."""
+
+    def passed(point: Any, *rest: Any) -> Any:
+        value, backwards = jax.vjp(lambda at: f(at, *rest), point)
+        return backwards(jnp.ones_like(value))
+
+    return passed
+
+
+def _as_function(steps: Any) -> Written:
+    try:
+        from jax.extend.core import jaxpr_as_fun
+    except ImportError:  # before JAX 0.4.36
+        from jax.core import jaxpr_as_fun
+    function: Written = jaxpr_as_fun(steps)
+    return function

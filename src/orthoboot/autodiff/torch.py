@@ -1,0 +1,157 @@
+"""Functions written in torch, differentiated by PyTorch."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from orthoboot.autodiff.base import Autodiff, NumpyFunction, Written
+from orthoboot.errors import StatisticError
+from orthoboot.typing import FloatArray
+
+
+class Torch(Autodiff):
+    """PyTorch, in double precision."""
+
+    name = "torch"
+    compiles = False
+
+    def called(self, f: Written, *arguments: Any, **options: Any) -> Any:
+        """Return what `f` returns; raise if it has changed its arguments, which it gets again and again."""
+        samples = [argument for argument in arguments if self.is_array(argument)]
+        versions = [sample._version for sample in samples]
+        value = f(*arguments, **options)
+        if versions != [sample._version for sample in samples]:
+            raise StatisticError("it changed a sample in place. Let it copy the sample first, with `x = x.clone()`")
+        return value
+
+    def array(self, numbers: Any) -> Any:
+        """Return `numbers` as a tensor."""
+        if isinstance(numbers, torch.Tensor):
+            return numbers.detach().to(torch.float64)
+        # A copy: torch cannot hold memory that is read-only, as the rows of the data are.
+        return torch.from_numpy(np.array(numbers, dtype=np.float64))
+
+    def numbers(self, value: Any) -> FloatArray:
+        """Return a tensor as a numpy array."""
+        return np.asarray(value.detach() if isinstance(value, torch.Tensor) else value, dtype=np.float64)
+
+    def joined(self, values: list[Any]) -> Any:
+        """Return the numbers of several tensors in a row."""
+        return torch.cat([torch.as_tensor(value).reshape(-1) for value in values])
+
+    def is_array(self, value: Any) -> bool:
+        """Return whether `value` is a tensor."""
+        return isinstance(value, torch.Tensor)
+
+    def holds_floats(self, value: Any) -> bool:
+        """Return whether a tensor holds floating-point numbers."""
+        return bool(torch.as_tensor(value).is_floating_point())
+
+    def function(self, f: Written) -> NumpyFunction:
+        """Return f itself."""
+        return self._numpy_function(f)
+
+    def gradient(self, f: Written) -> NumpyFunction:
+        """Return the gradient of f."""
+        return self._numpy_function(_gradient(f))
+
+    def jacobian(self, f: Written) -> NumpyFunction:
+        """Return the derivative of f, one backward pass for each output through the same forward pass."""
+
+        def rows(point: Any, *rest: Any) -> Any:
+            leaf, value = _recorded(f, point, *rest)
+            return torch.stack([_backward(leaf, output, retain=True) for output in value.reshape(-1)])
+
+        return self._numpy_function(rows)
+
+    def hessian(self, f: Written) -> NumpyFunction:
+        """Return the second derivative of f, reverse over reverse: a third of the time of torch's own function."""
+
+        def second(point: Any, *rest: Any) -> Any:
+            return torch.func.jacrev(torch.func.grad(lambda at: f(at, *rest)))(point)
+
+        return self._numpy_function(second)
+
+    def along(self, f: Written) -> NumpyFunction:
+        """Return the derivative of f along a direction."""
+        return self._numpy_function(_along(f))
+
+    def curvature_along(self, f: Written) -> NumpyFunction:
+        """Return the second derivative of f along a direction."""
+
+        def second(direction: Any, point: Any, *rest: Any) -> Any:
+            return _along(lambda at: _along(f)(direction, at, *rest))(direction, point)
+
+        return self._numpy_function(second)
+
+    def hessian_product(self, f: Written) -> NumpyFunction:
+        """Return the product of the second derivative of f with a direction, by a second backward pass."""
+
+        def product(direction: Any, point: Any, *rest: Any) -> Any:
+            return torch.autograd.functional.hvp(lambda at: f(at, *rest), point, direction)[1]
+
+        return self._numpy_function(product)
+
+    def one_by_one(self, f: Written) -> NumpyFunction:
+        """Return f at each of many points in turn."""
+
+        def values(points: Any, *rest: Any) -> Any:
+            with torch.no_grad():
+                return torch.stack([f(point.clone(), *rest) for point in points])
+
+        return self._numpy_function(values)
+
+    def batched(self, f: Written) -> NumpyFunction:
+        """Return f for many points at once."""
+        return self._numpy_function(
+            lambda points, *rest: torch.vmap(lambda point: torch.as_tensor(f(point, *rest)))(points)
+        )
+
+    def _numpy_function(self, f: Written) -> NumpyFunction:
+        def numpy_function(*arguments: Any) -> FloatArray:
+            return self.numbers(f(*map(self.array, arguments)))
+
+        return numpy_function
+
+
+@cache
+def _load_forward_mode() -> None:
+    """Have torch import what differentiates forwards, without the warning about its own code that comes with it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
+
+
+def _along(f: Written) -> Written:
+    _load_forward_mode()
+
+    def derivative(direction: Any, point: Any, *rest: Any) -> Any:
+        return torch.func.jvp(lambda at: f(at, *rest), (point,), (direction,))[1]
+
+    return derivative
+
+
+def _gradient(f: Written) -> Written:
+    def gradient(point: Any, *rest: Any) -> Any:
+        return _backward(*_recorded(f, point, *rest))
+
+    return gradient
+
+
+def _recorded(f: Written, point: Any, *rest: Any) -> tuple[Any, Any]:
+    """Return the point as the start of a recording, and f there."""
+    leaf = point.clone().requires_grad_(True)
+    # A copy goes to f, which may well divide its argument in place: a leaf of the recording does not allow that.
+    return leaf, f(leaf.clone(), *rest)
+
+
+def _backward(leaf: Any, output: Any, *, retain: bool = False) -> Any:
+    """Return the derivative of one number by the recorded point; zeros where it does not depend on it."""
+    if not output.requires_grad:
+        return torch.zeros_like(leaf)
+    return torch.autograd.grad(output, leaf, retain_graph=retain, materialize_grads=True)[0]

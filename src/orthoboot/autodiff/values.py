@@ -1,0 +1,44 @@
+"""What a function written in a package returned: arrays of it, lists and dicts of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from orthoboot.autodiff.base import Autodiff
+from orthoboot.errors import InfluenceError
+
+
+def check_written(name: str, value: Any, package: Autodiff) -> None:
+    """Raise unless every number that the function called `name` returned can be traced back to its arguments."""
+    for entry in _entries(value):
+        if not package.is_array(entry):
+            raise InfluenceError(
+                f"`{name}` must return arrays of {package.name}, which differentiates it; got {type(entry).__name__}. "
+                f"Inside it use functions of {package.name} instead of numpy's, and leave out `float()` and `.item()`."
+            )
+        if not package.holds_floats(entry):
+            raise InfluenceError(
+                f"`{name}` must return floating-point numbers, since {package.name} differentiates it and only these "
+                f"have a derivative; got {entry.dtype}. Return a weighted sum or mean of floats, such as "
+                "`(weights * (x > 0)).sum() / weights.sum()` for a share."
+            )
+
+
+def numpy_value(value: Any, package: Autodiff) -> Any:
+    """Return the same value in numpy arrays."""
+    if isinstance(value, Mapping):
+        return {key: numpy_value(entry, package) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [numpy_value(entry, package) for entry in value]
+    return package.numbers(value)
+
+
+def _entries(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for entry in value:
+            yield from _entries(entry)
+    else:
+        yield value
