@@ -33,8 +33,12 @@ test-slow: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.variance_table
 	$(BIN)/python -m benchmarks.simulation_error
+	$(BIN)/python -m benchmarks.regression_engine
 	$(BIN)/python -m benchmarks.control_quantiles
 	$(BIN)/python -m benchmarks.counts
+	$(BIN)/python -m benchmarks.autodiff
+	$(BIN)/python -m benchmarks.regression
+	$(BIN)/python -m benchmarks.roc_auc
 
 # A version counts as found if its interpreter runs: on the path, or among the versions pyenv keeps.
 test-all:

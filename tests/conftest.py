@@ -58,3 +58,22 @@ def r_numbers(rscript):
         return np.array(run.stdout.split(), dtype=float)
 
     return numbers
+
+
+@pytest.fixture(scope="session")
+def jax():
+    """JAX; a test that asks for it is skipped where it is not installed."""
+    return pytest.importorskip("jax")
+
+
+@pytest.fixture(scope="session")
+def torch():
+    """PyTorch, likewise."""
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture(params=["jax", "torch"])
+def library(request) -> str:
+    """The name of each package that differentiates, where it is installed."""
+    pytest.importorskip(request.param)
+    return request.param

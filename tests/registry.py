@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import statsmodels.api as sm
 from scipy import stats
+from statsmodels.genmod import families
+from statsmodels.tools.sm_exceptions import DomainWarning
 
 from orthoboot.data import Data, read
 from orthoboot.functionals import (
@@ -23,12 +28,17 @@ from orthoboot.functionals import (
     f1,
     function_of_means,
     gini,
+    glm,
     kendall,
     kurtosis,
+    linear_regression,
     log_loss,
+    logistic_regression,
+    m_estimator,
     mae,
     mean,
     median,
+    minimize,
     norm_of_mean,
     precision,
     quantile,
@@ -45,6 +55,8 @@ from orthoboot.functionals import (
     variance,
 )
 from orthoboot.plans import CircularBlocks, Cluster, Iid, MovingBlocks, Scheme, StationaryBlocks, Stratified
+from orthoboot.solvers import LU, Cholesky, ConjugateGradients, Solver
+from tests.jax_statistics import IN_JAX
 
 N_ROWS = 23
 
@@ -191,6 +203,64 @@ def _roc_auc(y: Any, s: Any) -> float:
     return float(statistic / (len(positive) * len(negative)))
 
 
+def regression() -> Data:
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(N_ROWS, 3))
+    return read((X, X @ [1.0, -2.0, 0.5] + rng.exponential(size=N_ROWS)), paired=True)
+
+
+def weighted_regression() -> Data:
+    return read((*regression().arrays, np.random.default_rng(13).uniform(0.5, 4.0, size=N_ROWS)), paired=True)
+
+
+def _least_squares(X: Any, y: Any, case_weights: Any = 1.0, *, intercept: bool = False) -> Any:
+    X = np.column_stack([np.ones(len(X)), X]) if intercept else X
+    roots = np.sqrt(case_weights)
+    return np.linalg.lstsq((X.T * roots).T, y * roots, rcond=None)[0]
+
+
+def _linear_predictor(rng: np.random.Generator, n_rows: int) -> tuple[Any, Any]:
+    X = rng.uniform(-1.0, 1.0, size=(n_rows, 2))
+    return X, 1.5 + X @ [0.5, -0.4]
+
+
+def classes() -> Data:
+    rng = np.random.default_rng(14)
+    # Enough rows, and enough noise, that no resample of the suite is separated.
+    X, eta = _linear_predictor(rng, 60)
+    return read((X, rng.random(60) < 1 / (1 + np.exp(1 - eta))), paired=True)
+
+
+def proportions() -> Data:
+    rng = np.random.default_rng(15)
+    X, eta = _linear_predictor(rng, N_ROWS)
+    trials = rng.integers(1, 9, size=N_ROWS)
+    return read((X, rng.binomial(trials, 1 / (1 + np.exp(1 - eta))) / trials, trials), paired=True)
+
+
+def numbers_of_events() -> Data:
+    rng = np.random.default_rng(16)
+    X, eta = _linear_predictor(rng, N_ROWS)
+    return read((X, rng.poisson(np.exp(eta)), rng.uniform(0.5, 4.0, size=N_ROWS)), paired=True)
+
+
+def waiting_times() -> Data:
+    rng = np.random.default_rng(17)
+    X, eta = _linear_predictor(rng, N_ROWS)
+    return read((X, rng.gamma(4.0, 0.25 / eta)), paired=True)
+
+
+def _statsmodels_glm(X: Any, y: Any, case_weights: Any = 1.0, *, family: Any, link: Any, intercept: bool) -> Any:
+    X = sm.add_constant(X) if intercept else X
+    weights = np.broadcast_to(case_weights, len(y))
+    with warnings.catch_warnings():
+        # The canonical link of the gamma family, among others, gives negative means in places: not at the fits here.
+        warnings.simplefilter("ignore", DomainWarning)
+        model = sm.GLM(np.asarray(y, dtype=float), X, family(None if link is None else link()), freq_weights=weights)
+        # Tighter than the default, whose fit is off by more than the tests allow.
+        return model.fit(tol=1e-14, tol_criterion="params", maxiter=300).params
+
+
 @dataclass(frozen=True)
 class FunctionalRow:
     """A statistic, data to try it on, and what numpy or scipy make of the same arrays."""
@@ -202,6 +272,18 @@ class FunctionalRow:
     smooth: bool = True
     closed_bias: bool = True
     """Whether a smooth statistic has its second-order bias in closed form."""
+
+    @property
+    def in_jax(self) -> Callable[..., Any] | None:
+        """The statistic as a function of the arrays and the weights in jax.numpy, where there is one."""
+        return IN_JAX.get(self.id)
+
+
+def _glm_row(
+    label: str, functional: Any, data: Callable[[], Data], family: Any, link: Any = None, *, intercept: bool = True
+) -> FunctionalRow:
+    reference = partial(_statsmodels_glm, family=family, link=link, intercept=intercept)
+    return FunctionalRow(label, functional.replace(intercept=intercept), data, reference, closed_bias=False)
 
 
 FUNCTIONALS = [
@@ -237,6 +319,28 @@ FUNCTIONALS = [
     FunctionalRow("log_loss", log_loss, predicted_probabilities, _log_loss),
     FunctionalRow("brier", brier, predicted_probabilities, lambda y, p: np.mean((y - p) ** 2)),
     FunctionalRow("roc_auc", roc_auc, predicted_probabilities, _roc_auc),
+    FunctionalRow("linear_regression", linear_regression, regression, _least_squares),
+    FunctionalRow(
+        "linear_regression with case weights",
+        linear_regression.replace(intercept=True),
+        weighted_regression,
+        partial(_least_squares, intercept=True),
+    ),
+    _glm_row("logistic_regression", logistic_regression, classes, families.Binomial, intercept=False),
+    _glm_row("logistic_regression with intercept", logistic_regression, classes, families.Binomial),
+    _glm_row("glm probit", glm("binomial", "probit"), classes, families.Binomial, families.links.Probit),
+    _glm_row("glm cloglog", glm("binomial", "cloglog"), proportions, families.Binomial, families.links.CLogLog),
+    _glm_row("glm poisson", glm("poisson"), numbers_of_events, families.Poisson),
+    _glm_row("glm gamma", glm("gamma"), waiting_times, families.Gamma),
+    _glm_row("glm gamma log", glm("gamma", "log"), waiting_times, families.Gamma, families.links.Log),
+    _glm_row(
+        "glm inverse_gaussian log",
+        glm("inverse_gaussian", "log"),
+        waiting_times,
+        families.InverseGaussian,
+        families.links.Log,
+    ),
+    _glm_row("glm gaussian log", glm("gaussian", "log"), waiting_times, families.Gaussian, families.links.Log),
     FunctionalRow("median", median, column, np.median, smooth=False),
     FunctionalRow("quantile of columns", quantile(0.3), table, partial(np.quantile, q=0.3, axis=0), smooth=False),
     FunctionalRow("quantiles", quantile([0.1, 0.9]), images, partial(np.quantile, q=[0.1, 0.9], axis=0), smooth=False),
@@ -307,6 +411,72 @@ FUNCTIONALS = [
         paired_arrays,
         lambda x, y: [x.mean() * y.mean(), np.log(y.mean())],
     ),
+]
+
+
+def _logistic_loss(theta: Any, X: Any, y: Any) -> Any:
+    import jax.numpy as jnp
+
+    return jnp.logaddexp(0.0, X @ theta) - y * (X @ theta)
+
+
+_LEAST_SQUARES_LOSS = m_estimator(lambda theta, X, y: (y - X @ theta) ** 2, init=3, library="jax")
+
+_LOADS = np.random.default_rng(20).normal(size=(3, 5))
+_PLAN = np.linalg.pinv(_LOADS)
+_ENERGY = minimize(lambda x, xi: (x**2).sum(), 5, equality=lambda x, xi: _LOADS @ x - xi, output="value", library="jax")
+# The mean of the table and of all its resamples lies far outside of the unit ball.
+_NEAREST = minimize(lambda x, xi: ((x - xi) ** 2).sum(), 3, inequality=lambda x, xi: (x**2).sum() - 1, library="jax")
+
+if find_spec("jax") is not None:
+    FUNCTIONALS += [
+        FunctionalRow("m_estimator, linear", _LEAST_SQUARES_LOSS, regression, _least_squares, closed_bias=False),
+        FunctionalRow(
+            "m_estimator, ratio of coefficients",
+            _LEAST_SQUARES_LOSS.replace(target=lambda theta: theta[0] / theta[1], solver="cg"),
+            regression,
+            lambda X, y: np.divide(*_least_squares(X, y)[:2]),
+            closed_bias=False,
+        ),
+        FunctionalRow(
+            "m_estimator, logistic",
+            m_estimator(_logistic_loss, init=2),
+            classes,
+            partial(_statsmodels_glm, family=families.Binomial, link=None, intercept=False),
+            closed_bias=False,
+        ),
+        FunctionalRow(
+            "minimize, solution", _ENERGY.replace(output="solution"), table, lambda x: _PLAN @ x.mean(axis=0)
+        ),
+        FunctionalRow("minimize, value", _ENERGY, table, lambda x: np.sum((_PLAN @ x.mean(axis=0)) ** 2)),
+        FunctionalRow(
+            "minimize, inequality", _NEAREST, table, lambda x: x.mean(axis=0) / np.linalg.norm(x.mean(axis=0))
+        ),
+        FunctionalRow(
+            "minimize, value under an inequality",
+            _NEAREST.replace(output="value"),
+            table,
+            lambda x: (np.linalg.norm(x.mean(axis=0)) - 1) ** 2,
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class SolverRow:
+    """A linear solver, and whether it takes matrices that are not symmetric and positive definite."""
+
+    id: str
+    solver: Solver
+    general: bool = False
+
+
+SOLVERS = [
+    SolverRow("cholesky", Cholesky()),
+    SolverRow("cholesky, damped", Cholesky(damping=0.5)),
+    SolverRow("lu", LU(), general=True),
+    SolverRow("lu, damped", LU(damping=0.5), general=True),
+    SolverRow("cg", ConjugateGradients(tolerance=1e-12)),
+    SolverRow("cg, damped", ConjugateGradients(damping=0.5, tolerance=1e-12)),
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks import simulation_error, variance_table
+from benchmarks import autodiff, regression, roc_auc, simulation_error, variance_table
 from benchmarks.cases import CASES
 
 
@@ -27,3 +27,30 @@ def test_the_table_of_estimators(case):
         elif size >= 10:
             # "Near" is ten percent: what the slope costs when there is nothing to be learnt from it.
             assert rmse["orthogonal", size] < 1.1 * rmse["standard", size]
+
+
+@pytest.mark.slow
+def test_all_coefficients_cost_a_twentieth_of_two_hundred_refits():
+    assert regression.measured().ratio >= 20
+
+
+@pytest.mark.slow
+def test_the_area_of_a_million_rows_costs_less_than_thirty_evaluations():
+    assert roc_auc.measured().ratio < 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "n_outputs"),
+    [
+        ("Gini coefficient", 1),
+        ("correlation", 1),
+        ("ten standard deviations", 10),
+        ("ten regression coefficients", 10),
+    ],
+)
+def test_the_derivative_of_an_output_costs_at_most_ten_evaluations(library, name, n_outputs):
+    """One pass backwards for each output, 100,000 rows: a pass costs a few evaluations in any package."""
+    cost = autodiff.cost(library, name)
+    assert cost.n_outputs == n_outputs
+    assert cost.evaluations <= 10 * n_outputs

@@ -2,6 +2,7 @@
 
 from orthoboot import errors, plans
 from orthoboot.api import bootstrap
+from orthoboot.checking import InfluenceCheck, check_influence
 from orthoboot.functionals import (
     Functional,
     accuracy,
@@ -14,12 +15,17 @@ from orthoboot.functionals import (
     f1,
     function_of_means,
     gini,
+    glm,
     kendall,
     kurtosis,
+    linear_regression,
     log_loss,
+    logistic_regression,
+    m_estimator,
     mae,
     mean,
     median,
+    minimize,
     norm_of_mean,
     precision,
     quantile,
@@ -35,6 +41,7 @@ from orthoboot.functionals import (
     trimmed_mean,
     variance,
 )
+from orthoboot.influence import regression_on
 from orthoboot.result import ConfidenceInterval, Result, SimulationError
 
 __version__ = "0.1.0"
@@ -42,11 +49,13 @@ __version__ = "0.1.0"
 __all__ = [
     "ConfidenceInterval",
     "Functional",
+    "InfluenceCheck",
     "Result",
     "SimulationError",
     "accuracy",
     "bootstrap",
     "brier",
+    "check_influence",
     "compose",
     "correlation",
     "covariance",
@@ -56,12 +65,17 @@ __all__ = [
     "f1",
     "function_of_means",
     "gini",
+    "glm",
     "kendall",
     "kurtosis",
+    "linear_regression",
     "log_loss",
+    "logistic_regression",
+    "m_estimator",
     "mae",
     "mean",
     "median",
+    "minimize",
     "norm_of_mean",
     "plans",
     "precision",
@@ -69,6 +83,7 @@ __all__ = [
     "r2",
     "ratio",
     "recall",
+    "regression_on",
     "relative_difference",
     "rmse",
     "roc_auc",

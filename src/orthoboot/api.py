@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from orthoboot.arguments import (
     checked_tolerance,
     is_real,
 )
+from orthoboot.autodiff import package_asked
 from orthoboot.data import Data, read
 from orthoboot.errors import (
     ArgumentError,
@@ -28,16 +29,27 @@ from orthoboot.errors import (
 from orthoboot.estimators import ESTIMATORS, Estimator, estimator_error
 from orthoboot.functionals import Functional
 from orthoboot.functionals.callables import as_functional
-from orthoboot.influence import Found, closed_form
+from orthoboot.influence import (
+    Design,
+    Found,
+    Regression,
+    closed_form,
+    design_for,
+    ignored_weights,
+    requested_regression,
+)
 from orthoboot.intervals import INTERVALS, Interval
 from orthoboot.plans import key_from, plan_for
-from orthoboot.replicates import Replicates, extended, no_replicates
+from orthoboot.replicates import Replicates, extended, no_replicates, regressed
 from orthoboot.result import Result, reported
 from orthoboot.simulation import Simulation
 from orthoboot.typing import FloatArray
 
 _FIRST_ROUND = 10
 """Replicates before the simulation error is looked at, and the least that a further round adds."""
+
+_TRIAL_RESAMPLES = 2
+"""On how many resamples a statistic that never moves is tried; one might happen to leave it as it is."""
 
 
 def bootstrap(
@@ -101,10 +113,14 @@ def bootstrap(
     estimator
         "orthogonal", "paper", "standard", "cheap" or "jackknife".
     influence
-        "auto"; an engine, "finite-difference" or "jackknife"; values, ``(n,)`` or ``(n, k)``, a tuple of these for
-        several samples; or a function of the samples that returns values. "auto" takes the statistic's own; for a
-        function with `weights` finite differences, two evaluations a row, up to 10,000 rows; for a plain function the
-        jackknife, one evaluation a row, up to 2,000 rows; else none, and the standard bootstrap.
+        "auto"; "jax" or "torch" for a function with `weights` written in that library, which differentiates it; an
+        engine, "finite-difference" or "jackknife"; values, ``(n,)`` or ``(n, k)``, a tuple of these for several
+        samples; or a function of the samples that returns values. "regression" fits a value for every row to the
+        replicates, 1000 by default and at least half as many again as the rows; `regression_on` fits a few features of
+        the rows instead, from a few more replicates than features. "auto" takes the statistic's own; for a function
+        with `weights` its derivative where it is written in jax or torch, else finite differences, two evaluations a
+        row, up to 10,000 rows; for a plain function the jackknife, one evaluation a row, up to 2,000 rows; else none,
+        and the standard bootstrap.
     paired
         Whether the rows of several samples belong together and are drawn together.
     strata
@@ -152,7 +168,7 @@ def bootstrap(
 
     samples = read(data, paired=paired)
     plan = plan_for(samples.sizes, strata=strata, groups=groups, block_length=block_length, block_kind=block_kind)
-    functional = as_functional(statistic, samples, vectorized=vectorized)
+    functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
     functional.check(samples)
     interval.check(functional, plan, chosen)
     amount.check_for(interval, chosen)
@@ -168,16 +184,15 @@ def bootstrap(
         batch=batch,
         progress=progress,
     )
-    found = _found(simulation, influence, needed=chosen.needs_influence or interval.needs_influence)
-    simulation = simulation.with_influence(found)
-    usable, fallback = _usable(chosen, interval, found)
-    if usable is not chosen:
-        interval.check(functional, plan, usable)
-        amount.check_for(interval, usable)
-
-    replicates, unmet = _simulated(simulation, usable, amount.first_round(interval, usable), amount)
-    result = Result(simulation, replicates, usable.name, method, confidence_level, alternative)
-    return reported(result, (*found.warnings, *fallback, *unmet))
+    regression = requested_regression(influence)
+    if regression is None:
+        start = _start(simulation, influence, chosen, interval, amount)
+    else:
+        start = _regressed_start(simulation, regression, chosen, interval, amount)
+    replicates, unmet = _simulated(start, amount)
+    _check_weights_matter(start.simulation, replicates)
+    result = Result(start.simulation, replicates, start.estimator.name, method, confidence_level, alternative)
+    return reported(result, (*functional.findings(samples), *start.warnings, *unmet))
 
 
 def _check_execution(n_jobs: Any, progress: Any) -> None:
@@ -234,12 +249,57 @@ class _Amount:
         start = _FIRST_ROUND if estimator.needs_influence else 5 * _FIRST_ROUND
         return min(max(start, interval.least_resamples(estimator)), self.max_resamples)
 
+    def fitting_round(self, interval: Interval, estimator: Estimator, design: Design) -> int:
+        """Return how many replicates to fit the influence function to; raise if they are too few for it."""
+        if self.n_resamples is not None:
+            wanted, got = self.n_resamples, f"n_resamples={self.n_resamples:,}"
+        else:
+            wanted = max(design.default_resamples, interval.least_resamples(estimator))
+            got = f"{wanted:,}, the default"
+            if self.tol is not None and self.max_resamples < wanted:
+                wanted, got = self.max_resamples, f"max_resamples={self.max_resamples:,}"
+        design.check(wanted, got)
+        return wanted
+
 
 def _finite_estimate(functional: Functional, data: Data) -> FloatArray:
     estimate = functional.estimate(data)
     if not np.isfinite(estimate).all():
         raise StatisticError(f"`statistic` must be finite on the data; got {estimate.tolist()}.")
     return estimate
+
+
+class _Start(NamedTuple):
+    """What is known before the simulation error is first looked at."""
+
+    simulation: Simulation
+    estimator: Estimator
+    replicates: Replicates
+    more: int
+    """How many replicates are to be drawn before that."""
+    warnings: tuple[OrthobootWarning, ...] = ()
+
+
+def _start(simulation: Simulation, influence: Any, chosen: Estimator, interval: Interval, amount: _Amount) -> _Start:
+    """Return the run with its influence function, and the estimator that this allows."""
+    found = _found(simulation, influence, needed=chosen.needs_influence or interval.needs_influence)
+    simulation = simulation.with_influence(found)
+    usable, fallback = _usable(chosen, interval, found)
+    if usable is not chosen:
+        interval.check(simulation.functional, simulation.plan, usable)
+        amount.check_for(interval, usable)
+    more = amount.first_round(interval, usable)
+    return _Start(simulation, usable, no_replicates(simulation), more, (*found.warnings, *fallback))
+
+
+def _regressed_start(
+    simulation: Simulation, regression: Regression, chosen: Estimator, interval: Interval, amount: _Amount
+) -> _Start:
+    """Return the run with the influence function that its first replicates give."""
+    design = design_for(regression, simulation.data, simulation.plan)
+    first_round = amount.fitting_round(interval, chosen, design)
+    fitted, replicates = regressed(simulation, design, first_round)
+    return _Start(fitted, chosen, replicates, more=0)
 
 
 def _found(simulation: Simulation, influence: Any, *, needed: bool) -> Found:
@@ -268,23 +328,21 @@ def _usable(estimator: Estimator, interval: Interval, found: Found) -> tuple[Est
     return ESTIMATORS["standard"], (warning,)
 
 
-def _simulated(
-    simulation: Simulation, estimator: Estimator, first_round: int, amount: _Amount
-) -> tuple[Replicates, tuple[OrthobootWarning, ...]]:
+def _simulated(start: _Start, amount: _Amount) -> tuple[Replicates, tuple[OrthobootWarning, ...]]:
     """Return the replicates, and a warning if they do not reach the tolerance."""
-    replicates = no_replicates(simulation)
-    more = first_round
-    error = math.inf
-    while more > 0:
-        replicates = extended(simulation, replicates, more)
-        _check_enough(estimator, replicates)
+    replicates, more = start.replicates, start.more
+    while True:
+        if more > 0:
+            replicates = extended(start.simulation, replicates, more)
+        _check_enough(start.estimator, replicates)
         if amount.tol is None or replicates.interrupted:
             return replicates, ()
-        error = _relative_error(estimator, replicates)
+        error = _relative_error(start.estimator, replicates)
         if error <= amount.tol:
             return replicates, ()
         more = min(_further_round(replicates.n_drawn, error / amount.tol), amount.max_resamples - replicates.n_drawn)
-    return replicates, () if amount.tol is None else (_unmet(error, replicates, amount),)
+        if more <= 0:
+            return replicates, (_unmet(error, replicates, amount),)
 
 
 def _relative_error(estimator: Estimator, replicates: Replicates) -> float:
@@ -314,3 +372,25 @@ def _check_enough(estimator: Estimator, replicates: Replicates) -> None:
             f"only {len(replicates)} replicate(s) succeeded, and estimator={estimator.name!r} needs "
             f"{estimator.minimum}. The first failure was: {replicates.first_failure}."
         )
+
+
+def _check_weights_matter(simulation: Simulation, replicates: Replicates) -> None:
+    """Raise if an output never moves because the statistic does not look at its weights."""
+    if len(replicates):
+        still = (replicates.values == replicates.estimate).all(axis=0)
+    else:
+        still = np.asarray(simulation.linear_variance == 0)
+    if not still.any():
+        return
+    resamples = simulation.plan.resamples(simulation.key, range(_TRIAL_RESAMPLES))
+    found = ignored_weights(simulation.functional, simulation.data, resamples)
+    if found is None:
+        return
+    first = int(np.argmax(found.ignored))
+    whose = "" if simulation.output.is_scalar else f" for `{simulation.output.names[first]}`"
+    raise StatisticError(
+        f"`statistic` ignores its `weights`{whose}: with the counts of a resample as weights it stays at "
+        f"{replicates.estimate[first]:.6g}, on the rows of that resample themselves it is {found.taken[first]:.6g}. "
+        "Count each row with its weight, as `np.average(x, weights=weights)` does, or leave out the `weights` "
+        "parameter: the statistic then gets resampled rows."
+    )

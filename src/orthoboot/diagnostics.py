@@ -124,10 +124,24 @@ def _equal(evidence: Evidence, output: int) -> OrthobootWarning:
     )
 
 
+def _flat(evidence: Evidence, output: int) -> OrthobootWarning:
+    by_rows = "jackknife" in evidence.simulation.influence_source
+    longer_steps = "" if by_rows else ', or influence="jackknife", which moves by whole rows'
+    return NonSmoothWarning(
+        f"the influence values of `{evidence.simulation.output.names[output]}` are all zero, although its replicates "
+        "vary: it is a step function of the weights, as one that rounds, counts or picks rows, or flat at these data. "
+        f"The {len(evidence.replicates)} replicates are worth no more than as many ordinary ones. Use "
+        f'estimator="standard"{longer_steps}.'
+    )
+
+
 def _about_fit(evidence: Evidence) -> Iterator[OrthobootWarning]:
     """Yield what the replicates say against the influence function."""
     sums, names = evidence.moments, evidence.simulation.output.names
-    explained = r_squared(sums)
+    flat = (sums.linear_variance == 0) & (sums.total > 0)
+    if flat.any():
+        yield _flat(evidence, int(np.argmax(flat)))
+    explained = np.where(flat, 1.0, r_squared(sums))
     if explained.min() < WEAK_R_SQUARED:
         yield WeakInfluenceWarning(
             f"the linear part explains only {explained.min():.0%} of the variance of "

@@ -9,6 +9,7 @@ import numpy as np
 
 from orthoboot.errors import ReplicationError, StatisticError
 from orthoboot.execution.progress import ProgressBar
+from orthoboot.influence import Design, Found, regression_fit
 from orthoboot.resamples import Resamples
 from orthoboot.simulation import COUNTS_AT_ONCE, Simulation
 from orthoboot.typing import FloatArray, IntArray
@@ -118,6 +119,21 @@ def relinearized(simulation: Simulation, replicates: Replicates) -> Replicates:
     return replace(replicates, linear=linear, linear_variance=simulation.linear_variance)
 
 
+def regressed(simulation: Simulation, design: Design, n_resamples: int) -> tuple[Simulation, Replicates]:
+    """Return a first round of replicates with the influence function fitted to them, and the run that has it.
+
+    The linear part of each is from the fit to the others; replicates that come later have the whole fit's.
+    """
+    drawn = extended(simulation, no_replicates(simulation), n_resamples)
+    if drawn.interrupted and len(drawn) < design.least_resamples:
+        raise KeyboardInterrupt
+    design.check(len(drawn), f"{len(drawn):,} that did not fail, of {drawn.n_drawn:,}")
+    fit = regression_fit(design, simulation.key, drawn.numbers, drawn.values)
+    source = f"regression on {design.description}, from {len(drawn):,} replicates (as asked)"
+    fitted = simulation.with_influence(Found(fit.influence, source))
+    return fitted, replace(drawn, linear=fit.linear, linear_variance=fitted.linear_variance)
+
+
 def _batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     for start in range(0, len(numbers), size):
         yield numbers[start : start + size]
@@ -164,7 +180,8 @@ def _values(simulation: Simulation, resamples: Resamples) -> tuple[FloatArray, s
         raise
     except Exception as error:  # any exception of the user's function is a failed replicate, counted and reported
         if len(resamples) == 1:
-            return np.full((1, len(simulation.estimate)), np.nan), f"{type(error).__name__}: {error}"
+            # The sentence that quotes it ends with a full stop of its own.
+            return np.full((1, len(simulation.estimate)), np.nan), f"{type(error).__name__}: {error}".rstrip(".")
     outcomes = [_values(simulation, resamples.one(b)) for b in range(len(resamples))]
     failures = [failure for _, failure in outcomes if failure is not None]
     return np.concatenate([values for values, _ in outcomes]), failures[0] if failures else None

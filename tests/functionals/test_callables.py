@@ -274,7 +274,9 @@ def test_a_function_with_weights_may_add_columns_to_its_own_frame():
     assert list(frame.columns) == ["x"]
 
 
-@pytest.mark.parametrize("factory", [ob.quantile, ob.difference, ob.norm_of_mean, ob.compose])
+@pytest.mark.parametrize(
+    "factory", [ob.quantile, ob.trimmed_mean, ob.difference, ob.norm_of_mean, ob.compose, ob.glm, ob.m_estimator]
+)
 def test_what_makes_a_statistic_is_none(factory):
     with pytest.raises(ArgumentError, match=r"`statistic` must be complete; write `ob\."):
         as_functional(factory, read(X))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.jax_statistics import IN_JAX
 from tests.registry import FUNCTIONALS, FunctionalRow
 
 from orthoboot.data import Data, read
 from orthoboot.functionals import unit_resamples
 from orthoboot.functionals.base import Covariance
+from orthoboot.functionals.differentiable import differentiable
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray
 
@@ -118,6 +120,21 @@ def test_the_influence_is_the_derivative_towards_each_row(row: FunctionalRow) ->
         ahead, behind = (values_towards_rows(row, data, sample, d) for d in (distance, -distance))
         slopes = (ahead - behind) / (2 * distance)
         np.testing.assert_allclose(part, slopes, rtol=0, atol=1e-5 * np.abs(slopes).max())
+
+
+@pytest.mark.usefixtures("jax")
+@pytest.mark.parametrize("row", [row for row in FUNCTIONALS if row.in_jax is not None], ids=lambda row: row.id)
+def test_the_influence_is_that_of_automatic_differentiation(row: FunctionalRow) -> None:
+    data = row.data()
+    written = differentiable(row.in_jax, data, "jax")
+    np.testing.assert_allclose(written.estimate(data), row.functional.estimate(data), rtol=1e-11, atol=0)
+    for part, automatic in zip(row.functional.influence(data), written.influence(data), strict=True):
+        # The derivative is exact; both lose digits to rounding alone, and most in a fit, which solves equations.
+        assert np.abs(part - automatic).max() <= 1e-8 * np.abs(part).max()
+
+
+def test_every_statistic_in_jax_judges_a_row() -> None:
+    assert set(IN_JAX) <= {row.id for row in FUNCTIONALS}
 
 
 @pytest.mark.parametrize("row", [row for row in FUNCTIONALS if has_closed_bias(row)], ids=lambda row: row.id)

@@ -6,12 +6,16 @@ from orthoboot.functionals.classification_metrics import accuracy, brier, f1, lo
 from orthoboot.functionals.combinators import compose, difference, relative_difference
 from orthoboot.functionals.function_of_means import function_of_means
 from orthoboot.functionals.gini import gini
+from orthoboot.functionals.glm import glm, logistic_regression
 from orthoboot.functionals.information import entropy
+from orthoboot.functionals.m_estimator import m_estimator
+from orthoboot.functionals.minimize import minimize
 from orthoboot.functionals.moments import kurtosis, mean, norm_of_mean, skewness, std, variance
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.quantiles import median, quantile
 from orthoboot.functionals.rank_association import kendall, spearman
 from orthoboot.functionals.recognition import recognized
+from orthoboot.functionals.regression import linear_regression
 from orthoboot.functionals.regression_metrics import mae, r2, rmse
 from orthoboot.functionals.roc import roc_auc
 from orthoboot.functionals.trimmed_mean import trimmed_mean
@@ -29,12 +33,17 @@ __all__ = [
     "f1",
     "function_of_means",
     "gini",
+    "glm",
     "kendall",
     "kurtosis",
+    "linear_regression",
     "log_loss",
+    "logistic_regression",
+    "m_estimator",
     "mae",
     "mean",
     "median",
+    "minimize",
     "norm_of_mean",
     "output_like",
     "precision",

@@ -59,6 +59,11 @@ class Functional(ABC):
         """Return its influence function on the rows, or None where it does not bring one."""
         return None
 
+    @property
+    def influence_source(self) -> str:
+        """Return in words where its influence function comes from."""
+        return f"closed form of `{self.name}`"
+
     def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
         """Return what a careful user should know of the statistic at these data, beyond its value."""
         return ()

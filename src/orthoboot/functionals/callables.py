@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from orthoboot.autodiff import package_named, package_of
 from orthoboot.data import Data
-from orthoboot.errors import ArgumentError, StatisticError
+from orthoboot.errors import ArgumentError, DataError, InfluenceError, MissingDependencyError, StatisticError
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.combinators import compose, difference, relative_difference
+from orthoboot.functionals.differentiable import DifferentiableCallable, differentiable
 from orthoboot.functionals.function_of_means import function_of_means
+from orthoboot.functionals.glm import glm
+from orthoboot.functionals.m_estimator import m_estimator
+from orthoboot.functionals.minimize import minimize
 from orthoboot.functionals.moments import norm_of_mean
-from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.quantiles import quantile
 from orthoboot.functionals.recognition import recognized
+from orthoboot.functionals.trimmed_mean import trimmed_mean
+from orthoboot.functionals.user_function import CallableFunctional, first_value, weights_argument, wrapped
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, IntArray
 
@@ -28,43 +32,17 @@ _NUMBERS_AT_ONCE = 1 << 22
 
 _FACTORIES: dict[Any, str] = {
     quantile: "ob.quantile(0.9)",
+    trimmed_mean: "ob.trimmed_mean(0.1)",
     norm_of_mean: "ob.norm_of_mean(2)",
+    glm: 'ob.glm("poisson")',
+    m_estimator: "ob.m_estimator(loss, init)",
+    minimize: "ob.minimize(objective, init)",
     difference: "ob.difference(ob.mean)",
     relative_difference: "ob.relative_difference(ob.mean)",
     compose: "ob.compose(np.log, ob.variance)",
     function_of_means: "ob.function_of_means(features, g)",
 }
 """Functions that make a statistic and are none themselves, with an example of each."""
-
-
-@dataclass(frozen=True, eq=False)
-class CallableFunctional(Functional):
-    """A function of the user's, evaluated once on the data to learn the shape of what it returns.
-
-    Attributes
-    ----------
-    function
-        What the user wrote.
-    value_output
-        The shape and names of its value.
-    value
-        Its value on the data, shape ``(k,)``, so that an expensive fit is not repeated.
-    name
-        What a report calls it.
-    """
-
-    function: Callable[..., Any]
-    value_output: Output = field(repr=False)
-    value: FloatArray = field(repr=False)
-    name: str = "statistic"
-
-    def output(self, data: Data) -> Output:
-        """Return the shape and the names of its value, known from the first evaluation."""
-        return self.value_output
-
-    def estimate(self, data: Data) -> FloatArray:
-        """Return its value on the data, known from the first evaluation."""
-        return self.value
 
 
 class PlainCallable(CallableFunctional):
@@ -104,7 +82,7 @@ class WeightedCallable(CallableFunctional):
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
         """Return its values at the weights, shape ``(B, k)``."""
-        weights = (_weights_argument([w[b] for w in resamples.weights]) for b in range(len(resamples)))
+        weights = (weights_argument([w[b] for w in resamples.weights]) for b in range(len(resamples)))
         return np.stack([self.value_output.flatten(self.function(*data.containers, weights=one)) for one in weights])
 
 
@@ -113,21 +91,24 @@ class VectorizedWeightedCallable(CallableFunctional):
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
         """Return its values at the weights, shape ``(B, k)``."""
-        value = self.function(*data.containers, weights=_weights_argument(resamples.weights))
+        value = self.function(*data.containers, weights=weights_argument(resamples.weights))
         return self.value_output.flatten_batch(value, len(resamples))
 
 
-def as_functional(statistic: Any, data: Data, *, vectorized: bool | None = None) -> Functional:
+def as_functional(
+    statistic: Any, data: Data, *, vectorized: bool | None = None, library: str | None = None
+) -> Functional:
     """Return `statistic` as a functional: itself, its entry in the catalogue, or a wrapper of the user's function.
 
-    Beyond the samples, a function with a `weights` parameter is aware of weights; one with an `axis` parameter is
-    vectorised unless `vectorized` says otherwise, as in scipy.
+    Beyond the samples, a function with a `weights` parameter is aware of weights, and is differentiated where it is
+    written in a package that can, or in `library`; one with an `axis` parameter is vectorised unless `vectorized` says
+    otherwise, as in scipy.
     """
     if vectorized not in (None, True, False):
         raise ArgumentError(f"`vectorized` must be True, False or None; got {vectorized!r}.")
     known = recognized(statistic)
     if known is not None:
-        return known
+        return known if library is None else _refused(known.name, library)
     if not callable(statistic):
         raise ArgumentError(
             "`statistic` must be a function of the samples or an entry of the catalogue such as `ob.variance`; got "
@@ -136,11 +117,35 @@ def as_functional(statistic: Any, data: Data, *, vectorized: bool | None = None)
     if isinstance(statistic, Hashable) and statistic in _FACTORIES:
         raise ArgumentError(f"`statistic` must be complete; write `{_FACTORIES[statistic]}`, for example.")
     options = _options(statistic, len(data.tables))
+    if library is not None:
+        _check_differentiable(options, vectorized, library)
+        return differentiable(statistic, data, library, asked=True)
     if "weights" in options:
         return _vectorized_weighted(statistic, data) if vectorized else _weighted(statistic, data)
     if vectorized or (vectorized is None and "axis" in options):
         return _vectorized(statistic, data)
     return _plain(statistic, data)
+
+
+def _refused(name: str, library: str) -> Functional:
+    raise InfluenceError(
+        f'influence="{library}" is for functions that you write; `{name}` brings its influence function in closed '
+        'form. Leave influence="auto".'
+    )
+
+
+def _check_differentiable(options: set[str], vectorized: bool | None, library: str) -> None:
+    if "weights" not in options:
+        raise InfluenceError(
+            f'influence="{library}" needs a statistic with a `weights` parameter, by which it is differentiated, such '
+            "as `def statistic(x, weights): return (weights * x).sum() / weights.sum()`. Without one use "
+            'influence="jackknife".'
+        )
+    if vectorized:
+        raise ArgumentError(
+            f'`vectorized` must be None or False with influence="{library}", which gives the statistic one set of '
+            "weights at a time; got True."
+        )
 
 
 def _options(statistic: Callable[..., Any], n_samples: int) -> set[str]:
@@ -159,26 +164,43 @@ def _options(statistic: Callable[..., Any], n_samples: int) -> set[str]:
 
 def _plain(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
     # The rows are taken as for a resample, so that a function which sorts them in place leaves the user's data alone.
-    value = _first_value(statistic, data, data.take([np.arange(n) for n in data.sizes]))
-    return _wrapped(PlainCallable, statistic, value)
+    value = first_value(statistic, data, data.take([np.arange(n) for n in data.sizes]))
+    return wrapped(PlainCallable, statistic, value)
 
 
 def _vectorized(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
-    value = _first_value(statistic, data, [np.moveaxis(array, 0, -1).copy() for array in data.arrays], axis=-1)
+    value = first_value(statistic, data, [np.moveaxis(array, 0, -1).copy() for array in data.arrays], axis=-1)
     # The function reduces the last axis, so a vector has one number per column.
-    return _wrapped(VectorizedCallable, statistic, value, data.columns[0] if len(data.tables) == 1 else None)
+    return wrapped(VectorizedCallable, statistic, value, data.columns[0] if len(data.tables) == 1 else None)
 
 
 def _weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
-    ones = _weights_argument([np.ones(n) for n in data.sizes])
-    return _wrapped(WeightedCallable, statistic, _first_value(statistic, data, data.containers, weights=ones))
+    """Return a weights-aware function, differentiated by the package in which it is written if there is one."""
+    library = package_named(statistic)
+    written = None if library is None else _written(statistic, data, library)
+    if written is not None:
+        return written
+    ones = weights_argument([np.ones(n) for n in data.sizes])
+    value = first_value(statistic, data, data.containers, weights=ones)
+    # The names in its own code need not tell: it may call a function of another module, which calls JAX.
+    library = package_of(next(iter(value.values()), None) if isinstance(value, Mapping) else value)
+    written = None if library is None else _written(statistic, data, library)
+    return wrapped(WeightedCallable, statistic, value) if written is None else written
+
+
+def _written(statistic: Callable[..., Any], data: Data, library: str) -> DifferentiableCallable | None:
+    """Return `statistic` differentiated, or None if it does not work on arrays of `library` alone."""
+    try:
+        return differentiable(statistic, data, library)
+    except (StatisticError, InfluenceError, DataError, MissingDependencyError):
+        return None
 
 
 def _vectorized_weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
-    ones = _weights_argument([np.ones((1, n)) for n in data.sizes])
-    value = _first_value(statistic, data, data.containers, weights=ones)
+    ones = weights_argument([np.ones((1, n)) for n in data.sizes])
+    value = first_value(statistic, data, data.containers, weights=ones)
     only = {key: _only(entry) for key, entry in value.items()} if isinstance(value, Mapping) else _only(value)
-    return _wrapped(VectorizedWeightedCallable, statistic, only)
+    return wrapped(VectorizedWeightedCallable, statistic, only)
 
 
 def _only(entry: Any) -> Any:
@@ -189,69 +211,6 @@ def _only(entry: Any) -> Any:
             f"for B = 1 it returned shape {np.shape(entry)}. Pass `vectorized=False` if it takes one set of weights."
         )
     return np.asarray(entry)[..., 0]
-
-
-def _first_value(statistic: Callable[..., Any], data: Data, samples: Any, **options: Any) -> Any:
-    try:
-        return statistic(*samples, **options)
-    except Exception as error:  # whatever the user's function raises is told with its cause
-        raise StatisticError(
-            f"`statistic` must return a value on the data themselves; it raised {type(error).__name__}: "
-            f"{str(error).rstrip('.')}. It was called with {_arguments(samples, options)}."
-            f"{_hint(error, options)}{data.samples_hint}"
-        ) from error
-
-
-def _hint(error: Exception, options: Mapping[str, Any]) -> str:
-    if "read-only" in str(error):
-        return " It must not change the data it is given: let it copy them first."
-    if "axis" in options:
-        return " It has an `axis` parameter, so it got a batch of samples: pass `vectorized=False` if it takes one."
-    return ""
-
-
-def _arguments(samples: Any, options: Mapping[str, Any]) -> str:
-    kinds = [f"{type(sample).__name__} of shape {getattr(sample, 'shape', (len(sample),))}" for sample in samples]
-    return ", ".join([*kinds, *(f"`{option}`" for option in options)])
-
-
-def _wrapped(
-    kind: type[CallableFunctional],
-    statistic: Callable[..., Any],
-    value: Any,
-    labels: tuple[str, ...] | None = None,
-) -> CallableFunctional:
-    name = _name(statistic)
-    output = output_like(value, name, labels)
-    flat = output.flatten(value)
-    if not np.isfinite(flat).all():
-        raise StatisticError(
-            f"`statistic` must be finite on the data; got {_first_of(flat, output)}. Check the data for what makes it "
-            "undefined."
-        )
-    return kind(statistic, output, flat, name)
-
-
-def _first_of(flat: FloatArray, output: Output) -> str:
-    """Return the first number that is not finite, with its name where there are several."""
-    first = int(np.argmin(np.isfinite(flat)))
-    return f"{flat[first]}" + ("" if output.is_scalar else f" for `{output.names[first]}`")
-
-
-def _name(statistic: Any) -> str:
-    if isinstance(statistic, partial):
-        return _name(statistic.func)
-    name: str = getattr(statistic, "__name__", type(statistic).__name__)
-    return "statistic" if name == "<lambda>" else name
-
-
-def _weights_argument(weights: Any) -> FloatArray | tuple[FloatArray, ...]:
-    """Return copies of the weights, one array or a tuple of them for several samples.
-
-    The linear part is computed from the same weights later; a function that normalises them in place must not spoil it.
-    """
-    copies = tuple(w.copy() for w in weights)
-    return copies[0] if len(copies) == 1 else copies
 
 
 def _stackable(resamples: Resamples, at_once: int) -> Iterator[list[tuple[IntArray, ...]]]:

@@ -11,6 +11,12 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, DataError
+from orthoboot.functionals.automatic_gradient import (
+    AutomaticGradient,
+    Gradient,
+    automatic_gradient,
+    checked_gradient,
+)
 from orthoboot.functionals.base import Covariance, Functional
 from orthoboot.functionals.function_of_means import (
     components,
@@ -219,7 +225,7 @@ class Composition(Functional):
 
     g: Callable[..., Any]
     functionals: tuple[Functional, ...]
-    gradient: Callable[..., Any] | None = None
+    gradient: Gradient = None
     name: str = "compose"
 
     @property
@@ -251,7 +257,10 @@ class Composition(Functional):
         """Return the shape of g's own result; columns keep their names."""
         columns = data.columns[0]
         by_column = all(output.names == columns for output in self._outputs(data))
-        return output_like(self._called(self.g, data, self.values(data)), self.name, columns if by_column else None)
+        values = self.values(data)
+        automatic = self._automatic(data, values)
+        value = self._called(self.g, data, values) if automatic is None else automatic.example
+        return output_like(value, self.name, columns if by_column else None)
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
         """Return g at the parts' values, shape ``(B, k)``."""
@@ -260,7 +269,14 @@ class Composition(Functional):
 
     def value(self, data: Data, values: FloatArray) -> FloatArray:
         """Return g at the parts' values one below the other, shape ``(K, ...)``, as shape ``(k, ...)``."""
-        return components(self._called(self.g, data, values), values.shape[1:])
+        point = values.reshape(len(values), -1)[:, 0]
+        automatic = self._automatic(data, point)
+        if automatic is None:
+            returned = self._called(self.g, data, values)
+            automatic = self._automatic(data, point, returned)
+            if automatic is None:
+                return components(returned, values.shape[1:])
+        return automatic.value(values)
 
     def values(self, data: Data) -> FloatArray:
         """Return the parts' values on the data one after the other, shape ``(K,)``."""
@@ -280,15 +296,35 @@ class Composition(Functional):
         parts = self._influences(data)
         if parts is None or biases is None:
             return None
-        directions = principal_directions(covariance(parts))
-        trace = curvature_by_differences(
-            lambda values: self.value(data, values), self.values(data), directions, sum(data.sizes)
-        )
+        trace = self._curvature(data, principal_directions(covariance(parts)))
         return self._jacobian(data, parts) @ np.concatenate(biases) + trace / 2
 
     @once_per_data
     def _outputs(self, data: Data) -> tuple[Output, ...]:
         return tuple(functional.output(data) for functional in self.functionals)
+
+    def _automatic(self, data: Data, point: FloatArray, returned: Any = None) -> AutomaticGradient | None:
+        """Return g as a function of the parts' values in a row, where a package differentiates it."""
+        outputs = self._outputs(data)
+
+        def arguments(values: Any) -> tuple[Any, ...]:
+            stops = np.cumsum([output.size for output in outputs]).tolist()
+            pieces = (values[stop - output.size : stop] for output, stop in zip(outputs, stops, strict=True))
+            return tuple(_packed(output, piece) for output, piece in zip(outputs, pieces, strict=True))
+
+        return automatic_gradient(self.g, self.gradient, point, arguments, returned)
+
+    def _derivatives(self, data: Data, point: FloatArray) -> AutomaticGradient | None:
+        """Return what differentiates g at a point, told by its code or by what it returns there."""
+        by_code = self._automatic(data, point)
+        return by_code or self._automatic(data, point, self._called(self.g, data, point))
+
+    def _curvature(self, data: Data, directions: FloatArray) -> FloatArray:
+        values = self.values(data)
+        automatic = self._derivatives(data, values)
+        if automatic is not None:
+            return automatic.curvature(values, directions)
+        return curvature_by_differences(lambda points: self.value(data, points), values, directions, sum(data.sizes))
 
     def _called(self, function: Callable[..., Any], data: Data, values: FloatArray) -> Any:
         outputs = self._outputs(data)
@@ -304,14 +340,27 @@ class Composition(Functional):
 
     def _jacobian(self, data: Data, parts: Influence) -> FloatArray:
         values = self.values(data)
-        if self.gradient is not None:
+        if callable(self.gradient):
             shape = (len(self.value(data, values)), len(values))
             return given_jacobian(self._called(self.gradient, data, values), shape)
+        automatic = self._derivatives(data, values)
+        if automatic is not None:
+            return automatic.jacobian(values)
         n_rows = sum(data.sizes)
         variances = np.sum([np.mean(np.square(part), axis=0) / len(part) for part in parts], axis=0)
         return jacobian_by_differences(
             lambda points: self.value(data, points), values, np.sqrt(n_rows * variances), n_rows
         )
+
+
+def _packed(output: Output, values: Any) -> Any:
+    """Return values in a row, an array of any package, in the shapes of `output`."""
+    stops = np.cumsum([int(np.prod(shape)) for shape in output.shapes]).tolist()
+    starts = [0, *stops[:-1]]
+    entries = [
+        values[start:stop].reshape(shape) for start, stop, shape in zip(starts, stops, output.shapes, strict=True)
+    ]
+    return entries[0] if output.keys is None else dict(zip(output.keys, entries, strict=True))
 
 
 def difference(f: Any) -> Difference:
@@ -357,9 +406,7 @@ def relative_difference(f: Any) -> RelativeDifference:
     return RelativeDifference(_catalogued(f, "f"))
 
 
-def compose(
-    g: Callable[..., Any], *functionals: Any, gradient: Callable[..., Any] | None = None, name: str = "compose"
-) -> Composition:
+def compose(g: Callable[..., Any], *functionals: Any, gradient: Gradient = None, name: str = "compose") -> Composition:
     r"""Return the statistic ``g(f1, f2, ...)`` of the values of several statistics of the same data.
 
     .. math:: \phi = g(f_1, f_2, \ldots), \qquad I_j = \sum_i \frac{\partial g}{\partial f_i} I^{f_i}_j.
@@ -370,12 +417,13 @@ def compose(
     ----------
     g
         Takes one argument per statistic, in that statistic's own shape, with B resamples on a last axis when it is
-        called for many; returns shape ``()`` or ``(k,)``, with B last.
+        called for many; returns shape ``()`` or ``(k,)``, with B last. One written in jax or torch is called without B.
     *functionals
         Statistics of the catalogue, or callables that have an entry in it such as `numpy.mean`.
     gradient
         Takes the same arguments, without B; returns the derivative of g by all their numbers in a row, shape ``(K,)``
-        or ``(k, K)``. Without it: central differences of fourth order.
+        or ``(k, K)``. Or "jax" or "torch", in which g is then evaluated and differentiated. Without it: automatic where
+        g is written in one of them, else central differences of fourth order.
     name
         What tables and messages call the statistic.
 
@@ -389,7 +437,7 @@ def compose(
         raise ArgumentError("`compose` needs at least one statistic after `g`; got none.")
     if not callable(g):
         raise ArgumentError(f"`g` must be callable, the function of the statistics' values; got {type(g).__name__}.")
-    return Composition(g, tuple(_catalogued(f, "functionals") for f in functionals), gradient, name)
+    return Composition(g, tuple(_catalogued(f, "functionals") for f in functionals), checked_gradient(gradient), name)
 
 
 def _catalogued(f: Any, argument: str) -> Functional:

@@ -13,6 +13,12 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import DataError, StatisticError
+from orthoboot.functionals.automatic_gradient import (
+    AutomaticGradient,
+    Gradient,
+    automatic_gradient,
+    checked_gradient,
+)
 from orthoboot.functionals.base import Covariance, Functional
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.resamples import Resamples
@@ -254,37 +260,52 @@ class CustomFunctionOfMeans(FunctionOfMeans):
     """A function of means from the user's own callables; see `function_of_means`."""
 
     rows: Callable[..., Any]
-    g: Callable[[FloatArray], Any]
-    gradient: Callable[[FloatArray], Any] | None = None
+    g: Callable[[Any], Any]
+    gradient: Gradient = None
     name: str = "function_of_means"
 
     def features(self, data: Data) -> FloatArray:
         """Return what the user's callable makes of the arrays, as ``(n, p)``."""
-        returned = self.rows(*data.arrays)
-        array = _float_array(np.stack(returned, axis=1) if isinstance(returned, (list, tuple)) else returned)
-        _check_features(array, data.sizes[0])
-        return array.reshape(len(array), -1)
+        return feature_rows(self.rows(*data.arrays), data.sizes[0])
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the user's g at `means`, one component per row."""
-        return components(self.g(means), means.shape[1:])
+        point = means.reshape(len(means), -1)[:, 0]
+        automatic = self._automatic(point)
+        if automatic is None:
+            returned = self.g(means)
+            automatic = self._automatic(point, returned)
+            if automatic is None:
+                return components(returned, means.shape[1:])
+        return automatic.value(means)
 
     def jacobian(self, means: FloatArray) -> FloatArray | None:
-        """Return the user's gradient, as ``(k, p)``."""
-        if self.gradient is None:
-            return None
-        return given_jacobian(self.gradient(means), (len(self.value(means)), len(means)))
+        """Return the user's gradient or the automatic one, as ``(k, p)``."""
+        if callable(self.gradient):
+            return given_jacobian(self.gradient(means), (len(self.value(means)), len(means)))
+        automatic = self._automatic(means) or self._automatic(means, self.g(means))
+        return None if automatic is None else automatic.jacobian(means)
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray | None:
+        """Return the sum of g's second derivatives along `directions` where they are automatic."""
+        automatic = self._automatic(means) or self._automatic(means, self.g(means))
+        return None if automatic is None else automatic.curvature(means, directions)
 
     def output(self, data: Data) -> Output:
         """Return the shape of g's own result."""
-        return output_like(self.g(self.feature_means(data).centre), self.name)
+        centre = self.feature_means(data).centre
+        automatic = self._automatic(centre)
+        return output_like(self.g(centre) if automatic is None else automatic.example, self.name)
+
+    def _automatic(self, point: FloatArray, returned: Any = None) -> AutomaticGradient | None:
+        return automatic_gradient(self.g, self.gradient, point, lambda at: (at,), returned)
 
 
 def function_of_means(
     features: Callable[..., Any],
-    g: Callable[[FloatArray], Any],
+    g: Callable[[Any], Any],
     *,
-    gradient: Callable[[FloatArray], Any] | None = None,
+    gradient: Gradient = None,
     name: str = "function_of_means",
 ) -> CustomFunctionOfMeans:
     r"""Return the statistic ``g(mean of features)``, with its influence function and its second-order bias.
@@ -301,10 +322,11 @@ def function_of_means(
         ``(n,)``, or a list of p arrays of length n.
     g
         Takes the means with the components first, shape ``(p,)`` or ``(p, B)`` for B resamples at once, and returns
-        shape ``()`` or ``(k,)``, with B last for resamples.
+        shape ``()`` or ``(k,)``, with B last for resamples. One written in jax or torch takes one point, ``(p,)``.
     gradient
-        The derivative of g at one point, shape ``(p,)`` or ``(k, p)``. Without it: central differences of fourth
-        order, whose steps follow the spread of the features.
+        The derivative of g at one point, shape ``(p,)`` or ``(k, p)``; or "jax" or "torch", in which g is then
+        evaluated and differentiated. Without it: automatic where g is written in one of them, else central differences
+        of fourth order, whose steps follow the spread of the features.
     name
         What tables and messages call the statistic.
 
@@ -315,7 +337,14 @@ def function_of_means(
     >>> round(dispersion([1.0, 2.0, 3.0, 6.0]), 6)
     1.166667
     """
-    return CustomFunctionOfMeans(features, g, gradient, name)
+    return CustomFunctionOfMeans(features, g, checked_gradient(gradient), name)
+
+
+def feature_rows(returned: Any, n_rows: int, argument: str = "features") -> FloatArray:
+    """Return what a user's `argument` made of the rows as ``(n, p)``; raise unless it has one finite row for each."""
+    array = _float_array(np.stack(returned, axis=1) if isinstance(returned, (list, tuple)) else returned, argument)
+    _check_features(array, n_rows, argument)
+    return array.reshape(len(array), -1)
 
 
 def components(returned: Any, batch: tuple[int, ...]) -> FloatArray:
@@ -340,25 +369,24 @@ def given_jacobian(returned: Any, shape: tuple[int, int]) -> FloatArray:
     return jacobian
 
 
-def _float_array(returned: Any) -> FloatArray:
+def _float_array(returned: Any, argument: str = "features`, `g` and `gradient") -> FloatArray:
     array = np.asarray(returned)
     if array.dtype.kind not in "biuf":
         raise StatisticError(
-            f"`features`, `g` and `gradient` must return real numbers; got {type(returned).__name__} of dtype "
-            f"{array.dtype}."
+            f"`{argument}` must return real numbers; got {type(returned).__name__} of dtype {array.dtype}."
         )
     return array.astype(np.float64, copy=False)
 
 
-def _check_features(features: FloatArray, n_rows: int) -> None:
+def _check_features(features: FloatArray, n_rows: int, argument: str) -> None:
     if features.ndim not in (1, 2) or len(features) != n_rows:
         raise StatisticError(
-            f"`features` must return shape ({n_rows}, p), one row per row of the data; got {features.shape}. To give "
+            f"`{argument}` must return shape ({n_rows}, p), one row per row of the data; got {features.shape}. To give "
             "the features one by one return a list of arrays."
         )
     broken = ~np.isfinite(features).reshape(n_rows, -1).all(axis=1)
     if broken.any():
         raise StatisticError(
-            f"`features` must be finite; got NaN or infinity in {int(broken.sum())} row(s), the first in row "
+            f"`{argument}` must be finite; got NaN or infinity in {int(broken.sum())} row(s), the first in row "
             f"{int(np.argmax(broken))}."
         )

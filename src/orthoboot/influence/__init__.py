@@ -1,16 +1,37 @@
 """Engines that find the influence function of a statistic."""
 
 from orthoboot.influence.finite_difference import finite_difference_bias, finite_difference_influence
+from orthoboot.influence.given import CENTRE_TOLERANCE, given_columns
 from orthoboot.influence.jackknife import jackknife_influence
+from orthoboot.influence.probe import Probe, ignored_weights, probed
+from orthoboot.influence.regression import (
+    Design,
+    Regression,
+    design_for,
+    regression_fit,
+    regression_on,
+    requested_regression,
+)
 from orthoboot.influence.selection import ENGINES, FINITE_DIFFERENCE_ROWS, Found, closed_form, influence_for
 
 __all__ = [
+    "CENTRE_TOLERANCE",
     "ENGINES",
     "FINITE_DIFFERENCE_ROWS",
+    "Design",
     "Found",
+    "Probe",
+    "Regression",
     "closed_form",
+    "design_for",
     "finite_difference_bias",
     "finite_difference_influence",
+    "given_columns",
+    "ignored_weights",
     "influence_for",
     "jackknife_influence",
+    "probed",
+    "regression_fit",
+    "regression_on",
+    "requested_regression",
 ]

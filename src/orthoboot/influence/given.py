@@ -10,14 +10,11 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.errors import InfluenceError, InfluenceMismatchWarning, OrthobootWarning
 from orthoboot.functionals import Functional, Output
-from orthoboot.resamples import Resamples
+from orthoboot.influence.probe import probed
 from orthoboot.typing import FloatArray, Influence
 
-_CENTRE_TOLERANCE = 0.01
+CENTRE_TOLERANCE = 0.01
 """How far from zero, in standard deviations, the mean may be before a warning."""
-
-_PROBE_SEED = 20240607
-_PROBE_STEP = 0.01
 
 
 def given_influence(
@@ -30,48 +27,71 @@ def given_influence(
     influence
         An array, a tuple with one array per sample, or a function of the samples that returns these.
     """
-    if callable(influence):
-        influence = _called(influence, data)
-    parts = tuple(influence) if isinstance(influence, (tuple, list)) and len(data.sizes) > 1 else (influence,)
-    if len(parts) != len(data.sizes):
-        raise InfluenceError(
-            f"`influence` must be a tuple with one array per sample; got {len(parts)} for {len(data.sizes)} samples."
-        )
-    columns = tuple(_column(part, n, output.size) for part, n in zip(parts, data.sizes, strict=True))
+    columns = given_columns(influence, data, output)
     centred = tuple(values - values.mean(axis=0) for values in columns)
     findings = [_off_centre(columns), _disagreement(centred, functional, data)]
     return centred, [finding for finding in findings if finding is not None]
 
 
-def _called(influence: Callable[..., Any], data: Data) -> Any:
+def given_columns(influence: Any, data: Data, output: Output) -> Influence:
+    """Return the user's influence values as one ``(n_i, k)`` array per sample, checked but as they came."""
+    return tuple(
+        _column(part, n, output.size)
+        for part, n in zip(per_sample("influence", influence, data), data.sizes, strict=True)
+    )
+
+
+def per_sample(argument: str, values: Any, data: Data) -> tuple[Any, ...]:
+    """Return what the user gives for the rows, called on the samples where it is a function, one entry per sample."""
+    if callable(values):
+        values = _called(argument, values, data)
+    parts = tuple(values) if isinstance(values, (tuple, list)) and len(data.sizes) > 1 else (values,)
+    if len(parts) != len(data.sizes):
+        raise InfluenceError(
+            f"`{argument}` must be a tuple with one array per sample; got {len(parts)} for {len(data.sizes)} samples."
+        )
+    return parts
+
+
+def number_array(argument: str, values: Any) -> FloatArray:
+    """Return `values` as an array of numbers; raise where they are none."""
     try:
-        return influence(*data.containers)
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InfluenceError(f"`{argument}` must hold numbers; got {type(values).__name__}.") from error
+
+
+def check_finite(argument: str, array: FloatArray) -> None:
+    """Raise if a number is NaN or infinite, and say how many are."""
+    if not np.isfinite(array).all():
+        raise InfluenceError(
+            f"`{argument}` must be finite; got {int((~np.isfinite(array)).sum())} NaN or infinite values."
+        )
+
+
+def _called(argument: str, function: Callable[..., Any], data: Data) -> Any:
+    try:
+        return function(*data.containers)
     except Exception as error:  # whatever the user's function raises is told with its cause
-        raise InfluenceError(f"`influence` raised {type(error).__name__} on the samples: {error}") from error
+        raise InfluenceError(f"`{argument}` raised {type(error).__name__} on the samples: {error}") from error
 
 
 def _column(values: Any, n: int, k: int) -> FloatArray:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InfluenceError(f"`influence` must hold numbers; got {type(values).__name__}.") from error
+    array = number_array("influence", values)
     if array.shape not in {(n, k), (n,) if k == 1 else (n, k)}:
         expected = f"({n},)" if k == 1 else f"({n}, {k})"
         raise InfluenceError(
             f"`influence` must have shape {expected}: one value per row of the sample and output of the statistic; got "
             f"{array.shape}."
         )
-    if not np.isfinite(array).all():
-        raise InfluenceError(
-            f"`influence` must be finite; got {int((~np.isfinite(array)).sum())} NaN or infinite values."
-        )
+    check_finite("influence", array)
     return array.reshape(n, k)
 
 
 def _off_centre(columns: Influence) -> OrthobootWarning | None:
     """Return a warning about the output whose mean is farthest from zero, if any is far."""
     mean, spread = np.array([(values.mean(axis=0), values.std(axis=0)) for values in columns]).swapaxes(0, 1)
-    distance = np.abs(mean) - _CENTRE_TOLERANCE * spread
+    distance = np.abs(mean) - CENTRE_TOLERANCE * spread
     worst = np.unravel_index(int(np.argmax(distance)), distance.shape)
     if distance[worst] <= 0:
         return None
@@ -83,47 +103,13 @@ def _off_centre(columns: Influence) -> OrthobootWarning | None:
 
 def _disagreement(influence: Influence, functional: Functional, data: Data) -> OrthobootWarning | None:
     """Return a warning unless a finite difference in one random direction agrees with `influence`."""
-    directions = _directions(influence, functional)
-    step, tolerance = (_PROBE_STEP, 0.1) if functional.fractional else (1.0, 0.5)
-    weights = tuple(np.stack([1 + step * u, 1 - step * u]) for u in directions)
-    try:
-        up, down = functional.evaluate(data, Resamples(weights))
-    except Exception:  # a probe that cannot be evaluated proves nothing about the influence
+    probe = probed(influence, functional, data)
+    if probe is None or probe.agrees.all():
         return None
-    changes = (up - down) / (2 * step)
-    if not np.isfinite(changes).all():
-        return None
-    pairs = list(zip(directions, influence, strict=True))
-    predicted = np.sum([u @ values / len(values) for u, values in pairs], axis=0)
-    spread = np.sqrt(np.sum([u**2 @ values**2 / len(values) ** 2 for u, values in pairs], axis=0))
-    excess = np.abs(changes - predicted) - tolerance * np.maximum(spread, np.abs(changes))
-    worst = int(np.argmax(excess))
-    if excess[worst] <= 0:
-        return None
+    worst = int(np.argmax(probe.disagreement))
     return InfluenceMismatchWarning(
         "`influence` disagrees with the statistic: in a trial direction the statistic changes by "
-        f"{changes[worst]:.4g}, the influence values say {predicted[worst]:.4g}. They should be n times the derivative "
-        "of the statistic with respect to each row's share of the weight; the replicates decide how far to trust them."
+        f"{probe.found[0, worst]:.4g}, the influence values say {probe.predicted[0, worst]:.4g}. They should be n "
+        "times the derivative of the statistic with respect to each row's share of the weight; the replicates decide "
+        "how far to trust them. `ob.check_influence` says more."
     )
-
-
-def _directions(influence: Influence, functional: Functional) -> list[FloatArray]:
-    """Return changes of the weights, each -1, 0 or 1 and of sum zero, that the influence values call large.
-
-    Rows from the upper half of a random combination of the outputs gain weight and rows from the lower half lose it:
-    in a direction that the influence values call flat, a wrong scale would not show. A statistic of whole rows is
-    probed by dropping a tenth of the rows and doubling another, and the reverse.
-    """
-    generator = np.random.default_rng(_PROBE_SEED)
-    combination = generator.standard_normal(influence[0].shape[1])
-    directions = []
-    for values in influence:
-        n = len(values)
-        order = np.argsort(values @ combination, kind="stable")
-        lower, upper = order[: n // 2], order[n - n // 2 :]
-        moved = n // 2 if functional.fractional else max(n // 10, 1)
-        signs = np.zeros(n)
-        signs[generator.permutation(upper)[:moved]] = 1.0
-        signs[generator.permutation(lower)[:moved]] = -1.0
-        directions.append(signs)
-    return directions

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.autodiff import PACKAGES
 from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError, OrthobootWarning
 from orthoboot.functionals import Functional, Output
+from orthoboot.functionals.differentiable import DifferentiableCallable
 from orthoboot.influence.finite_difference import finite_difference_influence
 from orthoboot.influence.given import given_influence
 from orthoboot.influence.jackknife import jackknife_influence
@@ -44,15 +46,18 @@ def influence_for(
     Parameters
     ----------
     request
-        "auto", the name of an engine, one array or one per sample, or a function of the samples.
+        "auto", the name of an engine or of a package that differentiates, one array or one per sample, or a function
+        of the samples.
     progress
         Whether an engine shows a progress bar; None for long work on a terminal.
     """
     if isinstance(request, str):
         if request == "auto":
             return _automatic(functional, data, progress)
+        if request in PACKAGES:
+            return _differentiated(request, functional, data)
         if request not in ENGINES:
-            names = ", ".join(repr(name) for name in ("auto", *ENGINES))
+            names = ", ".join(repr(name) for name in ("auto", *PACKAGES, *ENGINES, "regression"))
             raise ArgumentError(f"`influence` must be one of {names}, an array or a function; got {request!r}.")
         return Found(
             _engine_values(request, functional, data, progress), f"{request}, {_cost(request, data)} (as asked)"
@@ -68,12 +73,26 @@ def closed_form(functional: Functional, data: Data) -> Found | None:
 
     One that is not finite at these data is no influence function: `values` is None, and `source` says why.
     """
-    own = functional.influence(data)
+    try:
+        own = functional.influence(data)
+    except InfluenceError as error:  # the automatic choice must not end a run that the standard bootstrap can do
+        return Found(None, f"none ({str(error).rstrip('.')})")
     if own is None:
         return None
     if not _is_finite(own):
         return Found(None, f"none (the closed form of `{functional.name}` is not finite at these data)")
-    return Found(own, f"closed form of `{functional.name}`")
+    return Found(own, functional.influence_source)
+
+
+def _differentiated(package: str, functional: Functional, data: Data) -> Found:
+    """Return the derivative of a function that was taken as one of `package`; raise for anything else."""
+    own = functional.influence(data) if isinstance(functional, DifferentiableCallable) else None
+    if own is None:
+        raise InfluenceError(
+            f'influence="{package}" is for functions with a `weights` parameter that are written in {package}; '
+            f"`{functional.name}` is none."
+        )
+    return Found(own, functional.influence_source)
 
 
 def _automatic(functional: Functional, data: Data, progress: bool | None) -> Found:

@@ -1,0 +1,112 @@
+"""The function g of a composition or of means, differentiated by the package in which it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthoboot.arguments import checked_name
+from orthoboot.autodiff import PACKAGES, Autodiff, Written, autodiff, package_named, package_of
+from orthoboot.autodiff.values import check_written, numpy_value
+from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError, StatisticError
+from orthoboot.typing import FloatArray
+
+Gradient = Callable[..., Any] | str | None
+"""The derivative of g: a function, the package that finds it, or None where g or differences must do."""
+
+
+@dataclass(frozen=True, eq=False)
+class AutomaticGradient:
+    """A function of one point ``(p,)`` with its derivatives.
+
+    Attributes
+    ----------
+    package
+        What differentiates it.
+    program
+        The function, its values in a row.
+    example
+        What it returned at one point, in its own shape.
+    """
+
+    package: Autodiff
+    program: Written
+    example: Any
+
+    def value(self, points: FloatArray) -> FloatArray:
+        """Return the values at `points` ``(p, ...)`` as ``(k, ...)``, the same bits for a point whatever the others."""
+        columns = np.ascontiguousarray(points.reshape(len(points), -1).T)
+        return self.package.one_by_one(self.program)(columns).T.reshape(-1, *points.shape[1:])
+
+    def jacobian(self, point: FloatArray) -> FloatArray:
+        """Return the derivative at one point, shape ``(k, p)``."""
+        return self.package.jacobian(self.program)(point)
+
+    def curvature(self, point: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return the sum of the second derivatives along the columns of `directions` ``(p, q)``, shape ``(k,)``."""
+        along = self.package.curvature_along(self.program)
+        total: FloatArray = np.sum([along(u, point) for u in directions.T], axis=0)
+        return total if directions.size else np.zeros(len(self.value(point)))
+
+
+def checked_gradient(gradient: Any) -> Gradient:
+    """Return `gradient` if it is a function, the name of a package that is installed, or None."""
+    if isinstance(gradient, str):
+        autodiff(checked_name("gradient", gradient, PACKAGES))
+    elif gradient is not None and not callable(gradient):
+        raise ArgumentError(f'`gradient` must be a function, "jax", "torch" or None; got {type(gradient).__name__}.')
+    checked: Gradient = gradient
+    return checked
+
+
+def automatic_gradient(
+    g: Callable[..., Any],
+    gradient: Gradient,
+    point: FloatArray,
+    arguments: Callable[[Any], tuple[Any, ...]],
+    returned: Any = None,
+) -> AutomaticGradient | None:
+    """Return g with the derivatives of the package that `gradient` names, or in which g is written if it is None.
+
+    None where the gradient is the user's own, and where g is written in no package that differentiates.
+
+    Parameters
+    ----------
+    g
+        The user's function of one point.
+    gradient
+        A function, the name of a package, or None.
+    point
+        A point at which g is tried, shape ``(p,)``.
+    arguments
+        Makes the arguments of g of a point, which is an array of the package.
+    returned
+        What g returned for numpy arrays, where it has been called: its code need not name the package.
+    """
+    if isinstance(gradient, str):
+        return _differentiated(g, autodiff(gradient), point, arguments)
+    name = None if gradient is not None else package_named(g) or package_of(returned)
+    if name is None:
+        return None
+    try:
+        return _differentiated(g, autodiff(name), point, arguments)
+    except (InfluenceError, StatisticError, MissingDependencyError):  # g works on numpy arrays, though it names it
+        return None
+
+
+def _differentiated(
+    g: Callable[..., Any], package: Autodiff, point: FloatArray, arguments: Callable[[Any], tuple[Any, ...]]
+) -> AutomaticGradient:
+    try:
+        value = package.called(lambda at: g(*arguments(at)), package.array(point))
+    except Exception as error:  # whatever the user's function raises is told with its cause
+        raise StatisticError(
+            f"`g` must return a value for arrays of {package.name}; it raised {type(error).__name__}: "
+            f"{str(error).rstrip('.')}."
+        ) from error
+    check_written("g", value, package)
+    program = package.traced(lambda at: package.flat(g(*arguments(at))), point)
+    return AutomaticGradient(package, program, np.asarray(numpy_value(value, package)))

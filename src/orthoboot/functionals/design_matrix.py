@@ -1,0 +1,275 @@
+"""The matrix of a regression: read from the data, checked, and rewritten in an orthonormal basis.
+
+Replicates must have the same bits whatever the batch and however many threads the linear algebra library starts. It
+starts none for products of few numbers, so here long products are taken block by block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from orthoboot.data import Data
+from orthoboot.errors import DataError, FitError
+from orthoboot.typing import FloatArray
+
+_MULTIPLICATIONS_IN_ONE_THREAD = 1 << 18
+"""OpenBLAS starts no threads for matrix products of so many multiplications."""
+_NUMBERS_IN_ONE_THREAD = 1 << 13
+"""Nor for the products of matrices and vectors inside a factorisation of so many numbers."""
+_FEWEST_ROWS, _MANY_ROWS = 32, 4096
+
+_EPSILON = float(np.finfo(np.float64).eps)
+_DEPENDENT = 64 * _EPSILON
+"""A column of length one that is so close to the span of others, times their number, is in it but for rounding."""
+_NAMED_SHARE = 1e-8
+"""Columns with a smaller coefficient in a combination are not named."""
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class RegressionRows:
+    """What a regression is fitted to.
+
+    Attributes
+    ----------
+    X
+        The columns, the one of the intercept first where there is one, shape ``(n, d)``.
+    response
+        Shape ``(n,)``.
+    case_weights
+        Shape ``(n,)``; ones where none were given.
+    names
+        Of the columns.
+    """
+
+    X: FloatArray
+    response: FloatArray
+    case_weights: FloatArray
+    names: tuple[str, ...]
+
+
+def regression_rows(name: str, data: Data, *, intercept: bool) -> RegressionRows:
+    """Return the arrays of `data` as X, y and case weights; raise a `DataError` where they are not that."""
+    _check_tables(name, data)
+    X = data.arrays[0].reshape(data.sizes[0], -1)
+    response, *others = (_single_column(name, data, i) for i in range(1, len(data.tables)))
+    case_weights = others[0] if others else np.ones(len(X))
+    _check_case_weights(name, case_weights)
+    names = data.columns[0] or tuple(f"{name}[{i}]" for i in range(X.shape[1]))
+    if intercept:
+        X, names = np.column_stack([np.ones(len(X)), X]), ("intercept", *names)
+    if X.shape[1] > len(X):
+        raise DataError(
+            f"`{name}` needs at least as many rows as coefficients; got {len(X)} rows and {X.shape[1]} columns"
+            f"{', that of the intercept among them' if intercept else ''}. Select fewer columns, or get more rows."
+        )
+    return RegressionRows(X, response, case_weights, names)
+
+
+def _check_tables(name: str, data: Data) -> None:
+    if len(data.sizes) > 1:
+        raise DataError(
+            f"`{name}` takes `(X, y)` with `paired=True`, so that the rows are drawn together; got {len(data.sizes)} "
+            "independent samples."
+        )
+    if len(data.tables) not in (2, 3):
+        raise DataError(
+            f"`{name}` takes `(X, y)` or `(X, y, case_weights)`; got {len(data.tables)} array(s). Put the explaining "
+            "columns side by side in X, and pass the response on its own."
+        )
+    if data.arrays[0].ndim > 2:
+        raise DataError(f"`{name}` takes X with rows and columns; got shape {data.arrays[0].shape}.")
+
+
+def _single_column(name: str, data: Data, position: int) -> FloatArray:
+    array = data.arrays[position]
+    if array.size != data.sizes[0]:
+        what = ("the response", "the case weights")[position - 1]
+        raise DataError(
+            f"`{name}` takes {what} as one number per row; got shape {array.shape}. The arrays come in the order "
+            "`(X, y, case_weights)`."
+        )
+    return array.reshape(-1)
+
+
+def _check_case_weights(name: str, case_weights: FloatArray) -> None:
+    broken = case_weights <= 0
+    if broken.any():
+        raise DataError(
+            f"`{name}` takes positive case weights; got {int(broken.sum())} that are not, the first in row "
+            f"{int(np.argmax(broken))} (counted from 0): {case_weights[np.argmax(broken)]:g}. Drop rows of weight zero."
+        )
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The thin QR factorisation ``matrix / scales = orthonormal @ triangle`` of columns scaled to length one.
+
+    Scaling first makes the rank, and the digits of a solution, independent of the units of the columns.
+    """
+
+    orthonormal: FloatArray
+    triangle: FloatArray
+    scales: FloatArray
+
+    @staticmethod
+    def of(matrix: FloatArray) -> Factor:
+        """Return the factorisation of `matrix`, shape ``(n, d)`` with n at least d."""
+        peaks = _ones_for_zeros(np.abs(matrix).max(axis=0))
+        # Two steps, since squares of very large or very small numbers would leave the range of floats.
+        columns = matrix / peaks
+        lengths = _ones_for_zeros(np.sqrt(np.einsum("jp,jp->p", columns, columns)))
+        columns /= lengths
+        return Factor(*tall_qr(columns), peaks * lengths)
+
+    def coefficients(self, rotated: FloatArray) -> FloatArray:
+        """Return the coefficients of the columns, shape ``(d,)``, from those of the orthonormal ones."""
+        solution: FloatArray = linalg.solve_triangular(self.triangle, rotated) / self.scales
+        return solution
+
+    def back_rotation(self) -> FloatArray:
+        """Return the matrix that `coefficients` multiplies with, shape ``(d, d)``."""
+        inverse: FloatArray = linalg.solve_triangular(self.triangle, np.diag(np.ones(len(self.scales))))
+        return inverse / self.scales[:, np.newaxis]
+
+    def condition(self) -> float:
+        """Return an estimate of the condition of the scaled columns: by how much errors in them may grow."""
+        reciprocal, _ = linalg.lapack.dtrcon(self.triangle)
+        return 1 / float(reciprocal)
+
+    def dependence(self, names: tuple[str, ...]) -> str | None:
+        """Return in words which columns are combinations of others; None where the columns are independent."""
+        # Shorter and shorter, so that of columns that would do equally well it is the last one that is left over.
+        shortened = self.triangle * np.linspace(1.0, 0.5, len(self.scales))
+        triangle, pivots = linalg.qr(shortened, mode="r", pivoting=True)
+        sizes = np.abs(np.diag(triangle))
+        rank = int(np.sum(sizes > _DEPENDENT * len(sizes) * sizes[0]))
+        if rank == len(sizes):
+            return None
+        shares = linalg.solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:])
+        kept, left_over = pivots[:rank], pivots[rank:]
+        described = [
+            _combination(names[left_over[i]], [names[k] for k in np.sort(kept[np.abs(shares[:, i]) > _NAMED_SHARE])])
+            for i in np.argsort(left_over)
+        ]
+        more = f" and {len(described) - _LISTED} more" if len(described) > _LISTED else ""
+        return "; ".join(described[:_LISTED]) + more
+
+
+def _ones_for_zeros(lengths: FloatArray) -> FloatArray:
+    return np.where(lengths > 0, lengths, 1.0)
+
+
+def _combination(name: str, others: list[str]) -> str:
+    if not others:
+        return f"column {name!r} is zero in every row"
+    more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+    return f"column {name!r} is a combination of {', '.join(map(repr, others[:_LISTED]))}{more}"
+
+
+def tall_qr(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Q, shape ``(n, d)``, and R, shape ``(d, d)``, of a matrix with n at least d.
+
+    Blocks of rows are factorised first and then their triangles (Demmel, Grigori, Hoemmen and Langou, 2012, SIAM J.
+    Sci. Comput. 34): as stable as one factorisation, and free of threads up to 55 columns.
+    """
+    n, d = matrix.shape
+    rows = _rows_of_a_block(d)
+    if n <= rows:
+        q, r = np.linalg.qr(matrix)
+        return q, r
+    n_blocks = n // rows
+    q_blocks, r_blocks = np.linalg.qr(matrix[: n_blocks * rows].reshape(n_blocks, rows, d))
+    q_rest, r_rest = np.linalg.qr(matrix[n_blocks * rows :])
+    q, r = tall_qr(np.concatenate([r_blocks.reshape(-1, d), r_rest]))
+    joined = np.concatenate(
+        [(q_blocks @ q[: n_blocks * d].reshape(n_blocks, d, d)).reshape(-1, d), q_rest @ q[n_blocks * d :]]
+    )
+    return joined, r
+
+
+def _rows_of_a_block(d: int) -> int:
+    few = min(_NUMBERS_IN_ONE_THREAD // d, _MULTIPLICATIONS_IN_ONE_THREAD // d**2)
+    # With fewer rows than one and a half times the columns the triangles would hardly be smaller than the blocks.
+    return max(few, d + d // 2 + 1)
+
+
+def rows_times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Return ``rows @ matrix``, shape ``(n, k)``, for many rows and a small matrix, with the same bits in any case."""
+    step = _rows_of_a_product(matrix.size)
+    return np.concatenate([rows[start : start + step] @ matrix for start in range(0, len(rows), step)])
+
+
+class CrossProducts:
+    """The matrix ``left' diag(weights) right`` for many vectors of weights.
+
+    Parameters
+    ----------
+    left, right
+        Shapes ``(n, p)`` and ``(n, q)``.
+    """
+
+    def __init__(self, left: FloatArray, right: FloatArray) -> None:
+        rows = min(_rows_of_a_product(left.shape[1] * right.shape[1]), len(left))
+        self._left = np.ascontiguousarray(_blocks(left, rows).transpose(0, 2, 1))
+        self._right = _blocks(right, rows)
+
+    def __call__(self, weights: FloatArray) -> FloatArray:
+        """Return the products for one vector of weights ``(n,)``, shape ``(p, q)``."""
+        weighted = self._right * _blocks(weights[:, np.newaxis], self._right.shape[1])
+        products: FloatArray = (self._left @ weighted).sum(axis=0)
+        return products
+
+
+def _rows_of_a_product(size: int) -> int:
+    few = _MULTIPLICATIONS_IN_ONE_THREAD // size
+    # Blocks of less are slow; with so many columns let the library have its threads.
+    return few if few >= _FEWEST_ROWS else _MANY_ROWS
+
+
+def _blocks(matrix: FloatArray, rows: int) -> FloatArray:
+    """Return the rows in blocks of equal size, the last one filled with zeros, shape ``(blocks, rows, columns)``."""
+    n, columns = matrix.shape
+    filled = np.zeros((-(-n // rows) * rows, columns))
+    filled[:n] = matrix
+    return filled.reshape(-1, rows, columns)
+
+
+def positive_solution(matrix: FloatArray, right: FloatArray, *, least_condition: float) -> FloatArray | None:
+    """Return ``matrix^-1 right`` of a positive definite matrix; None where its reciprocal condition is too small."""
+    triangle, failed = linalg.lapack.dpotrf(matrix, lower=1)
+    if failed:
+        return None
+    reciprocal_condition, _ = linalg.lapack.dpocon(triangle, np.abs(matrix).sum(axis=0).max(), uplo="L")
+    if not reciprocal_condition > least_condition:
+        return None
+    solution: FloatArray = linalg.lapack.dpotrs(triangle, right, lower=1)[0]
+    return solution
+
+
+def factor_of_data(name: str, rows: RegressionRows) -> Factor:
+    """Return the factorisation of the weighted columns; raise a `DataError` where they are dependent."""
+    factor = Factor.of(np.sqrt(rows.case_weights)[:, np.newaxis] * rows.X)
+    dependence = factor.dependence(rows.names)
+    if dependence is not None:
+        raise DataError(
+            f"`{name}` needs linearly independent columns, else the coefficients are not unique; {dependence}. Drop a "
+            "column of each combination: for categories leave one out, and with `intercept=True` give no constant one."
+        )
+    return factor
+
+
+def factor_of_resample(rows: RegressionRows, weights: FloatArray) -> Factor:
+    """Return the factorisation on a resample; raise a `FitError` where its rows leave the columns dependent."""
+    factor = Factor.of(np.sqrt(rows.case_weights * weights)[:, np.newaxis] * rows.X)
+    dependence = factor.dependence(rows.names)
+    if dependence is not None:
+        raise FitError(
+            f"the coefficients are not unique, since {dependence} in the rows drawn. A column that differs from a "
+            "combination of the others in a few rows only loses them in some resamples; merge rare categories, or draw "
+            "within them with `strata=`"
+        )
+    return factor

@@ -1,0 +1,211 @@
+"""The Lagrangian of a constrained problem: the user's functions, checked, and their derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from orthoboot.autodiff import Autodiff, NumpyFunction, Written
+from orthoboot.errors import StatisticError
+from orthoboot.typing import FloatArray
+
+
+class Lagrangian:
+    r"""The function :math:`L(x, \lambda, \xi) = f(x, \xi) + \lambda \cdot c(x, \xi)` and its derivatives.
+
+    c are the equality constraints and after them the inequality constraints. The KKT conditions of a solution are that
+    the derivative of L by ``(x, lambda)`` vanishes, without the inequalities that do not bind; the matrix of Newton's
+    method on them is the second derivative (``appendix: constrained optimization``).
+
+    Parameters
+    ----------
+    library
+        The package that f and c are written in.
+    objective
+        ``f(x, xi)``, one number.
+    constraints
+        The functions that c is made of, by the name of their argument; each returns a number, a vector, or a list.
+    n_variables
+        The length p of x.
+    """
+
+    def __init__(
+        self, library: Autodiff, objective: Written, constraints: Mapping[str, Written], n_variables: int
+    ) -> None:
+        parts = {name: partial(_vector, library, name, c) for name, c in constraints.items()}
+        value = partial(_number, library, objective)
+
+        def joined(x: Any, xi: Any) -> Any:
+            return library.joined([part(x, xi) for part in parts.values()])
+
+        def lagrangian(point: Any, xi: Any) -> Any:
+            x, multipliers = point[:n_variables], point[n_variables:]
+            return value(x, xi) + (multipliers * joined(x, xi)).sum() if parts else value(x, xi)
+
+        def of_everything(point: Any, like_xi: Any) -> Any:
+            return lagrangian(point[: -len(like_xi)], point[-len(like_xi) :])
+
+        def along_directions(point: Any, xi: Any, directions: Any) -> Any:
+            r = directions.shape[1]
+            return lagrangian(point[:-r], xi + directions @ point[-r:])
+
+        self.n_variables = n_variables
+        self._objective = library.function(value)
+        self._constraints = {name: library.function(part) for name, part in parts.items()}
+        self._jacobian = library.jacobian(joined)
+        self._matrix = library.hessian(lagrangian)
+        self._gradient = library.gradient(of_everything)
+        self._product = library.hessian_product(of_everything)
+        self._curvature = library.hessian(along_directions)
+
+    def objective(self, x: FloatArray, xi: FloatArray) -> float:
+        """Return f."""
+        return float(self._objective(x, xi))
+
+    def constraints(self, x: FloatArray, xi: FloatArray) -> FloatArray:
+        """Return c, shape ``(m,)``."""
+        return np.concatenate([np.empty(0), *(c(x, xi) for c in self._constraints.values())])
+
+    def jacobian(self, x: FloatArray, xi: FloatArray) -> FloatArray:
+        """Return the derivative of c by x, shape ``(m, p)``."""
+        return self._jacobian(x, xi) if self._constraints else np.empty((0, self.n_variables))
+
+    def gradient(self, x: FloatArray, multipliers: FloatArray, xi: FloatArray) -> FloatArray:
+        """Return the derivative of L by ``(x, lambda, xi)``, shape ``(p + m + q,)``."""
+        return self._gradient(np.concatenate([x, multipliers, xi]), xi)
+
+    def matrix(self, x: FloatArray, multipliers: FloatArray, xi: FloatArray) -> FloatArray:
+        """Return the second derivative of L by ``(x, lambda)``, shape ``(p + m, p + m)``."""
+        return self._matrix(np.concatenate([x, multipliers]), xi)
+
+    def mixed_product(
+        self, x: FloatArray, multipliers: FloatArray, xi: FloatArray, direction: FloatArray
+    ) -> FloatArray:
+        """Return ``direction . (derivative of the KKT conditions by xi)``, shape ``(q,)``, in one pass whatever q."""
+        product = self._product(
+            np.concatenate([direction, np.zeros(len(xi))]), np.concatenate([x, multipliers, xi]), xi
+        )
+        return product[-len(xi) :]
+
+    def curvature(
+        self, x: FloatArray, multipliers: FloatArray, xi: FloatArray, directions: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the mixed second derivatives of L along directions of xi, and its own ones.
+
+        Parameters
+        ----------
+        x, multipliers, xi
+            The point.
+        directions
+            In columns, shape ``(q, r)``; more than p + m are taken in blocks, so that what is held stays small.
+
+        Returns
+        -------
+        The derivative of the KKT conditions along each direction, ``(p + m, r)``, and ``u' L_xixi u``, ``(r,)``.
+        """
+        size = len(x) + len(multipliers)
+        blocks = [
+            self._curvature_of_block(x, multipliers, xi, directions[:, start : start + size])
+            for start in range(0, directions.shape[1], size)
+        ]
+        return np.hstack([mixed for mixed, _ in blocks]), np.concatenate([own for _, own in blocks])
+
+    def _curvature_of_block(
+        self, x: FloatArray, multipliers: FloatArray, xi: FloatArray, directions: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        size, r = len(x) + len(multipliers), directions.shape[1]
+        hessian = self._curvature(np.concatenate([x, multipliers, np.zeros(r)]), xi, directions)
+        return hessian[:size, size:], np.diagonal(hessian)[size:]
+
+    def checked_lengths(self, x: FloatArray, xi: FloatArray) -> dict[str, int]:
+        """Return how many constraints each function holds; raise where a function is not as it must be at `x`."""
+        _checked_value("objective", self._objective, x, xi)
+        return {name: len(_checked_value(name, c, x, xi)) for name, c in self._constraints.items()}
+
+    def check_derivatives(self, x: FloatArray, n_constraints: int, xi: FloatArray) -> None:
+        """Raise unless L has finite first and second derivatives at `x`, and depends on xi."""
+        other = xi + (1 + np.abs(xi)) / np.arange(3, 3 + len(xi))
+        multipliers = np.ones(n_constraints)
+        try:
+            here, there = (self.gradient(x, multipliers, at) for at in (xi, other))
+            matrix = self.matrix(x, multipliers, xi)
+        except Exception as error:  # the package may refuse what the user wrote in any way
+            raise StatisticError(
+                "`objective` and the constraints must be twice differentiable by the package they are written in; it "
+                f"raised {type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')}. Keep to its own "
+                "functions, with no `float`, `.item()` or numpy on the way from x and xi."
+            ) from error
+        if not (np.isfinite(here).all() and np.isfinite(matrix).all()):
+            raise StatisticError(
+                "`objective` and the constraints must have finite first and second derivatives at `init`, x = "
+                f"{described(x)}. Start where no root, norm or logarithm is taken of zero."
+            )
+        if not here[-len(xi) :].any() and np.array_equal(here, there):
+            raise StatisticError(
+                "the problem must depend on the data; neither `objective` nor a constraint changes with its second "
+                "argument, xi, near `init`. Write them as functions of x and xi, and use `xi`."
+            )
+
+
+def _number(library: Autodiff, objective: Written, x: Any, xi: Any) -> Any:
+    """Return what the objective gives as one number of the package."""
+    returned = objective(x, xi)
+    shape = tuple(getattr(returned, "shape", ()))
+    if shape != () or returned is None or not library.holds_floats(returned):
+        got = "None" if returned is None else f"shape {shape}" if shape else "a whole number or a truth value"
+        raise StatisticError(
+            f"`objective` must return one floating-point number; got {got}. A vector must be summed up."
+        )
+    return library.joined([returned]).sum()
+
+
+def _vector(library: Autodiff, name: str, constraint: Written, x: Any, xi: Any) -> Any:
+    """Return what a constraint function gives as a vector of the package; raise where that has no meaning."""
+    returned = constraint(x, xi)
+    values = list(returned) if isinstance(returned, (list, tuple)) else [returned]
+    if not values or any(getattr(value, "ndim", 0) > 1 or 0 in getattr(value, "shape", ()) for value in values):
+        shapes = [tuple(getattr(value, "shape", ())) for value in values]
+        raise StatisticError(
+            f"`{name}` must return one number per constraint: a number, a vector, or a list of these; got shape(s) "
+            f"{', '.join(map(str, shapes)) or 'of an empty list'}. Flatten a matrix with `.reshape(-1)`."
+        )
+    if any(value is None or not library.holds_floats(value) for value in values):
+        sign = "= 0" if name == "equality" else "<= 0"
+        raise StatisticError(
+            f"`{name}` must return the left-hand sides of `... {sign}` as floating-point numbers; got None, whole "
+            "numbers or truth values. Write `x - 1.0` rather than `x <= 1.0`."
+        )
+    return library.joined(values)
+
+
+def _checked_value(name: str, function: NumpyFunction, x: FloatArray, xi: FloatArray) -> FloatArray:
+    """Return a user's function at the start; whatever goes wrong there is told with its cause."""
+    try:
+        value = function(x, xi)
+    except StatisticError:
+        raise
+    except Exception as error:  # the user's function may raise anything
+        raise StatisticError(
+            f"`{name}` must return a value at `init`; it raised {type(error).__name__}: {str(error).rstrip('.')}. It "
+            f"was called with x of shape {x.shape} and xi of shape {xi.shape}."
+        ) from error
+    if not np.isfinite(value).all():
+        raise StatisticError(
+            f"`{name}` must be finite at `init`; got {_first_unfinished(value)} at x = {described(x)}. Give an `init` "
+            "at which the problem is defined."
+        )
+    return value
+
+
+def _first_unfinished(value: FloatArray) -> str:
+    flat = value.reshape(-1)
+    return str(flat[np.argmin(np.isfinite(flat))])
+
+
+def described(x: FloatArray) -> str:
+    """Return a point in few words: its first numbers, and how many more there are."""
+    first = ", ".join(f"{number:.4g}" for number in x[:4])
+    return f"[{first}]" if len(x) <= 4 else f"[{first}, ... {len(x) - 4} more]"

@@ -1,0 +1,469 @@
+"""Minima of a loss and roots of estimating equations that the user writes, with their influence functions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from orthoboot.arguments import checked_count, is_real
+from orthoboot.autodiff import PACKAGES, Autodiff, Written, autodiff_for
+from orthoboot.autodiff.values import check_written
+from orthoboot.data import Data
+from orthoboot.errors import (
+    ArgumentError,
+    DataError,
+    FitError,
+    FitWarning,
+    InfluenceError,
+    MissingDependencyError,
+    OrthobootWarning,
+    StatisticError,
+)
+from orthoboot.functionals.base import Functional
+from orthoboot.functionals.estimating_conditions import (
+    Conditions,
+    EquationConditions,
+    EquationPrograms,
+    LossConditions,
+    LossPrograms,
+    Search,
+    as_function,
+    by_products_alone,
+)
+from orthoboot.functionals.function_of_means import once_per_data
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.resamples import Resamples
+from orthoboot.solvers import Factor, Solver, adjoints, linear_solver, parameter_names
+from orthoboot.typing import FloatArray, Influence
+
+_NOTED_DISTANCE, _REFUSED_DISTANCE = 1e-3, 0.1
+"""From the fit to the solution, in standard errors: where the user hears of it, and where it is no fit."""
+_VISIBLE = 1e-10
+"""Of the estimate: a distance that is not rounding."""
+_PROGRAMS_KEPT = 16
+"""Losses that stay compiled; each may hold the arrays that the user's function closes over."""
+
+
+class ParametersTarget:
+    """The parameters themselves."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def value(self, parameters: FloatArray) -> FloatArray:
+        """Return the parameters."""
+        return parameters
+
+    def jacobian(self, parameters: FloatArray) -> FloatArray:
+        """Return the unit matrix."""
+        return np.eye(len(parameters))
+
+    def output(self, parameters: FloatArray, name: str) -> Output:
+        """Return a vector with the names of the parameters."""
+        return output_like(parameters, name, self._names)
+
+
+class WrittenTarget:
+    """A function of the parameters that the user wrote: a number, an array, or a dict of these."""
+
+    def __init__(self, library: Autodiff, function: Written) -> None:
+        self._library = library
+        self._function = function
+        self._example: Any = None
+        self._value = library.function(self._joined)
+        self._jacobian = library.jacobian(self._joined)
+
+    def value(self, parameters: FloatArray) -> FloatArray:
+        """Return its numbers in a row, shape ``(k,)``."""
+        value: FloatArray = _of_user("target", self._value, parameters)
+        return value
+
+    def jacobian(self, parameters: FloatArray) -> FloatArray:
+        """Return its derivative, shape ``(k, p)``; raise where there is none, or nothing to differentiate."""
+        jacobian: FloatArray = _of_user("target", self._jacobian, parameters)
+        if not np.isfinite(jacobian).all():
+            raise StatisticError(
+                "`target` must be differentiable at the fit; its derivative is NaN or infinite there, as that of a "
+                "root or a norm is at zero. Choose a smooth function of the parameters."
+            )
+        elsewhere = parameters + 0.1 * (np.abs(parameters).max() or 1.0)
+        if not (jacobian.any(axis=1) | self._jacobian(elsewhere).any(axis=1)).all():
+            raise StatisticError(
+                "`target` must depend smoothly on the parameters; the derivative of one of its outputs is zero, at the "
+                "fit and elsewhere. Rounding, signs, comparisons and numbers taken out of the library "
+                "(`float(...)`, `.item()`, `.detach()`) have none."
+            )
+        return jacobian
+
+    def output(self, parameters: FloatArray, name: str) -> Output:
+        """Return the shape and the names of its value."""
+        self.value(parameters)
+        return output_like(self._example, name)
+
+    def _joined(self, parameters: Any) -> Any:
+        """Return the numbers of the value in a row, and keep its shape: it is known only while the library runs it."""
+        value = self._function(parameters)
+        check_written("target", value, self._library)
+        if isinstance(value, Mapping):
+            self._example = {key: np.zeros(np.shape(entry)) for key, entry in value.items()}
+            return self._library.joined(list(value.values()))
+        if isinstance(value, (list, tuple)):
+            self._example = [np.zeros(np.shape(entry)) for entry in value]
+            return self._library.joined(list(value))
+        self._example = np.zeros(np.shape(value))
+        return self._library.joined([value])
+
+
+@dataclass(frozen=True, eq=False)
+class MEstimator(Functional):
+    """Parameters that minimise a loss or solve estimating equations; made by `m_estimator`, which describes them."""
+
+    loss: Written | None = None
+    init: Any = None
+    psi: Written | None = None
+    penalty: Written | None = None
+    target: Written | None = None
+    solver: Any = None
+    library: str | None = None
+    name: str = "m_estimator"
+
+    paired = True
+    batched = False
+
+    def __post_init__(self) -> None:
+        if (self.loss is None) == (self.psi is None):
+            both = "both" if self.loss is not None else "neither"
+            raise ArgumentError(
+                f"`m_estimator` takes either `loss`, to minimise, or `psi`, estimating equations to solve; got {both}."
+            )
+        for option in ("loss", "psi", "penalty", "target"):
+            if not (getattr(self, option) is None or callable(getattr(self, option))):
+                raise ArgumentError(f"`{option}` must be a function; got {getattr(self, option)!r}.")
+        _check_init(self.init)
+        solver = self.linear_solver
+        if self.psi is not None and solver.symmetric:
+            raise ArgumentError(
+                f'`solver` must be "lu" for `psi`, whose derivative need not be symmetric; got {self.solver!r}.'
+            )
+        if self.library is not None and self.library not in PACKAGES:
+            raise ArgumentError(f'`library` must be "jax" or "torch"; got {self.library!r}.')
+
+    @property
+    def linear_solver(self) -> Solver:
+        """Return the solver, by default the one that fits a loss or equations."""
+        return linear_solver(self.solver or ("cholesky" if self.psi is None else "lu"))
+
+    def check(self, data: Data) -> None:
+        """Raise unless the rows are of one sample and what the user wrote returns what it must at the start."""
+        if len(data.sizes) > 1:
+            raise DataError(
+                f"`{self.name}` takes one sample, or paired arrays such as a matrix and a response with `paired=True`; "
+                f"got {len(data.sizes)} independent samples.{data.samples_hint}"
+            )
+        self._conditions(data)
+
+    def output(self, data: Data) -> Output:
+        """Return the shape and the names of the target."""
+        name = "theta" if self.target is None else self.name
+        return self._target(data).output(self._fit(data), name)
+
+    def estimate(self, data: Data) -> FloatArray:
+        """Return the target at the fit to the data."""
+        return self._target(data).value(self._fit(data))
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return the target at refits that start from the fit to the data, one resample after the other."""
+        value = self._target(data).value
+        return np.stack([value(self._refit(data, weights)) for weights in resamples.weights[0]])
+
+    def influence(self, data: Data) -> Influence:
+        """Return ``-(gradient of loss_j + gradient of penalty) . s``, one adjoint s for each output."""
+        linear = self._linearization(data)
+        if linear.distance > _REFUSED_DISTANCE:
+            raise FitError(
+                f"the fit did not converge on the data: one more step would move it by {linear.distance:.2g} standard "
+                "errors. Add a `penalty`, rescale the columns, or start from a better `init`."
+            )
+        return (linear.rows - linear.rows.mean(axis=0),)
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return a warning where damping, or a fit that is not quite the minimum, makes the influence approximate."""
+        found = []
+        damping = self.linear_solver.damping
+        if damping > 0:
+            found.append(
+                f"the solver's damping of {damping:g} makes the influence of `{self.name}` approximate: too small "
+                "along what the data hardly determine. The refits do not use it; a `penalty` would change both."
+            )
+        try:
+            distance = self._linearization(data).distance
+        except (FitError, InfluenceError, StatisticError):
+            distance = 0.0  # another influence function was used, and its own errors are told elsewhere
+        if distance > _NOTED_DISTANCE:
+            found.append(
+                f"the fit of `{self.name}` is {distance:.2g} standard errors from the solution, not zero; its "
+                "influence values were centred."
+            )
+        return tuple(map(FitWarning, found))
+
+    @cached_property
+    def _autodiff(self) -> Autodiff:
+        return autodiff_for(self.loss, self.psi, self.penalty, self.target, self.init, name=self.library)
+
+    @cached_property
+    def _programs(self) -> LossPrograms | EquationPrograms:
+        kept = all(isinstance(written, Hashable) for written in (self.loss, self.psi, self.penalty))
+        build = compiled if kept else compiled.__wrapped__
+        return build(self._autodiff, self.loss, self.psi, self.penalty)
+
+    @cached_property
+    def _written_target(self) -> WrittenTarget | None:
+        return None if self.target is None else WrittenTarget(self._autodiff, self.target)
+
+    def _target(self, data: Data) -> ParametersTarget | WrittenTarget:
+        return self._written_target or ParametersTarget(self._conditions(data).names)
+
+    @once_per_data
+    def _start(self, data: Data) -> FloatArray:
+        """Return the parameters to start from, shape ``(p,)``."""
+        if isinstance(self.init, Integral):
+            return np.zeros(int(self.init))
+        given = _of_user("init", self.init, *data.arrays) if callable(self.init) else self.init
+        return _checked_start(given)
+
+    @once_per_data
+    def _conditions(self, data: Data) -> Conditions:
+        """Return the conditions on `data`, once what the user wrote has been tried at the start."""
+        start = self._start(data)
+        arrays = tuple(map(self._autodiff.array, data.arrays))
+        programs = self._programs
+        _check_penalty(self.penalty, self._autodiff, start)
+        if isinstance(programs, LossPrograms):
+            _check_losses(_of_user("loss", programs.rows, start, *arrays), data)
+            return LossConditions(programs, self._autodiff, arrays, _names(data, len(start)))
+        _check_equations(_of_user("psi", programs.rows, start, *arrays), data, len(start))
+        return EquationConditions(programs, self._autodiff, arrays, _names(data, len(start)), start)
+
+    @once_per_data
+    def _fit(self, data: Data) -> FloatArray:
+        """Return the parameters fitted to the data, shape ``(p,)``."""
+        conditions = self._conditions(data)
+        return Search(conditions, self.linear_solver, np.ones(data.sizes[0])).from_afar(self._start(data))
+
+    @once_per_data
+    def _spread(self, data: Data) -> float:
+        return self._conditions(data).spread(self._fit(data))
+
+    def _refit(self, data: Data, weights: FloatArray) -> FloatArray:
+        """Return the parameters fitted with `weights`, from the fit to the data, from afar where that fails."""
+        start, solver = self._fit(data), self.linear_solver
+        known = None if by_products_alone(solver, len(start)) else self._factor(data)
+        refit = Search(self._conditions(data), solver, weights, known)
+        try:
+            return refit.from_nearby(start, self._spread(data))
+        except FitError:
+            return refit.from_afar(start)
+
+    @once_per_data
+    def _equal_weights(self, data: Data) -> Any:
+        return self._autodiff.array(np.full(data.sizes[0], 1 / data.sizes[0]))
+
+    @once_per_data
+    def _factor(self, data: Data) -> Factor:
+        """Return the derivative of the conditions at the fit, ready for solving."""
+        conditions, weights, solver = self._conditions(data), self._equal_weights(data), self.linear_solver
+        return solver.factor(conditions.operator(self._fit(data), weights, by_products=solver.by_products))
+
+    @once_per_data
+    def _linearization(self, data: Data) -> Linearization:
+        """Return the influence but for its centre, by one solve and one pass over the rows for each output."""
+        conditions, parameters = self._conditions(data), self._fit(data)
+        directions = adjoints(self._factor(data), self._target(data).jacobian(parameters))
+        rows = -np.stack([conditions.along(direction, parameters) for direction in directions], axis=1)
+        shift = np.abs(directions @ conditions.residual(parameters, self._equal_weights(data)))
+        error = rows.std(axis=0) / np.sqrt(len(rows))
+        visible = (shift > _VISIBLE * np.abs(self.estimate(data))) & (error > 0)
+        return Linearization(rows, float(np.max(shift[visible] / error[visible], initial=0.0)))
+
+
+@lru_cache(maxsize=_PROGRAMS_KEPT)
+def compiled(
+    library: Autodiff, loss: Written | None, psi: Written | None, penalty: Written | None
+) -> LossPrograms | EquationPrograms:
+    """Return what was compiled for the same functions before, as for the same loss with another target."""
+    if psi is not None:
+        return EquationPrograms(library, psi, penalty)
+    assert loss is not None
+    return LossPrograms(library, loss, penalty)
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """The influence of the rows, shape ``(n, k)``, but for a constant, and how far the fit is from the solution.
+
+    The gradient of the penalty is the same for every row, so that centring brings it in. `distance` is what one more
+    Newton step would change, in standard errors of the output where that is most.
+    """
+
+    rows: FloatArray
+    distance: float
+
+
+def m_estimator(
+    loss: Written | None = None,
+    init: Any = None,
+    *,
+    psi: Written | None = None,
+    penalty: Written | None = None,
+    target: Written | None = None,
+    solver: str | Solver | None = None,
+    library: str | None = None,
+    name: str = "m_estimator",
+) -> MEstimator:
+    r"""Return the parameters that minimise a loss of your own, or a function of them, as a statistic.
+
+    .. math:: \hat\theta = \arg\min_\theta \frac{\sum_j w_j\,\ell(\theta, z_j)}{\sum_j w_j} + P(\theta), \qquad
+              I_j = -g'(\hat\theta)\, H^{-1} \bigl(\nabla \ell(\hat\theta, z_j) + \nabla P(\hat\theta)\bigr),
+
+    H the Hessian of what is minimised and g the target. The influence comes by the implicit function theorem: one
+    linear system :math:`H s = g'^\top` for each output, then the derivative of all losses along s in one forward pass.
+    The penalty is not resampled. Huber (1967), "The behavior of maximum likelihood estimates under nonstandard
+    conditions"; the M-estimators of the paper's ``subsection:CIconstructionexample``.
+
+    The first fit is L-BFGS and then Newton's method with a line search, to the precision of rounding; refits are
+    Newton's method from there, with the weights of the resample.
+
+    Parameters
+    ----------
+    loss
+        ``loss(parameters, *samples)``, written in jax or torch: one loss per row, shape ``(n,)``, of the parameters
+        ``(p,)`` and the data as arrays.
+    init
+        Where to start: an array ``(p,)``, the number of parameters (zeros then), or a function of the arrays.
+    psi
+        Instead of a loss: ``psi(parameters, *samples)``, shape ``(n, p)``, whose weighted mean, with the gradient of
+        the penalty, is zero at the estimate.
+    penalty
+        ``penalty(parameters)``, one number, on the scale of the mean loss.
+    target
+        ``target(parameters)``: a number, an array or a dict of these, differentiable: a coefficient, predictions at
+        new rows, a risk on other data. None: all parameters, named as the columns where there is one for each.
+    solver
+        "cholesky" (the default of a loss), "lu" (of `psi`), "cg", or a solver of `orthoboot.solvers` with options,
+        such as ``ConjugateGradients(damping=1e-3)``.
+    library
+        "jax" or "torch", where the functions do not tell.
+    name
+        What tables and messages call the statistic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import orthoboot as ob
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 2))
+    >>> y = X @ [1.0, -2.0] + rng.standard_normal(200)
+    >>> least_squares = ob.m_estimator(lambda theta, X, y: (y - X @ theta) ** 2, init=2)
+    >>> np.allclose(least_squares(X, y), np.linalg.lstsq(X, y)[0], rtol=1e-12)
+    True
+    """
+    return MEstimator(loss, init, psi, penalty, target, solver, library, name)
+
+
+def _of_user(argument: str, function: Written, *arguments: Any) -> Any:
+    """Return what a function that the user wrote gives; what it raises is told with its cause."""
+    try:
+        return function(*arguments)
+    except (InfluenceError, StatisticError, MissingDependencyError):
+        raise
+    except Exception as error:
+        shapes = ", ".join(str(np.shape(one)) for one in arguments)
+        raise StatisticError(
+            f"`{argument}` raised {type(error).__name__}: {_first_line(error)}. It was called with arrays "
+            f"of shape {shapes}, and must be written in the functions of one library, jax or torch."
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), "").rstrip(".")
+
+
+def _check_init(init: Any) -> None:
+    if callable(init):
+        return
+    if is_real(init) and isinstance(init, Integral):
+        checked_count("init", init, least=1, reason="where it is the number of parameters")
+        return
+    if init is None or isinstance(init, (str, bool)) or np.ndim(init) != 1:
+        hint = f" For one parameter that starts at {init:g} write `init=[{init:g}]`." if is_real(init) else ""
+        raise ArgumentError(
+            "`init` must be an array of shape (p,), the number of parameters, or a function of the data that returns "
+            f"such an array; got {init!r}.{hint}"
+        )
+
+
+def _checked_start(given: Any) -> FloatArray:
+    try:
+        start = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"`init` must hold numbers; got {given!r}.") from error
+    if start.ndim != 1 or not start.size or not np.isfinite(start).all():
+        raise ArgumentError(f"`init` must give finite numbers of shape (p,); got {given!r}.")
+    return start
+
+
+def _check_losses(losses: FloatArray, data: Data) -> None:
+    n = data.sizes[0]
+    if losses.shape != (n,):
+        raise StatisticError(
+            f"`loss` must return one number per row, shape ({n},); got {losses.shape}.{_cure(losses, n)}"
+        )
+    _check_finite("loss", losses)
+
+
+def _cure(returned: FloatArray, n: int) -> str:
+    """Return what most likely gives a loss the wrong shape, and the remedy."""
+    if returned.ndim == 0:
+        return " Leave out the sum or the mean over the rows: the weights of a resample come in between."
+    if returned.shape == (n, n):
+        return " A column of shape (n, 1) beside a vector (n,) makes a table: index it first, `y[:, 0]`."
+    if returned.shape[0] == n:
+        return " Sum over the other axes, for example `.sum(1)`."
+    return ""
+
+
+def _check_equations(equations: FloatArray, data: Data, p: int) -> None:
+    if equations.shape != (data.sizes[0], p):
+        raise StatisticError(
+            f"`psi` must return shape ({data.sizes[0]}, {p}), one row per row of the data and one equation per "
+            f"parameter of `init`; got {equations.shape}."
+        )
+    _check_finite("psi", equations)
+
+
+def _check_finite(argument: str, values: FloatArray) -> None:
+    broken = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if broken.any():
+        raise StatisticError(
+            f"`{argument}` must be finite at `init`; got NaN or infinity in {int(broken.sum())} row(s), the first in "
+            f"row {int(np.argmax(broken))}. Start from other parameters, or write it so that it cannot overflow."
+        )
+
+
+def _check_penalty(penalty: Written | None, library: Autodiff, start: FloatArray) -> None:
+    if penalty is None:
+        return
+    value = _of_user("penalty", library.function(as_function(penalty)), start)
+    if value.shape != () or not np.isfinite(value):
+        raise StatisticError(f"`penalty` must return one finite number; at `init` it returned {value.tolist()}.")
+
+
+def _names(data: Data, p: int) -> tuple[str, ...]:
+    """Return the columns of the first table that has as many as there are parameters, else their positions."""
+    fitting = (columns for columns in data.columns if columns is not None and len(columns) == p)
+    return next(fitting, parameter_names(p))

@@ -1,0 +1,117 @@
+"""What every function of the user's needs: a first evaluation on the data, the shape of its value, a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from orthoboot.autodiff import package_of
+from orthoboot.data import Data
+from orthoboot.errors import StatisticError
+from orthoboot.functionals.base import Functional
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.typing import FloatArray
+
+Wrapper = TypeVar("Wrapper", bound="CallableFunctional")
+
+
+@dataclass(frozen=True, eq=False)
+class CallableFunctional(Functional):
+    """A function of the user's, evaluated once on the data to learn the shape of what it returns.
+
+    Attributes
+    ----------
+    function
+        What the user wrote.
+    value_output
+        The shape and names of its value.
+    value
+        Its value on the data, shape ``(k,)``, so that an expensive fit is not repeated.
+    name
+        What a report calls it.
+    """
+
+    function: Callable[..., Any]
+    value_output: Output = field(repr=False)
+    value: FloatArray = field(repr=False)
+    name: str = "statistic"
+
+    def output(self, data: Data) -> Output:
+        """Return the shape and the names of its value, known from the first evaluation."""
+        return self.value_output
+
+    def estimate(self, data: Data) -> FloatArray:
+        """Return its value on the data, known from the first evaluation."""
+        return self.value
+
+
+def first_value(statistic: Callable[..., Any], data: Data, samples: Any, *, hint: str = "", **options: Any) -> Any:
+    """Return the user's function of the data themselves; raise if it raises, and say what it was called with."""
+    try:
+        return statistic(*samples, **options)
+    except Exception as error:  # whatever the user's function raises is told with its cause
+        raise StatisticError(
+            f"`statistic` must return a value on the data themselves; it raised {type(error).__name__}: "
+            f"{str(error).rstrip('.')}. It was called with {_arguments(samples, options)}."
+            f"{_hint(error, samples, options)}{hint}{data.samples_hint}"
+        ) from error
+
+
+def _hint(error: Exception, samples: Any, options: Mapping[str, Any]) -> str:
+    if "read-only" in str(error):
+        return " It must not change the data it is given: let it copy them first."
+    if "Tensor" in str(error) and "weights" in options and package_of(samples[0]) is None:
+        return ' If it is written in torch pass `influence="torch"`: then it gets tensors.'
+    if "axis" in options:
+        return " It has an `axis` parameter, so it got a batch of samples: pass `vectorized=False` if it takes one."
+    return ""
+
+
+def _arguments(samples: Any, options: Mapping[str, Any]) -> str:
+    kinds = [f"{type(sample).__name__} of shape {getattr(sample, 'shape', (len(sample),))}" for sample in samples]
+    return ", ".join([*kinds, *(f"`{option}`" for option in options)])
+
+
+def wrapped(
+    kind: Callable[..., Wrapper],
+    statistic: Callable[..., Any],
+    value: Any,
+    labels: tuple[str, ...] | None = None,
+) -> Wrapper:
+    """Return `statistic` as a functional of the given kind, its value on the data checked and described."""
+    name = function_name(statistic)
+    output = output_like(value, name, labels)
+    flat = output.flatten(value)
+    if not np.isfinite(flat).all():
+        raise StatisticError(
+            f"`statistic` must be finite on the data; got {_first_of(flat, output)}. Check the data for what makes it "
+            "undefined."
+        )
+    return kind(statistic, output, flat, name)
+
+
+def _first_of(flat: FloatArray, output: Output) -> str:
+    """Return the first number that is not finite, with its name where there are several."""
+    first = int(np.argmin(np.isfinite(flat)))
+    return f"{flat[first]}" + ("" if output.is_scalar else f" for `{output.names[first]}`")
+
+
+def function_name(statistic: Any) -> str:
+    """Return what tables and messages call a function of the user's."""
+    if isinstance(statistic, partial):
+        return function_name(statistic.func)
+    name: str = getattr(statistic, "__name__", type(statistic).__name__)
+    return "statistic" if name == "<lambda>" else name
+
+
+def weights_argument(weights: Any) -> FloatArray | tuple[FloatArray, ...]:
+    """Return copies of the weights, one array or a tuple of them for several samples.
+
+    The linear part is computed from the same weights later; a function that normalises them in place must not spoil it.
+    """
+    copies = tuple(w.copy() for w in weights)
+    return copies[0] if len(copies) == 1 else copies

@@ -1,0 +1,205 @@
+"""Every package gives the derivatives of functions written in it, in double precision."""
+
+from __future__ import annotations
+
+import importlib
+from functools import partial
+
+import numpy as np
+import pytest
+
+from orthoboot.autodiff import Autodiff, autodiff, autodiff_for, package_asked, package_named, package_of
+from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError
+
+POINT = np.array([0.5, -1.0, 2.0])
+MATRIX = np.random.default_rng(0).normal(size=(4, 3))
+DIRECTION = np.array([1.0, 2.0, -0.5])
+
+
+@pytest.fixture
+def package(library: str) -> Autodiff:
+    return autodiff(library)
+
+
+def cubes(point, matrix):
+    """No names of any package: runs in all of them."""
+    return (matrix @ point) ** 3
+
+
+def total(point, matrix):
+    return cubes(point, matrix).sum()
+
+
+INNER = MATRIX @ POINT
+JACOBIAN = 3 * INNER[:, None] ** 2 * MATRIX
+HESSIAN = (MATRIX.T * 6 * INNER) @ MATRIX
+
+
+@pytest.mark.parametrize(
+    ("method", "f", "arguments", "expected"),
+    [
+        ("function", cubes, (POINT,), INNER**3),
+        ("gradient", total, (POINT,), JACOBIAN.sum(axis=0)),
+        ("jacobian", cubes, (POINT,), JACOBIAN),
+        ("hessian", total, (POINT,), HESSIAN),
+        ("along", cubes, (DIRECTION, POINT), JACOBIAN @ DIRECTION),
+        ("curvature_along", cubes, (DIRECTION, POINT), 6 * INNER * (MATRIX @ DIRECTION) ** 2),
+        ("hessian_product", total, (DIRECTION, POINT), HESSIAN @ DIRECTION),
+        ("batched", cubes, (np.stack([POINT, DIRECTION]),), np.stack([INNER**3, (MATRIX @ DIRECTION) ** 3])),
+        ("one_by_one", cubes, (np.stack([POINT, DIRECTION]),), np.stack([INNER**3, (MATRIX @ DIRECTION) ** 3])),
+    ],
+)
+def test_the_derivatives_are_those_of_calculus(package: Autodiff, method, f, arguments, expected):
+    found = getattr(package, method)(f)(*arguments, package.array(MATRIX))
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == np.float64
+    # Single precision would be off by 1e-8.
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_many_numbers_give_the_same_derivative_as_few(jax):
+    """Beyond a size outputs are taken one after the other."""
+    numpy = jax.numpy
+    wide = np.random.default_rng(1).normal(size=(3, 40_000))
+    found = autodiff("jax").jacobian(lambda point: numpy.asarray(wide) @ point**2)(np.arange(40_000.0))
+    np.testing.assert_allclose(found, 2 * wide * np.arange(40_000.0), rtol=1e-13)
+
+
+def test_a_value_does_not_depend_on_the_others_to_the_last_bit(package: Autodiff):
+    f = package.one_by_one(lambda point, matrix: matrix @ (point / point.sum()))
+    points = np.random.default_rng(2).gamma(2.0, size=(1100, 37))
+    matrix = package.array(np.random.default_rng(3).normal(size=(5, 37)))
+    together = f(points, matrix)
+    for size in (1, 2, 3, 100):
+        np.testing.assert_array_equal(f(points[:size], matrix), together[:size])
+    np.testing.assert_array_equal(f(points[::-1], matrix), together[::-1])
+
+
+def test_a_function_whose_path_depends_on_its_numbers_is_evaluated_as_it_is(package: Autodiff):
+    def bent(point):
+        return point * 2 if point[0] > 0 else -point
+
+    np.testing.assert_array_equal(package.function(bent)(POINT), 2 * POINT)
+    np.testing.assert_array_equal(package.one_by_one(bent)(np.stack([POINT, -POINT])), np.stack([2 * POINT, POINT]))
+    np.testing.assert_array_equal(package.jacobian(package.traced(bent, POINT))(-POINT), -np.eye(3))
+
+
+def test_values_in_lists_become_one_vector(package: Autodiff):
+    value = [package.array([1.0, 2.0]), (package.array(3.0), 0.1)]
+    np.testing.assert_array_equal(package.numbers(package.called(package.flat, value)), [1.0, 2.0, 3.0, 0.1])
+
+
+def test_a_constant_has_derivative_zero(package: Autodiff):
+    np.testing.assert_array_equal(package.jacobian(lambda point, x: x * 1.0)(POINT, np.ones(2)), np.zeros((2, 3)))
+
+
+# What is compiled is kept
+
+
+def test_the_same_steps_are_one_program(jax):
+    package = autodiff("jax")
+    first, second = (package.traced(lambda point: (point**2).sum()[None], POINT) for _ in range(2))
+    assert first is second
+    assert package.jacobian(first) is package.jacobian(second)
+
+
+def test_a_function_whose_surroundings_changed_is_another_program(jax):
+    package, numpy = autodiff("jax"), jax.numpy
+    found = []
+    for factor in (1.0, 1.0 + 1e-15, np.ones(3), np.array([1.0, 1.0, 1.0 + 1e-15])):
+        # Inside a compiled function, where the constants are not part of the program's text.
+        scaled = jax.jit(lambda point, factor=factor: point * factor)
+        found.append(package.traced(lambda point, scaled=scaled: numpy.sum(scaled(point))[None], POINT))
+    assert len(set(map(id, found))) == 4
+
+
+@pytest.mark.parametrize("forwards", [True, False])
+def test_a_derivative_that_the_user_brings_is_part_of_the_program(jax, forwards):
+    def identity(slope):
+        if forwards:
+            same = jax.custom_jvp(lambda point: point * 1.0)
+            same.defjvp(lambda point, change: (point[0] * 1.0, slope * change[0]))
+        else:
+            same = jax.custom_vjp(lambda point: point * 1.0)
+            same.defvjp(lambda point: (point * 1.0, None), lambda _, change: (slope * change,))
+        return same
+
+    package = autodiff("jax")
+    for slope in (2.0, 3.0):
+        program = package.traced(identity(slope), POINT)
+        np.testing.assert_array_equal(package.jacobian(program)(POINT), slope * np.eye(3))
+    assert package.traced(identity(3.0), POINT) is program
+
+
+def test_few_programs_are_kept(jax, monkeypatch):
+    module = importlib.import_module("orthoboot.autodiff.jax")
+    monkeypatch.setattr(module, "_PROGRAMS_KEPT", 3)
+    for power in range(2, 9):
+        autodiff("jax").traced(lambda point, power=power: (point**power).sum()[None], POINT)
+    assert len(module._PROGRAMS) == 3
+
+
+def test_the_setting_of_64_bits_stays_as_it_was(jax):
+    before = jax.config.jax_enable_x64
+    autodiff("jax").function(cubes)(POINT, MATRIX)
+    assert jax.config.jax_enable_x64 == before
+
+
+def test_numpy_inside_a_function_of_jax_is_told(jax):
+    with pytest.raises(InfluenceError, match="use `jax.numpy` instead"):
+        autodiff("jax").traced(lambda point: jax.numpy.sum(np.sqrt(point))[None], POINT)
+
+
+# Which package
+
+
+def test_a_package_is_told_by_the_names_in_the_code(jax, torch):
+    jnp = jax.numpy
+
+    def imported_inside(x):
+        import torch
+
+        return torch.sum(x)
+
+    def neighbour(x):
+        return jnp.sum(x)
+
+    class Statistic:
+        def __call__(self, x):
+            return torch.sum(x)
+
+    assert package_named(neighbour) == "jax"
+    assert package_named(imported_inside) == "torch"
+    assert package_named(lambda x: neighbour(x)) == "jax"
+    assert package_named(partial(neighbour)) == "jax"
+    assert package_named(jax.jit(neighbour)) == "jax"
+    assert package_named(Statistic()) == "torch"
+    assert package_named(lambda x: np.sum(x)) is None
+    assert package_named(np.sum) is None
+    assert autodiff_for(None, neighbour).name == "jax"
+    assert package_of(jnp.ones(2)) == "jax"
+    assert package_of(torch.ones(2)) == "torch"
+    assert package_of(np.ones(2)) is None
+
+
+def test_only_names_of_packages_ask_for_one():
+    assert [package_asked(request) for request in ("jax", "torch", "auto", np.ones(3), None)] == [
+        "jax",
+        "torch",
+        None,
+        None,
+        None,
+    ]
+
+
+def test_an_unknown_package_is_refused():
+    with pytest.raises(ArgumentError, match="`library` must be one of"):
+        autodiff("tensorflow")
+
+
+@pytest.mark.parametrize("name", ["jax", "torch"])
+def test_a_package_that_is_not_installed_names_its_extra(name, monkeypatch):
+    monkeypatch.setattr("orthoboot.autodiff.selection.find_spec", lambda _: None)
+    autodiff.cache_clear()
+    with pytest.raises(MissingDependencyError, match=rf'pip install "orthoboot\[{name}\]"'):
+        autodiff(name)
