@@ -45,7 +45,6 @@ HESSIAN = (MATRIX.T * 6 * INNER) @ MATRIX
         ("along", cubes, (DIRECTION, POINT), JACOBIAN @ DIRECTION),
         ("curvature_along", cubes, (DIRECTION, POINT), 6 * INNER * (MATRIX @ DIRECTION) ** 2),
         ("hessian_product", total, (DIRECTION, POINT), HESSIAN @ DIRECTION),
-        ("batched", cubes, (np.stack([POINT, DIRECTION]),), np.stack([INNER**3, (MATRIX @ DIRECTION) ** 3])),
         ("one_by_one", cubes, (np.stack([POINT, DIRECTION]),), np.stack([INNER**3, (MATRIX @ DIRECTION) ** 3])),
     ],
 )

@@ -28,7 +28,7 @@ from orthoboot.errors import (
     MissingDependencyError,
     StatisticError,
 )
-from orthoboot.functionals.estimating_conditions import Search
+from orthoboot.optimisation.estimating_conditions import Search
 from orthoboot.resamples import Resamples
 from orthoboot.solvers import Cholesky, ConjugateGradients
 from orthoboot.typing import FloatArray

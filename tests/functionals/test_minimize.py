@@ -22,8 +22,8 @@ from orthoboot.errors import (
     OrthobootWarning,
     StatisticError,
 )
-from orthoboot.functionals.kkt_factor import kkt_factor
-from orthoboot.functionals.optimum_search import METHODS
+from orthoboot.optimisation.constrained_search import METHODS
+from orthoboot.optimisation.kkt_factor import kkt_factor
 from orthoboot.resamples import Resamples
 
 pytestmark = pytest.mark.usefixtures("jax")
@@ -285,7 +285,7 @@ def test_the_value_s_standard_error_and_bias_are_those_of_the_standard_bootstrap
         errors = [getattr(result.simulation_error, name) for result in (ours, standard)]
         # Four simulation errors: 1 in 16,000 seeds.
         assert abs(difference) < 4 * np.hypot(*errors)
-    assert ours.influence_source == "closed form of `minimize`"
+    assert ours.influence_source == "derivative of the KKT conditions of `minimize`"
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")

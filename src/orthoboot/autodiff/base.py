@@ -98,10 +98,6 @@ class Autodiff(ABC):
     def one_by_one(self, f: Written) -> NumpyFunction:
         """Return f for many points, ``(B, p)`` to ``(B, k)``, one after the other in one call.
 
-        The bits of each value depend on its point alone. Under `batched` they depend on how many points there are: the
-        products of many are matrix products, which round otherwise.
+        The bits of each value depend on its point alone. Side by side, under a vectorising map, they would depend on
+        how many points there are: the products of many are matrix products, which round otherwise.
         """
-
-    @abstractmethod
-    def batched(self, f: Written) -> NumpyFunction:
-        """Return f for many points at once, ``(B, p)`` to ``(B, k)``, each as if it were alone."""

@@ -129,14 +129,6 @@ class Jax(Autodiff):
         """Return f at each of many points: a loop inside one program, or a loop of calls where there is no program."""
         return _kept(f, "one_by_one", lambda: _one_by_one(f))
 
-    def batched(self, f: Written) -> NumpyFunction:
-        """Return f for many points at once."""
-
-        def together(points: Any, *rest: Any) -> Any:
-            return jax.vmap(lambda point: f(point, *rest))(points)
-
-        return _compiled(together)
-
 
 def _reverse(f: Written) -> Written:
     """Return the derivative of f, one pass backwards for each output.

@@ -106,12 +106,6 @@ class Torch(Autodiff):
 
         return self._numpy_function(values)
 
-    def batched(self, f: Written) -> NumpyFunction:
-        """Return f for many points at once."""
-        return self._numpy_function(
-            lambda points, *rest: torch.vmap(lambda point: torch.as_tensor(f(point, *rest)))(points)
-        )
-
     def _numpy_function(self, f: Written) -> NumpyFunction:
         def numpy_function(*arguments: Any) -> FloatArray:
             return self.numbers(f(*map(self.array, arguments)))

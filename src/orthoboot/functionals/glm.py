@@ -22,8 +22,8 @@ from orthoboot.functionals.design_matrix import (
 from orthoboot.functionals.families import FAMILIES, Family, RowLosses
 from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.regression import Regression
+from orthoboot.optimisation.newton import newton_minimum
 from orthoboot.resamples import Resamples
-from orthoboot.solvers.newton import newton_minimum
 from orthoboot.typing import FloatArray, Influence
 
 _STEP = 1e-10

@@ -25,7 +25,9 @@ from orthoboot.errors import (
     StatisticError,
 )
 from orthoboot.functionals.base import Functional
-from orthoboot.functionals.estimating_conditions import (
+from orthoboot.functionals.function_of_means import once_per_data
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.optimisation.estimating_conditions import (
     Conditions,
     EquationConditions,
     EquationPrograms,
@@ -35,8 +37,6 @@ from orthoboot.functionals.estimating_conditions import (
     as_function,
     by_products_alone,
 )
-from orthoboot.functionals.function_of_means import once_per_data
-from orthoboot.functionals.output import Output, output_like
 from orthoboot.resamples import Resamples
 from orthoboot.solvers import Factor, Solver, adjoints, linear_solver, parameter_names
 from orthoboot.typing import FloatArray, Influence
@@ -157,6 +157,11 @@ class MEstimator(Functional):
     def linear_solver(self) -> Solver:
         """Return the solver, by default the one that fits a loss or equations."""
         return linear_solver(self.solver or ("cholesky" if self.psi is None else "lu"))
+
+    @property
+    def influence_source(self) -> str:
+        """Return that it is the implicit function theorem's, and which package differentiates."""
+        return f"implicit function theorem for `{self.name}`, derivatives by {self._autodiff.name}"
 
     def check(self, data: Data) -> None:
         """Raise unless the rows are of one sample and what the user wrote returns what it must at the start."""

@@ -22,10 +22,10 @@ from orthoboot.functionals.function_of_means import (
     feature_rows,
     once_per_data,
 )
-from orthoboot.functionals.kkt import Optimum, Problem, System, independent, system_at
-from orthoboot.functionals.lagrangian import Lagrangian
-from orthoboot.functionals.optimum_search import METHODS, optimum_from, optimum_near
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.optimisation.constrained_search import METHODS, optimum_from, optimum_near
+from orthoboot.optimisation.kkt import Optimum, Problem, System, independent, system_at
+from orthoboot.optimisation.lagrangian import Lagrangian
 from orthoboot.resamples import Resamples
 from orthoboot.solvers import adjoints
 from orthoboot.typing import FloatArray, Influence, IntArray
@@ -177,6 +177,11 @@ class ConstrainedOptimum(Functional):
             # The functions are the same, and so are their derivatives, compiled.
             vars(other)["_lagrangians"] = self._lagrangians
         return other
+
+    @property
+    def influence_source(self) -> str:
+        """Return that it comes from the conditions of the optimum."""
+        return f"derivative of the KKT conditions of `{self.name}`"
 
     def check(self, data: Data) -> None:
         """Raise unless there is one sample, on which the problem is well posed and has a solution."""

@@ -1,4 +1,4 @@
-"""Linear systems and minima: factor once, solve often."""
+"""Linear systems: factor once, solve often."""
 
 from typing import Any
 

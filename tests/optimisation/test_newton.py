@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orthoboot.errors import FitError
-from orthoboot.solvers.newton import newton_minimum
+from orthoboot.optimisation.newton import newton_minimum
 
 RNG = np.random.default_rng(20)
 ROOT = RNG.normal(size=(3, 3))

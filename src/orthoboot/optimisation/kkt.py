@@ -9,8 +9,8 @@ import numpy as np
 from scipy import linalg
 
 from orthoboot.errors import FitError
-from orthoboot.functionals.kkt_factor import kkt_factor, variable_units
-from orthoboot.functionals.lagrangian import Lagrangian, described
+from orthoboot.optimisation.kkt_factor import kkt_factor, variable_units
+from orthoboot.optimisation.lagrangian import Lagrangian, described
 from orthoboot.solvers import Factor
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 

@@ -10,9 +10,9 @@ from scipy import linalg, optimize
 
 from orthoboot.autodiff import Autodiff, Written
 from orthoboot.errors import FitError
+from orthoboot.optimisation.newton import Minimum, newton_minimum
 from orthoboot.solvers import LU, Cholesky, ConjugateGradients, DenseOperator, Factor, Operator, ProductOperator, Solver
 from orthoboot.solvers.conjugate_gradients import search
-from orthoboot.solvers.newton import Minimum, newton_minimum
 from orthoboot.typing import FloatArray
 
 _DENSE_PARAMETERS = 500

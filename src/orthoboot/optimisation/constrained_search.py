@@ -11,7 +11,7 @@ import numpy as np
 from scipy import linalg, optimize
 
 from orthoboot.errors import FitError
-from orthoboot.functionals.kkt import (
+from orthoboot.optimisation.kkt import (
     INDEPENDENT,
     Optimum,
     Problem,
@@ -22,7 +22,7 @@ from orthoboot.functionals.kkt import (
     stationary,
     system_at,
 )
-from orthoboot.functionals.lagrangian import described
+from orthoboot.optimisation.lagrangian import described
 from orthoboot.typing import FloatArray, IntArray
 
 _ATTEMPTS = 3
