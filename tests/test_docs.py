@@ -61,12 +61,19 @@ def test_the_first_example_prints_what_the_readme_says(capsys):
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
-def test_the_other_examples_run():
+def test_the_other_examples_run(jax):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 2))
 
     def fit(X, y, weights):
         return np.linalg.solve((X * weights[:, None]).T @ X, (X * weights[:, None]).T @ y)
+
+    def gini(x, weights):
+        jnp = jax.numpy
+        order = jnp.argsort(x)
+        shares = weights[order] / weights.sum()
+        below = jnp.cumsum(shares)[:-1]
+        return jnp.sum(below * (1 - below) * jnp.diff(x[order])) / jnp.sum(shares * x[order])
 
     names = {
         "np": np,
@@ -79,8 +86,13 @@ def test_the_other_examples_run():
         "b": rng.gamma(2.0, size=50),
         "frame": pd.DataFrame({"revenue": rng.gamma(2.0, size=60), "visits": rng.poisson(3, 60) + 1}),
         "fit": fit,
+        "counts": rng.poisson(3, 60),
+        "gini": gini,
+        "loss": lambda theta, X, y: (y - X @ theta) ** 2,
+        "cost": lambda x, mean: ((x - mean) ** 2).sum(),
+        "budget": lambda x, mean: x.sum() - 1,
     }
     programs = [program for language, program in BLOCKS[2:] if language == "python"]
-    assert len(programs) == 2
+    assert len(programs) == 3
     for program in programs:
         exec(program, names)

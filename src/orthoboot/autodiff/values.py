@@ -20,8 +20,8 @@ def check_written(name: str, value: Any, package: Autodiff) -> None:
         if not package.holds_floats(entry):
             raise InfluenceError(
                 f"`{name}` must return floating-point numbers, since {package.name} differentiates it and only these "
-                f"have a derivative; got {entry.dtype}. Whole numbers come from counting, comparing and ranking: return a "
-                "sum or mean of floats, weighted where there are weights."
+                f"have a derivative; got {entry.dtype}. Whole numbers come from counting, comparing and ranking: "
+                "return a sum or mean of floats, weighted where there are weights."
             )
 
 
