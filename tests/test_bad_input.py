@@ -498,7 +498,8 @@ def test_abc_of_a_statistic_that_refuses_negative_weights():
         return float(weights @ x**3 / weights.sum())
 
     x = np.append(np.random.default_rng(0).standard_normal(19), 9.0)
-    with pytest.warns(errors.IntervalWarning, match="ValueError: a weight is negative"):
+    outlier = pytest.warns(errors.DominantRowWarning, match="one row carries 95% of the variance of `careful`")
+    with outlier, pytest.warns(errors.IntervalWarning, match="ValueError: a weight is negative"):
         result = ob.bootstrap(x, careful, method="abc", rng=2)
     assert np.isfinite(result.standard_error)
 
@@ -511,6 +512,25 @@ def test_t_intervals_exist_from_the_first_replicates(estimator, n_resamples):
 
 
 # Warnings about the answer
+
+
+def test_a_statistic_that_picks_a_row_is_told_as_one():
+    told = pytest.warns(errors.DominantRowWarning, match="one row carries 9.% of the variance of `max`: the statistic")
+    with told, pytest.warns(errors.SlopeWarning):
+        ob.bootstrap(np.random.default_rng(0).exponential(size=100), np.max, n_resamples=1000, rng=0)
+
+
+@pytest.mark.parametrize(("size", "shown"), [(1, "nothing of its variance"), (3, "only 2/3 of their variance")])
+def test_a_stratum_of_few_rows_is_told(size, shown):
+    with pytest.warns(errors.SmallSampleWarning, match=f"a stratum has only {size} row.*shows {shown}"):
+        ob.bootstrap(X, ob.variance, strata=np.arange(len(X)) < size, rng=0)
+
+
+def test_influence_values_that_are_all_equal_are_the_users_to_mend():
+    with pytest.warns(errors.OrthobootWarning) as caught:
+        ob.bootstrap(X, ob.variance, influence=np.ones(len(X)), rng=0)
+    assert any("the influence values that you gave for `variance` are all equal" in str(w.message) for w in caught)
+    assert not any(isinstance(w.message, errors.NonSmoothWarning) for w in caught)
 
 
 @pytest.mark.parametrize("n_resamples", [2, 3, 4])

@@ -127,6 +127,22 @@ def test_ignored_weights_are_told():
     assert check.verdict.startswith("Verdict: the statistic ignores its weights")
 
 
+def test_a_largest_value_that_ignores_its_weights_is_told():
+    """Two of three resamples have the largest row and do not show it; ten of ten have it in one case of a hundred."""
+    check = ob.check_influence(lambda x, weights: np.array([weighted(x, weights), x.max()]), X)
+    assert check.findings == ("agrees", "ignores its weights")
+
+
+def test_a_part_that_is_hidden_from_differentiation_is_no_step(jax):
+    def third_moment(x, weights):
+        mean = jax.lax.stop_gradient((weights * x).sum() / weights.sum())
+        return (weights * (x - mean) ** 3).sum() / weights.sum()
+
+    check = ob.check_influence(third_moment, X)
+    assert seems(check) == "disagrees"
+    assert "`stop_gradient` hide" in check.verdict
+
+
 @pytest.mark.parametrize("influence", ["auto", right])
 @pytest.mark.parametrize(
     "statistic",

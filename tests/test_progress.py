@@ -43,7 +43,7 @@ def test_a_terminal_shows_a_bar_only_for_long_work(capsys, monkeypatch):
 
 def test_without_tqdm_a_bar_that_is_asked_for_names_the_extra(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ob.errors.MissingDependencyError, match=r"pip install orthoboot\[cli\]"):
+    with pytest.raises(ob.errors.MissingDependencyError, match=r"orthoboot\[cli\]"):
         ProgressBar(3, shown=True)
 
 

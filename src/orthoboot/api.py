@@ -48,8 +48,8 @@ from orthoboot.typing import FloatArray
 _FIRST_ROUND = 10
 """Replicates before the simulation error is looked at, and the least that a further round adds."""
 
-_TRIAL_RESAMPLES = 2
-"""On how many resamples a statistic that never moves is tried; one might happen to leave it as it is."""
+_TRIAL_RESAMPLES = 10
+"""On how many resamples a statistic that never moves is tried; a few might happen to leave it as it is."""
 
 
 def bootstrap(
@@ -321,9 +321,8 @@ def _usable(estimator: Estimator, interval: Interval, found: Found) -> tuple[Est
     if not estimator.needs_influence:
         return estimator, ()
     warning = FallbackWarning(
-        f"the standard bootstrap is used instead of estimator={estimator.name!r}; influence function: {found.source}. "
-        "To need fewer replicates use an entry of the catalogue, write the statistic with a `weights` parameter, or "
-        'pass `influence=`: values, a function, or "jackknife" at the price of one evaluation a row.'
+        f"the standard bootstrap is used instead of estimator={estimator.name!r}; influence function: {found.source}."
+        + (f" {found.advice}" if found.advice else "")
     )
     return ESTIMATORS["standard"], (warning,)
 

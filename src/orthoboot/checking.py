@@ -19,6 +19,7 @@ from orthoboot.functionals import Functional
 from orthoboot.functionals.callables import as_functional
 from orthoboot.influence import (
     CENTRE_TOLERANCE,
+    GIVEN,
     Found,
     Probe,
     design_for,
@@ -46,6 +47,9 @@ _LEAST_EXPLAINED = 0.5
 _EPSILON = float(np.finfo(np.float64).eps)
 _ROUNDING = 1e5 * _EPSILON
 """What rounding makes of a change over the shorter step, relative to the statistic."""
+
+_TRIAL_RESAMPLES = 10
+"""On how many resamples an output that never moves is tried; a largest value is in two of three."""
 
 _SAME_FACTOR = 0.1
 _MOST_ROWS = 30
@@ -241,7 +245,7 @@ def _candidate(simulation: Simulation, influence: Any) -> _Candidate:
         return _Candidate(informed, _known(informed), no_replicates(informed), computed=True)
     columns = given_columns(influence, simulation.data, simulation.output)
     centred = tuple(values - values.mean(axis=0) for values in columns)
-    informed = simulation.with_influence(Found(centred, "given by the user"))
+    informed = simulation.with_influence(Found(centred, GIVEN))
     return _Candidate(informed, columns, no_replicates(informed))
 
 
@@ -304,6 +308,8 @@ class _Case:
         if self._has_steps(output):
             return _steps(self.candidate.simulation.functional.fractional)
         if not self.probe.agrees[output]:
+            if self.candidate.computed:
+                return _NOT_ITS_DERIVATIVE
             sizes = self.candidate.simulation.data.sizes
             return _misfit(self.probe, output, float(self.r_squared[output]), sizes)
         if abs(self.mean[output]) > CENTRE_TOLERANCE:
@@ -347,7 +353,11 @@ class _Case:
         varies = bool((self.replicates.values[:, output] != self.replicates.estimate[output]).any())
         if varies and not self.probe.moved[:, output].any():
             return True
-        return not self.probe.agrees[output] and (self.candidate.computed or self._jumps(output))
+        if self.probe.agrees[output]:
+            return False
+        functional = self.candidate.simulation.functional
+        by_whole_rows = not (functional.fractional and functional.smooth)
+        return self._jumps(output) or (self.candidate.computed and by_whole_rows)
 
     def _jumps(self, output: int) -> bool:
         """Return whether the changes do not shrink with the step as those of a differentiable function do."""
@@ -368,7 +378,7 @@ class _Case:
         still: BoolArray = (self.replicates.values == self.replicates.estimate).all(axis=0)
         if not still.any():
             return still
-        resamples = simulation.plan.resamples(simulation.key, range(2))
+        resamples = simulation.plan.resamples(simulation.key, range(_TRIAL_RESAMPLES))
         found = ignored_weights(simulation.functional, simulation.data, resamples)
         return np.zeros_like(still) if found is None else found.ignored
 
@@ -388,6 +398,13 @@ _IGNORES = _Finding(
     "ignores its weights",
     "the statistic ignores its weights: it stays as it is when they are the counts of a resample, and changes on the "
     "rows of that resample themselves. Count each row with its weight, or leave out the `weights` parameter.",
+)
+
+_NOT_ITS_DERIVATIVE = _Finding(
+    "disagrees",
+    "disagrees: the statistic changes steadily with the weights, but not as its derivative says. What `float()`, "
+    "`.item()`, `detach` and `stop_gradient` hide has no part in an automatic derivative; other causes are a kink at "
+    "these data, a solver's damping, and a wrong gradient of your own. The replicates decide how far to trust it.",
 )
 
 _UNRELATED = _Finding(
@@ -412,7 +429,7 @@ def _steps(fractional: bool) -> _Finding:
     return _Finding(
         "not differentiable",
         "not differentiable in the weights: small changes of the weights leave the statistic as it is, or make it "
-        f'jump, as when it rounds, counts or picks rows. Use estimator="standard"{by_rows}.',
+        f'jump, as when it rounds, counts, picks rows or rests on a bound. Use estimator="standard"{by_rows}.',
     )
 
 

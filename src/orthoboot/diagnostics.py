@@ -9,9 +9,11 @@ from scipy import special
 
 from orthoboot.errors import (
     ConstantDataWarning,
+    DominantRowWarning,
     EqualReplicatesWarning,
     FailedReplicatesWarning,
     FewReplicatesWarning,
+    InfluenceMismatchWarning,
     InterruptedWarning,
     LargeBiasWarning,
     MissingBiasWarning,
@@ -23,9 +25,13 @@ from orthoboot.errors import (
 )
 from orthoboot.estimators import r_squared, raw_slope, slope, slope_t
 from orthoboot.evidence import Evidence
+from orthoboot.influence import GIVEN
+from orthoboot.plans import Stratified
 
 FEW_UNITS = 10
+FEW_IN_STRATUM = 5
 FEW_REPLICATES = 5
+DOMINANT_SHARE = 0.9
 WEAK_R_SQUARED = 0.5
 LARGE_BIAS = 3.0
 _SLOPE_DISTANCE = 0.3
@@ -38,6 +44,7 @@ def diagnosed(evidence: Evidence) -> tuple[OrthobootWarning, ...]:
         *_about_data(evidence),
         *_about_replicates(evidence),
         *_about_bias(evidence),
+        *_about_row_shares(evidence),
         *(_about_influence(evidence) if evidence.estimator.needs_influence else ()),
     )
 
@@ -56,6 +63,7 @@ def _about_data(evidence: Evidence) -> Iterator[OrthobootWarning]:
             f"a sample has only {smallest.n_units} {smallest.unit}; resampling so few says little about the "
             "population, and intervals are too short. Treat the answer as a rough guide, or collect more data."
         )
+    yield from _about_strata(evidence)
     if is_constant(evidence):
         seen = "between resamples" if len(evidence.replicates) else "with the weights, to first order"
         yield ConstantDataWarning(
@@ -66,6 +74,35 @@ def _about_data(evidence: Evidence) -> Iterator[OrthobootWarning]:
         yield NonSmoothWarning(
             f"`{simulation.functional.name}` is not smooth in the data, so its linear part explains less of it and "
             "more replicates are needed: look at `simulation_error`, or set `tol`."
+        )
+
+
+def _about_strata(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    sizes = [scheme.smallest_stratum for scheme in evidence.simulation.plan.schemes if isinstance(scheme, Stratified)]
+    smallest = min(sizes, default=FEW_IN_STRATUM)
+    if smallest < FEW_IN_STRATUM:
+        shown = f"only {smallest - 1}/{smallest} of their variance" if smallest > 1 else "nothing of its variance"
+        yield SmallSampleWarning(
+            f"a stratum has only {smallest} row(s), and drawing within it shows {shown}; where the statistic rests on "
+            "such rows the interval is too short. Merge small strata, or collect more rows of them."
+        )
+
+
+def _about_row_shares(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    """Yield a warning if the variance of an output comes from one row."""
+    influence, names = evidence.simulation.influence, evidence.simulation.output.names
+    if influence is None:
+        return
+    squares = [np.square(part / len(part)) for part in influence]
+    total = np.sum([part.sum(axis=0) for part in squares], axis=0)
+    largest = np.max([part.max(axis=0) for part in squares], axis=0)
+    share = np.divide(largest, total, out=np.zeros_like(total), where=total > 0)
+    worst = int(np.argmax(share))
+    if share[worst] > DOMINANT_SHARE:
+        yield DominantRowWarning(
+            f"one row carries {share[worst]:.0%} of the variance of `{names[worst]}`: the statistic picks a row, as a "
+            "maximum does, or the row is an outlier. No bootstrap is reliable then, and ten replicates less than "
+            'many: look at that row, and compare with estimator="standard".'
         )
 
 
@@ -125,6 +162,11 @@ def _equal(evidence: Evidence, output: int) -> OrthobootWarning:
 
 
 def _flat(evidence: Evidence, output: int) -> OrthobootWarning:
+    if _is_given(evidence):
+        return InfluenceMismatchWarning(
+            f"the influence values that you gave for `{evidence.simulation.output.names[output]}` are all equal, so "
+            "they say nothing of its replicates, which vary; these are worth no more than as many ordinary ones."
+        )
     by_rows = "jackknife" in evidence.simulation.influence_source
     longer_steps = "" if by_rows else ', or influence="jackknife", which moves by whole rows'
     return NonSmoothWarning(
@@ -135,6 +177,10 @@ def _flat(evidence: Evidence, output: int) -> OrthobootWarning:
     )
 
 
+def _is_given(evidence: Evidence) -> bool:
+    return evidence.simulation.influence_source == GIVEN
+
+
 def _about_fit(evidence: Evidence) -> Iterator[OrthobootWarning]:
     """Yield what the replicates say against the influence function."""
     sums, names = evidence.moments, evidence.simulation.output.names
@@ -142,11 +188,12 @@ def _about_fit(evidence: Evidence) -> Iterator[OrthobootWarning]:
     if flat.any():
         yield _flat(evidence, int(np.argmax(flat)))
     explained = np.where(flat, 1.0, r_squared(sums))
+    checked = "; check your influence function with `ob.check_influence`" if _is_given(evidence) else ""
     if explained.min() < WEAK_R_SQUARED:
         yield WeakInfluenceWarning(
             f"the linear part explains only {explained.min():.0%} of the variance of "
             f"`{names[int(np.argmin(explained))]}`, so {sums.size} replicates are worth little more than as many "
-            "ordinary ones. Increase `n_resamples`, or set `tol`; check the influence function if you gave one."
+            f"ordinary ones. Increase `n_resamples`, or set `tol`{checked}."
         )
     excess = raw_slope(sums) - 1
     t = slope_t(sums.size, sums.residual, sums.cross, sums.linear)
@@ -157,6 +204,5 @@ def _about_fit(evidence: Evidence) -> Iterator[OrthobootWarning]:
         yield SlopeWarning(
             f"the replicates of `{names[worst]}` move {1 + excess[worst]:.2f} times as far as its influence function "
             f"says. The answer allows for it with a slope of {slope(sums)[worst]:.2f}, at the price of a larger "
-            "simulation error. If you gave the influence function, check its scale: it is n times the derivative with "
-            "respect to each row's share of the weight."
+            f"simulation error{checked}."
         )

@@ -54,6 +54,10 @@ class NonSmoothWarning(OrthobootWarning):
     """The statistic is not smooth, so the linear part explains less of it."""
 
 
+class DominantRowWarning(OrthobootWarning):
+    """One row carries nearly all of the variance."""
+
+
 class WeakInfluenceWarning(OrthobootWarning):
     """The linear part explains less than half of the variance between replicates."""
 
@@ -63,7 +67,7 @@ class SlopeWarning(OrthobootWarning):
 
 
 class InfluenceMismatchWarning(OrthobootWarning):
-    """An influence function given by the user is not centred, or a probe disagrees with it."""
+    """An influence function contradicts the statistic, or the statistic the rule for weights."""
 
 
 class FitWarning(OrthobootWarning):

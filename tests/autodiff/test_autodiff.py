@@ -130,6 +130,28 @@ def test_a_derivative_that_the_user_brings_is_part_of_the_program(jax, forwards)
     assert package.traced(identity(3.0), POINT) is program
 
 
+def test_the_arrays_of_a_program_are_part_of_it_under_any_setting(jax):
+    if not hasattr(jax.config, "jax_use_simplified_jaxpr_constants"):
+        pytest.skip("this version of JAX has one way only to hold constants")
+    numpy, before = jax.numpy, jax.config.jax_use_simplified_jaxpr_constants
+    package = autodiff("jax")
+    jax.config.update("jax_use_simplified_jaxpr_constants", True)
+    try:
+        one, other = (package.traced(lambda x, a=a: numpy.sum(x * a), POINT) for a in (MATRIX[0], MATRIX[1]))
+    finally:
+        jax.config.update("jax_use_simplified_jaxpr_constants", before)
+    np.testing.assert_allclose(package.function(one)(POINT), POINT @ MATRIX[0])
+    np.testing.assert_allclose(package.function(other)(POINT), POINT @ MATRIX[1])
+
+
+def test_a_random_key_is_part_of_the_program(jax):
+    package = autodiff("jax")
+    keys = [jax.random.key(seed) for seed in (0, 0, 1)]
+    first, same, other = (package.traced(lambda x, key=key: x.sum() + jax.random.normal(key), POINT) for key in keys)
+    assert first is same
+    assert first is not other
+
+
 def test_few_programs_are_kept(jax, monkeypatch):
     module = importlib.import_module("orthoboot.autodiff.jax")
     monkeypatch.setattr(module, "_PROGRAMS_KEPT", 3)
@@ -179,6 +201,15 @@ def test_a_package_is_told_by_the_names_in_the_code(jax, torch):
     assert package_of(jnp.ones(2)) == "jax"
     assert package_of(torch.ones(2)) == "torch"
     assert package_of(np.ones(2)) is None
+
+
+def test_a_name_without_a_value_yet_tells_nothing():
+    def function(x):
+        return later(x)
+
+    assert package_named(function) is None
+    later = abs
+    assert function(-1) == 1
 
 
 def test_only_names_of_packages_ask_for_one():

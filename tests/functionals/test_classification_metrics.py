@@ -96,7 +96,8 @@ def test_a_resample_that_loses_the_class_has_no_value_and_no_warning(metric):
 def test_replicates_without_the_class_are_left_out_and_counted():
     y = np.zeros(30)
     y[:2] = 1
-    with pytest.warns(ob.errors.FailedReplicatesWarning, match="no rows of the resample are positive"):
+    few = pytest.warns(ob.errors.SmallSampleWarning, match="`recall` rests on 2 row.s. that are positive")
+    with few, pytest.warns(ob.errors.FailedReplicatesWarning, match="no rows of the resample are positive"):
         result = ob.bootstrap((y, np.arange(30) % 2), recall, paired=True, n_resamples=100, rng=0)
     # A resample of 30 rows misses both positive ones with probability (28/30)**30 = 0.13: none of 100 has odds of 1e-6.
     assert 0 < result.replicates.n_failed < 50

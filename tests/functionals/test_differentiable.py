@@ -470,6 +470,56 @@ def test_the_functional_says_where_its_influence_comes_from(library, average):
     )
 
 
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_torch_records_where_the_caller_does_not(torch, mode, average):
+    with getattr(torch, mode)():
+        within = ob.bootstrap(X, average, influence="torch", rng=0)
+    assert within.standard_error == ob.bootstrap(X, average, influence="torch", rng=0).standard_error
+    np.testing.assert_allclose(within.influence, X - X.mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize("influence", ["auto", "torch"])
+def test_a_module_of_torch_is_a_statistic(torch, influence):
+    class Average(torch.nn.Module):
+        def forward(self, x, weights):
+            return torch.sum(weights * x) / weights.sum()
+
+    result = ob.bootstrap(X, Average(), influence=influence, rng=0)
+    assert result.influence_source.startswith("torch")
+    assert result.standard_error == pytest.approx(X.std() / np.sqrt(len(X)))
+
+
+def test_a_function_that_is_not_differentiable_backwards_gets_finite_differences(jax):
+    def root_of_mean(x, weights):
+        mean = (weights * x).sum() / weights.sum()
+        return jax.lax.while_loop(lambda s: s[1] < 8, lambda s: ((s[0] + mean / s[0]) / 2, s[1] + 1), (mean, 0))[0]
+
+    result = ob.bootstrap(X, root_of_mean, rng=0)
+    assert result.influence_source.startswith("finite-difference")
+    np.testing.assert_allclose(result.influence, (X - X.mean()) / (2 * np.sqrt(X.mean())), atol=1e-6)
+    with pytest.raises(InfluenceError, match="jax cannot differentiate `root_of_mean`: .*lax.while_loop"):
+        ob.bootstrap(X, root_of_mean, influence="jax")
+
+
+def test_a_derivative_that_misses_a_part_is_told(torch):
+    def third_moment(x, weights):
+        mean = (weights * x).sum().item() / weights.sum().item()
+        return torch.sum(weights * (x - mean) ** 3) / weights.sum()
+
+    with pytest.warns(InfluenceMismatchWarning, match=r"derivative of `third_moment` disagrees .* `\.item\(\)`"):
+        ob.bootstrap(X, third_moment, rng=0)
+
+
+def test_what_the_package_refused_is_told_where_numpy_does_not_do_either(torch):
+    with pytest.raises(StatisticError, match="As a function of torch it was refused before: .* got torch.int64"):
+        ob.bootstrap(X, lambda x, weights: torch.sum(weights > 1))
+
+
+def test_a_function_of_tensors_that_names_no_package_is_told_of_them():
+    with pytest.raises(StatisticError, match='If it is written in torch pass `influence="torch"`'):
+        ob.bootstrap(X, lambda x, weights: (weights * x).sum().detach())
+
+
 # The guide
 
 

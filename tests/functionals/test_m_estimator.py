@@ -390,6 +390,24 @@ def test_a_resample_whose_classes_are_separated_has_no_fit():
         ob.m_estimator(logistic, init=3).evaluate(data, Resamples((weights[np.newaxis],)))
 
 
+@pytest.mark.parametrize("solver", ["cholesky", "cg"])
+def test_resamples_without_a_fit_are_those_of_the_regression(solver):
+    """Written as a difference the loss cancels far out, and its gradient rounds to zero as at a minimum."""
+    x = np.linspace(-1.0, 1.0, 40)
+    y = x > 0
+    y[[17, 25]] = True, False
+
+    def loss(theta: Any, x: Any, y: Any) -> Any:
+        return jnp.logaddexp(0.0, theta[0] + theta[1] * x) - y * (theta[0] + theta[1] * x)
+
+    results = []
+    for functional in (ob.m_estimator(loss, init=2, solver=solver), ob.logistic_regression.replace(intercept=True)):
+        with pytest.warns(FailedReplicatesWarning):
+            results.append(ob.bootstrap((x, y), functional, paired=True, estimator="standard", n_resamples=100, rng=0))
+    assert results[0].n_failed == results[1].n_failed > 5
+    np.testing.assert_allclose(*(result.bootstrap_distribution for result in results), rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("solver", [Cholesky(), ConjugateGradients()], ids=lambda solver: solver.name)
 def test_newton_goes_downhill_from_where_the_loss_is_not_convex(solver):
     """Cauchy's loss bends down farther than one from its centre, where Newton's own step would go uphill."""
@@ -421,18 +439,33 @@ def test_a_refit_that_fails_nearby_is_sought_from_afar(monkeypatch):
     assert len(calls) == 2
 
 
-def test_another_target_compiles_the_loss_no_second_time():
-    traced = []
+def test_the_same_loss_written_anew_compiles_no_second_time():
+    data, threshold = linear_data(), 0.8
 
-    def loss(theta: Any, x: Any) -> Any:
-        traced.append(theta)
-        return (x - theta[0]) ** 2
+    def fit(threshold: float, **options: Any) -> Any:
+        return ob.m_estimator(lambda t, X, y: jnp.logaddexp(squares(t, X, y), threshold), init=3, **options)
 
-    functional, x = ob.m_estimator(loss, init=1, library="jax"), [1.0, 4.0]
-    functional(x)
-    so_far = len(traced)
-    assert functional.replace(target=lambda theta: theta[0] ** 2)(x) == pytest.approx(6.25, rel=1e-14)
-    assert len(traced) == so_far
+    programs = fit(threshold)._conditions(data).programs
+    assert fit(threshold, target=lambda theta: theta[0] ** 2)._conditions(data).programs is programs
+    assert fit(threshold + 1e-12)._conditions(data).programs is not programs
+
+
+def test_numbers_that_the_functions_name_may_change(library):
+    x, number = [1.0, 4.0], {"loss": 1.0, "penalty": 0.0, "target": 1.0}
+    functional = ob.m_estimator(
+        lambda theta, x: (number["loss"] * x - theta[0]) ** 2,
+        init=1,
+        penalty=lambda theta: number["penalty"] * theta[0] ** 2,
+        target=lambda theta: number["target"] * theta[0],
+        library=library,
+    )
+    assert functional(x) == pytest.approx(2.5, rel=1e-14)
+    number["loss"] = 3.0
+    assert functional(x) == pytest.approx(7.5, rel=1e-14)
+    number["penalty"] = 1.0
+    assert functional.replace(name="ridge")(x) == pytest.approx(3.75, rel=1e-14)
+    number["target"] = 2.0
+    assert functional(x) == pytest.approx(7.5, rel=1e-14)
 
 
 def test_a_loss_may_be_an_object_without_a_hash():
@@ -535,6 +568,10 @@ def test_a_saddle_is_a_root_of_its_equations():
         ({"loss": lambda t, X, y: jnp.log(X @ t)}, StatisticError, "finite at `init`.*in 80 row.* first in row 0"),
         ({"init": 4}, StatisticError, r"`loss` raised TypeError.*shape \(4,\), \(80, 3\), \(80,\)"),
         ({"loss": lambda t, X, y: np.exp(t[0]) * y}, StatisticError, "one library, jax or torch"),
+        ({"loss": lambda t, X, y: (squares(t, X, y), y)}, StatisticError, "one array of jax; got tuple"),
+        ({"loss": lambda t, X, y: np.square(X @ t - y)}, InfluenceError, "`loss` must return arrays of jax"),
+        ({"penalty": lambda t: np.exp(t).sum()}, InfluenceError, "`penalty` must return arrays of jax"),
+        ({"target": lambda t: np.exp(t[0]) * t}, StatisticError, "`target` raised InfluenceError.*`jax.numpy`"),
         ({"loss": None, "psi": squares}, StatisticError, r"`psi` must return shape \(80, 3\).*got \(80,\)"),
         ({"penalty": lambda t: t}, StatisticError, r"`penalty` must return one finite number.*\[0.0, 0.0, 0.0\]"),
         ({"init": lambda X, y: np.ones((2, 2))}, ArgumentError, r"`init` must give finite numbers of shape \(p,\)"),
@@ -548,6 +585,32 @@ def test_a_saddle_is_a_root_of_its_equations():
 )
 def test_functions_that_return_the_wrong_thing_are_explained(options, error, message):
     functional = ob.m_estimator(**{"loss": squares, "init": 3, "library": "jax", **options})
+    with pytest.raises(error, match=message):
+        ob.bootstrap(linear_data().arrays, functional, paired=True)
+
+
+def _changing(theta: Any, X: Any, y: Any) -> Any:
+    y *= 2
+    return squares(theta, X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"loss": _changing}, StatisticError, r"`loss` raised.* changed a sample in place.*`x = x.clone\(\)`"),
+        (
+            {"loss": lambda t, X, y: y * y.new_tensor(np.exp(t.numpy())).sum()},
+            StatisticError,
+            r"`loss` raised RuntimeError.*shape \(3,\), \(80, 3\), \(80,\), and must be written in.* one library",
+        ),
+        ({"penalty": lambda t: np.square(t.numpy()).sum()}, InfluenceError, "`penalty` must return arrays of torch"),
+        ({"target": lambda t: t * float(t.numpy()[0])}, StatisticError, "`target` raised RuntimeError"),
+    ],
+    ids=["in place", "loss in numpy", "penalty in numpy", "target in numpy"],
+)
+def test_functions_that_torch_cannot_differentiate_are_explained(options, error, message):
+    pytest.importorskip("torch")
+    functional = ob.m_estimator(**{"loss": squares, "init": 3, "library": "torch", **options})
     with pytest.raises(error, match=message):
         ob.bootstrap(linear_data().arrays, functional, paired=True)
 

@@ -570,6 +570,43 @@ def test_names_must_be_as_many_as_variables():
     assert "`variables` must have one name for each of the 3" in refused(ArgumentError, nearest(variables=["a", "b"]))
 
 
+def test_a_number_that_has_changed_since_is_not_mistaken():
+    shrinkage = 1.0
+
+    def shrunk(x, xi):
+        return squared_distance(x, xi) + shrinkage * (x**2).sum()
+
+    statistic = ob.minimize(shrunk, 3, library="jax")
+    np.testing.assert_allclose(statistic(ROWS), MEAN / 2)
+    shrinkage = 3.0
+    np.testing.assert_allclose(statistic(ROWS), MEAN / 4)
+
+
+def test_functions_written_anew_are_compiled_once():
+    def solved():
+        statistic = ob.minimize(lambda x, xi: 7.5 * ((x - xi) ** 2).sum(), 3, library="jax")
+        return statistic.solved(read(ROWS)).problem.lagrangian
+
+    assert solved() is solved()
+
+
+def test_an_equality_that_follows_from_the_others_does_no_harm():
+    """A transport problem: what leaves the sources is what arrives, so that one balance is redundant."""
+    costs = np.random.default_rng(0).normal([1.0, 2.0, 3.0, 2.0, 1.0, 1.5], 0.3, size=(50, 6))
+
+    def balances(x, xi):
+        flows = x.reshape(2, 3)
+        return [flows.sum(1) - np.array([3.0, 4.0]), flows.sum(0) - np.array([2.0, 2.0, 3.0])]
+
+    transport = ob.minimize(
+        lambda x, xi: (x * xi).sum(), np.ones(6), equality=balances, inequality=lambda x, xi: -x, library="jax"
+    )
+    with pytest.warns(FitWarning, match=r"equality\[4\] follow"):
+        result = ob.bootstrap(costs, transport.replace(output="both"), rng=0)
+    np.testing.assert_allclose(result.estimate["solution"], [2.0, 1.0, 0.0, 0.0, 1.0, 3.0], atol=1e-12)
+    assert result.standard_error["value"] == pytest.approx((costs @ result.estimate["solution"]).std() / np.sqrt(50))
+
+
 def test_independent_samples_are_refused():
     with pytest.raises(DataError, match="takes one sample, whose mean is the problem's parameter; got 2"):
         ob.bootstrap((ROWS, ROWS[:9]), nearest())

@@ -234,7 +234,7 @@ def test_other_data_are_refused(samples, message):
 
 def test_columns_that_are_nearly_dependent_are_reported():
     columns, y = polynomial(9, n=800)
-    with pytest.warns(FitWarning, match=r"nearly dependent \(condition .e\+1\d\).* about [56] digits"):
+    with pytest.warns(FitWarning, match=r"nearly dependent \(condition .e\+(09|10)\).* about [56] digits"):
         result = ob.bootstrap((columns, y), linear_regression, paired=True, rng=0)
     assert [warning for warning in result.warnings if isinstance(warning, FitWarning)]
     assert linear_regression.findings(read(polynomial(4), paired=True)) == ()

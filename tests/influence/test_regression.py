@@ -77,7 +77,7 @@ def test_the_fit_is_empinf_live(rscript, data_folder):
 
 PLANS = {
     "rows": {},
-    "strata": {"strata": np.repeat([0, 1, 2], [4, 6, 10])},
+    "strata": {"strata": np.repeat([0, 1, 2], [5, 6, 9])},
     "groups": {"groups": np.repeat(np.arange(10), 2)},
     "circular": {"block_length": 2},
     "moving": {"block_length": 2, "block_kind": "moving"},

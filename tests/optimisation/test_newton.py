@@ -34,6 +34,21 @@ def rosenbrock_step(x, gradient):
     return -vectors @ ((vectors.T @ gradient) / np.abs(eigenvalues))
 
 
+def test_a_minimum_of_zero_is_reached_although_no_value_is_left_to_compare_with():
+    # The gradient is never exactly zero, as if it were rounding of larger numbers.
+    target = np.array([1.0, -2.0])
+    found = newton_minimum(
+        lambda x: float(np.sum((x - target) ** 2)),
+        lambda x: 2 * (x - target) + 3e-16,
+        lambda x, gradient: -gradient / 2,
+        np.array([5.0, 5.0]),
+        tolerance=0.0,
+    )
+    assert found.converged
+    assert found.iterations < 10
+    np.testing.assert_allclose(found.point, target, rtol=1e-15)
+
+
 def test_one_step_ends_a_quadratic_function():
     found = newton_minimum(quadratic, lambda x: MATRIX @ (x - CENTRE), quadratic_step, np.zeros(3), tolerance=1e-20)
     np.testing.assert_allclose(found.point, CENTRE, rtol=1e-14)

@@ -6,6 +6,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from threading import Lock
 from typing import Any
 
 import jax
@@ -233,15 +234,16 @@ class _Program:
 
 
 _PROGRAMS: OrderedDict[tuple[str, ...], _Program] = OrderedDict()
+_PROGRAMS_LOCK = Lock()
 
 
 def _kept_program(key: tuple[str, ...], steps: Any) -> _Program:
-    if key not in _PROGRAMS:
-        _PROGRAMS[key] = _Program(steps)
-    _PROGRAMS.move_to_end(key)
-    while len(_PROGRAMS) > _PROGRAMS_KEPT:
-        _PROGRAMS.popitem(last=False)
-    return _PROGRAMS[key]
+    with _PROGRAMS_LOCK:
+        program = _PROGRAMS.setdefault(key, _Program(steps))
+        _PROGRAMS.move_to_end(key)
+        while len(_PROGRAMS) > _PROGRAMS_KEPT:
+            _PROGRAMS.popitem(last=False)
+    return program
 
 
 def _kept(f: Written, what: str, made: Callable[[], NumpyFunction]) -> NumpyFunction:
@@ -256,11 +258,19 @@ def _kept(f: Written, what: str, made: Callable[[], NumpyFunction]) -> NumpyFunc
 def _constants(steps: Any) -> Iterator[Any]:
     """Yield the arrays inside a program and inside the programs that it calls: its text names them only."""
     yield from getattr(steps, "consts", ())
-    for step in getattr(steps, "jaxpr", steps).eqns:
+    inner_steps = getattr(steps, "jaxpr", steps)
+    yield from _literals(inner_steps.outvars)
+    for step in inner_steps.eqns:
+        yield from _literals(step.invars)
         for parameter in step.params.values():
             for inner in parameter if isinstance(parameter, (tuple, list)) else (parameter,):
                 if hasattr(inner, "eqns") or hasattr(inner, "jaxpr"):
                     yield from _constants(inner)
+
+
+def _literals(arguments: Any) -> Iterator[Any]:
+    """Yield the arguments that are no variables: arrays, in the text "[...]", under some of the user's settings."""
+    return (argument.val for argument in arguments if hasattr(argument, "val"))
 
 
 def _fingerprint(steps: Any) -> tuple[str, ...]:
@@ -269,6 +279,8 @@ def _fingerprint(steps: Any) -> tuple[str, ...]:
 
 
 def _digest(constant: Any) -> str:
+    if jnp.issubdtype(jnp.result_type(constant), jax.dtypes.prng_key):
+        return f"{constant.dtype}{_digest(jax.random.key_data(constant))}"
     array = np.ascontiguousarray(constant)
     return f"{array.dtype}{array.shape}{hashlib.blake2b(array.tobytes()).hexdigest()}"
 

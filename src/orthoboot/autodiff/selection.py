@@ -99,8 +99,7 @@ def _packages(one: Any) -> Iterator[str]:
 def _named_in(function: Callable[..., Any], seen: set[Callable[..., Any]]) -> Iterator[str]:
     """Yield the packages behind the names that the code of `function` uses, its neighbours in the module included."""
     seen.add(function)
-    variables = inspect.getclosurevars(function)
-    values = (*variables.nonlocals.values(), *variables.globals.values())
+    values = tuple(_used_by(function))
     for value in values:
         root = getattr(value, "__name__", "") if inspect.ismodule(value) else getattr(value, "__module__", "")
         package = _ROOTS.get(str(root).partition(".")[0]) or package_of(value)
@@ -111,6 +110,15 @@ def _named_in(function: Callable[..., Any], seen: set[Callable[..., Any]]) -> It
     for value in values:
         if inspect.isfunction(value) and value.__module__ == function.__module__ and value not in seen:
             yield from _named_in(value, seen)
+
+
+def _used_by(function: Callable[..., Any]) -> Iterator[Any]:
+    """Yield the values of the names that the code of `function` uses."""
+    try:
+        variables = inspect.getclosurevars(function)
+    except ValueError:  # a name of the function around it that has no value yet
+        return
+    yield from (*variables.nonlocals.values(), *variables.globals.values())
 
 
 def _imported_in(code: CodeType) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -24,7 +25,8 @@ class Torch(Autodiff):
         """Return what `f` returns; raise if it has changed its arguments, which it gets again and again."""
         samples = [argument for argument in arguments if self.is_array(argument)]
         versions = [sample._version for sample in samples]
-        value = f(*arguments, **options)
+        with _recording():
+            value = f(*arguments, **options)
         if versions != [sample._version for sample in samples]:
             raise StatisticError("it changed a sample in place. Let it copy the sample first, with `x = x.clone()`")
         return value
@@ -33,12 +35,13 @@ class Torch(Autodiff):
         """Return `numbers` as a tensor."""
         if isinstance(numbers, torch.Tensor):
             return numbers.detach().to(torch.float64)
-        # A copy: torch cannot hold memory that is read-only, as the rows of the data are.
-        return torch.from_numpy(np.array(numbers, dtype=np.float64))
+        with _recording():
+            # A copy: torch cannot hold memory that is read-only, as the rows of the data are.
+            return torch.from_numpy(np.array(numbers, dtype=np.float64))
 
     def numbers(self, value: Any) -> FloatArray:
         """Return a tensor as a numpy array."""
-        return np.asarray(value.detach() if isinstance(value, torch.Tensor) else value, dtype=np.float64)
+        return np.asarray(value.detach().cpu() if isinstance(value, torch.Tensor) else value, dtype=np.float64)
 
     def joined(self, values: list[Any]) -> Any:
         """Return the numbers of several tensors in a row."""
@@ -108,9 +111,16 @@ class Torch(Autodiff):
 
     def _numpy_function(self, f: Written) -> NumpyFunction:
         def numpy_function(*arguments: Any) -> FloatArray:
-            return self.numbers(f(*map(self.array, arguments)))
+            with _recording():
+                return self.numbers(f(*map(self.array, arguments)))
 
         return numpy_function
+
+
+def _recording() -> AbstractContextManager[Any]:
+    """Return a context that records for differentiation, also within the user's `no_grad` and `inference_mode`."""
+    context: AbstractContextManager[Any] = torch.inference_mode(False)
+    return context
 
 
 @cache

@@ -29,7 +29,9 @@ class ProgressBar:
     def __init__(self, total: int, *, unit: str = "replicate", shown: bool | None = None) -> None:
         installed = importlib.util.find_spec("tqdm") is not None
         if shown and not installed:
-            raise MissingDependencyError("`progress=True` needs tqdm; install it with `pip install orthoboot[cli]`.")
+            raise MissingDependencyError(
+                '`progress=True` needs tqdm; install it with `pip install "orthoboot[cli]"`, or alone.'
+            )
         self._shown = installed and (sys.stderr.isatty() if shown is None else shown)
         self._delay = 0.0 if shown else _PATIENCE
         self._total, self._unit = total, unit

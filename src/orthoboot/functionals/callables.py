@@ -153,8 +153,10 @@ def _options(statistic: Callable[..., Any], n_samples: int) -> set[str]:
 
     A function of two samples may well call its second one `weights`.
     """
+    # The modules of torch take anything and hand it on.
+    called = getattr(statistic, "forward", statistic) if package_of(statistic) == "torch" else statistic
     try:
-        parameters = inspect.signature(statistic).parameters.values()
+        parameters = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):  # some built-in functions have no signature
         return set()
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -176,24 +178,25 @@ def _vectorized(statistic: Callable[..., Any], data: Data) -> CallableFunctional
 
 def _weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
     """Return a weights-aware function, differentiated by the package in which it is written if there is one."""
-    library = package_named(statistic)
-    written = None if library is None else _written(statistic, data, library)
-    if written is not None:
-        return written
+    named = _written(statistic, data, package_named(statistic))
+    if isinstance(named, CallableFunctional):
+        return named
     ones = weights_argument([np.ones(n) for n in data.sizes])
-    value = first_value(statistic, data, data.containers, weights=ones)
+    value = first_value(statistic, data, data.containers, weights=ones, hint=named)
     # The names in its own code need not tell: it may call a function of another module, which calls JAX.
     library = package_of(next(iter(value.values()), None) if isinstance(value, Mapping) else value)
-    written = None if library is None else _written(statistic, data, library)
-    return wrapped(WeightedCallable, statistic, value) if written is None else written
+    written = _written(statistic, data, library)
+    return written if isinstance(written, CallableFunctional) else wrapped(WeightedCallable, statistic, value)
 
 
-def _written(statistic: Callable[..., Any], data: Data, library: str) -> DifferentiableCallable | None:
-    """Return `statistic` differentiated, or None if it does not work on arrays of `library` alone."""
+def _written(statistic: Callable[..., Any], data: Data, library: str | None) -> DifferentiableCallable | str:
+    """Return `statistic` differentiated; in words why not if it does not work on arrays of `library` alone."""
+    if library is None:
+        return ""
     try:
         return differentiable(statistic, data, library)
-    except (StatisticError, InfluenceError, DataError, MissingDependencyError):
-        return None
+    except (StatisticError, InfluenceError, DataError, MissingDependencyError) as error:
+        return f" As a function of {library} it was refused before: {error}"
 
 
 def _vectorized_weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:

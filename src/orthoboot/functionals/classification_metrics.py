@@ -10,12 +10,13 @@ import numpy as np
 
 from orthoboot.arguments import is_real
 from orthoboot.data import Data
-from orthoboot.errors import ArgumentError, DataError
+from orthoboot.errors import ArgumentError, DataError, OrthobootWarning, SmallSampleWarning
 from orthoboot.functionals.association import QuotientOfMeans
 from orthoboot.functionals.metrics import MeanLoss, Metric
 from orthoboot.typing import FloatArray
 
 _LISTED_LABELS = 5
+_FEW_ROWS = 10
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
@@ -59,6 +60,18 @@ def positive_rows(name: str, labels: FloatArray, positive: float | None) -> Floa
             f"for example `{name}.replace(positive={known[1]:g})`."
         )
     return np.where(labels == chosen, 1.0, 0.0)
+
+
+def few_rows(name: str, n_rows: int, which: str) -> tuple[OrthobootWarning, ...]:
+    """Return a warning if a statistic rests on so few rows that resampling them says little."""
+    if n_rows >= _FEW_ROWS:
+        return ()
+    return (
+        SmallSampleWarning(
+            f"`{name}` rests on {n_rows} row(s) that {which}; resampling so few says little about that class, and the "
+            "interval is too short. Treat the answer as a rough guide, or collect more such rows."
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -122,6 +135,10 @@ class _ShareOfPositives(Metric, QuotientOfMeans):
                 f"with the label {self.positive:g} among {data.sizes[0]} rows. The observed labels come first; another "
                 f"positive class is set with `{self.name}.replace(positive=...)`."
             )
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return a warning if few rows are in the denominator."""
+        return few_rows(self.name, int(np.count_nonzero(self.features(data)[:, 1])), self.divisor)
 
     def features(self, data: Data) -> FloatArray:
         """Return the two counts."""

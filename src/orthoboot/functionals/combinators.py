@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from orthoboot.data import Data
-from orthoboot.errors import ArgumentError, DataError
+from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.functionals.automatic_gradient import (
     AutomaticGradient,
     Gradient,
@@ -79,6 +79,10 @@ class Comparison(Functional):
         _check_same_columns(self.name, data)
         for sample in self.samples(data):
             self.of.check(sample)
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return what the statistic has found in either sample."""
+        return tuple(finding for sample in self.samples(data) for finding in self.of.findings(sample))
 
     def output(self, data: Data) -> Output:
         """Return the output of the statistic on the first sample; columns keep their names."""
@@ -252,6 +256,10 @@ class Composition(Functional):
         """Raise unless every part can use the data."""
         for functional in self.functionals:
             functional.check(data)
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return what the parts have found."""
+        return tuple(finding for functional in self.functionals for finding in functional.findings(data))
 
     def output(self, data: Data) -> Output:
         """Return the shape of g's own result; columns keep their names."""

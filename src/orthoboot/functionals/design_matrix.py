@@ -136,9 +136,8 @@ class Factor:
         return inverse / self.scales[:, np.newaxis]
 
     def condition(self) -> float:
-        """Return an estimate of the condition of the scaled columns: by how much errors in them may grow."""
-        reciprocal, _ = linalg.lapack.dtrcon(self.triangle)
-        return 1 / float(reciprocal)
+        """Return the condition of the scaled columns: by how much errors in them may grow."""
+        return float(np.linalg.cond(self.triangle))
 
     def dependence(self, names: tuple[str, ...]) -> str | None:
         """Return in words which columns are combinations of others; None where the columns are independent."""

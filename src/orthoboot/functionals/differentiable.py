@@ -61,9 +61,17 @@ class DifferentiableCallable(CallableFunctional):
         return self.package.one_by_one(self.program(data))(weights, *self.package_arrays(data))
 
     @once_per_data
-    def influence(self, data: Data) -> Influence:
-        """Return ``n_i`` times the derivative by each weight, centred; raise where there is no derivative."""
-        derivative = self._derivative(data)
+    def influence(self, data: Data) -> Influence | None:
+        """Return ``n_i`` times the derivative by each weight, centred; raise where there is no derivative.
+
+        None for a function that the package cannot differentiate, if the user did not ask for it: an engine may.
+        """
+        try:
+            derivative = self._derivative(data)
+        except InfluenceError:
+            if self.asked:
+                raise
+            return None
         self._check_finite(derivative)
         self._check_not_flat(derivative, data)
         parts = np.split(derivative, np.cumsum(data.sizes)[:-1], axis=1)
@@ -122,7 +130,8 @@ class DifferentiableCallable(CallableFunctional):
             first_line = str(error).strip().partition("\n")[0].rstrip(".")
             raise InfluenceError(
                 f"{self.package.name} cannot differentiate `{self.name}`: {type(error).__name__}: {first_line}. "
-                f"Between weights and value use functions of {self.package.name} alone, not of numpy."
+                f"Between weights and value use functions of {self.package.name} alone, not of numpy, and of these "
+                "such as it can differentiate."
             ) from error
 
     def _check_finite(self, derivative: FloatArray) -> None:
@@ -150,8 +159,9 @@ class DifferentiableCallable(CallableFunctional):
             raise InfluenceError(
                 f"the derivative of `{self.value_output.names[output]}` by the weights is zero in every row, although "
                 "its value changes with them: the function is flat between jumps, as counts, comparisons, rounding, "
-                "`argmax` and rows picked by a rank are. Write it with weighted sums, use an entry of the catalogue "
-                'such as `ob.quantile(0.5)`, or use estimator="standard".'
+                "`argmax` and rows picked by a rank are, or hides the weights, as `stop_gradient`, `detach` and "
+                "`no_grad` do. Write it with weighted sums, use an entry of the catalogue such as "
+                '`ob.quantile(0.5)`, or use estimator="standard".'
             )
 
     def _probed(self, data: Data, resamples: Resamples) -> FloatArray | None:
@@ -167,6 +177,8 @@ class DifferentiableCallable(CallableFunctional):
         try:
             parts = self.influence(data)
         except InfluenceError:  # told where the influence function is asked for
+            parts = None
+        if parts is None:
             return np.zeros(self.value_output.size)
         variances: FloatArray = np.sum([np.mean(np.square(part), axis=0) / len(part) for part in parts], axis=0)
         return np.sqrt(variances)

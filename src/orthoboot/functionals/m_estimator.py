@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from orthoboot.arguments import checked_count, is_real
 from orthoboot.autodiff import PACKAGES, Autodiff, Written, autodiff_for
-from orthoboot.autodiff.values import check_written
+from orthoboot.autodiff.values import check_written, numpy_value
 from orthoboot.data import Data
 from orthoboot.errors import (
     ArgumentError,
@@ -20,7 +20,6 @@ from orthoboot.errors import (
     FitError,
     FitWarning,
     InfluenceError,
-    MissingDependencyError,
     OrthobootWarning,
     StatisticError,
 )
@@ -34,12 +33,13 @@ from orthoboot.optimisation.estimating_conditions import (
     LossConditions,
     LossPrograms,
     Search,
-    as_function,
     by_products_alone,
 )
 from orthoboot.resamples import Resamples
 from orthoboot.solvers import Factor, Solver, adjoints, linear_solver, parameter_names
 from orthoboot.typing import FloatArray, Influence
+
+Programs = TypeVar("Programs", LossPrograms, EquationPrograms)
 
 _NOTED_DISTANCE, _REFUSED_DISTANCE = 1e-3, 0.1
 """From the fit to the solution, in standard errors: where the user hears of it, and where it is no fit."""
@@ -71,16 +71,20 @@ class ParametersTarget:
 class WrittenTarget:
     """A function of the parameters that the user wrote: a number, an array, or a dict of these."""
 
-    def __init__(self, library: Autodiff, function: Written) -> None:
-        self._library = library
-        self._function = function
-        self._example: Any = None
-        self._value = library.function(self._joined)
-        self._jacobian = library.jacobian(self._joined)
+    def __init__(self, library: Autodiff, function: Written, parameters: FloatArray) -> None:
+        self._example = numpy_value(_first_value("target", library, function, parameters), library)
+
+        def joined(point: Any) -> Any:
+            value = function(point)
+            return library.flat(list(value.values()) if isinstance(value, Mapping) else value)
+
+        program = _of_user("target", partial(library.traced, joined), parameters)
+        self._values = library.one_by_one(program)
+        self._jacobian = library.jacobian(program)
 
     def value(self, parameters: FloatArray) -> FloatArray:
         """Return its numbers in a row, shape ``(k,)``."""
-        value: FloatArray = _of_user("target", self._value, parameters)
+        value: FloatArray = _of_user("target", self._values, parameters[np.newaxis])[0]
         return value
 
     def jacobian(self, parameters: FloatArray) -> FloatArray:
@@ -102,21 +106,7 @@ class WrittenTarget:
 
     def output(self, parameters: FloatArray, name: str) -> Output:
         """Return the shape and the names of its value."""
-        self.value(parameters)
         return output_like(self._example, name)
-
-    def _joined(self, parameters: Any) -> Any:
-        """Return the numbers of the value in a row, and keep its shape: it is known only while the library runs it."""
-        value = self._function(parameters)
-        check_written("target", value, self._library)
-        if isinstance(value, Mapping):
-            self._example = {key: np.zeros(np.shape(entry)) for key, entry in value.items()}
-            return self._library.joined(list(value.values()))
-        if isinstance(value, (list, tuple)):
-            self._example = [np.zeros(np.shape(entry)) for entry in value]
-            return self._library.joined(list(value))
-        self._example = np.zeros(np.shape(value))
-        return self._library.joined([value])
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,18 +210,11 @@ class MEstimator(Functional):
     def _autodiff(self) -> Autodiff:
         return autodiff_for(self.loss, self.psi, self.penalty, self.target, self.init, name=self.library)
 
-    @cached_property
-    def _programs(self) -> LossPrograms | EquationPrograms:
-        kept = all(isinstance(written, Hashable) for written in (self.loss, self.psi, self.penalty))
-        build = compiled if kept else compiled.__wrapped__
-        return build(self._autodiff, self.loss, self.psi, self.penalty)
-
-    @cached_property
-    def _written_target(self) -> WrittenTarget | None:
-        return None if self.target is None else WrittenTarget(self._autodiff, self.target)
-
+    @once_per_data
     def _target(self, data: Data) -> ParametersTarget | WrittenTarget:
-        return self._written_target or ParametersTarget(self._conditions(data).names)
+        if self.target is None:
+            return ParametersTarget(self._conditions(data).names)
+        return WrittenTarget(self._autodiff, self.target, self._fit(data))
 
     @once_per_data
     def _start(self, data: Data) -> FloatArray:
@@ -244,15 +227,19 @@ class MEstimator(Functional):
     @once_per_data
     def _conditions(self, data: Data) -> Conditions:
         """Return the conditions on `data`, once what the user wrote has been tried at the start."""
-        start = self._start(data)
-        arrays = tuple(map(self._autodiff.array, data.arrays))
-        programs = self._programs
-        _check_penalty(self.penalty, self._autodiff, start)
-        if isinstance(programs, LossPrograms):
-            _check_losses(_of_user("loss", programs.rows, start, *arrays), data)
-            return LossConditions(programs, self._autodiff, arrays, _names(data, len(start)))
-        _check_equations(_of_user("psi", programs.rows, start, *arrays), data, len(start))
-        return EquationConditions(programs, self._autodiff, arrays, _names(data, len(start)), start)
+        start, library, weights = self._start(data), self._autodiff, self._equal_weights(data)
+        arrays, names = tuple(map(library.array, data.arrays)), _names(data, len(start))
+        penalty = None if self.penalty is None else _checked_penalty(self.penalty, library, start)
+        if self.loss is not None:
+            _check_losses(_first_array("loss", library, self.loss, start, *arrays), data)
+            of_loss = _programs(LossPrograms, library, _traced("loss", library, self.loss, start, *arrays), penalty)
+            _of_user("loss", lambda at, *samples: of_loss.gradient(at, weights, *samples), start, *arrays)
+            return LossConditions(of_loss, library, arrays, names)
+        assert self.psi is not None
+        _check_equations(_first_array("psi", library, self.psi, start, *arrays), data, len(start))
+        of_psi = _programs(EquationPrograms, library, _traced("psi", library, self.psi, start, *arrays), penalty)
+        _of_user("psi", lambda at, *samples: of_psi.jacobian(at, weights, *samples), start, *arrays)
+        return EquationConditions(of_psi, library, arrays, names, start)
 
     @once_per_data
     def _fit(self, data: Data) -> FloatArray:
@@ -296,15 +283,22 @@ class MEstimator(Functional):
         return Linearization(rows, float(np.max(shift[visible] / error[visible], initial=0.0)))
 
 
+def _programs(kind: type[Programs], library: Autodiff, written: Written, penalty: Written | None) -> Programs:
+    """Return the derivatives, those compiled before for the same steps, as for the same loss with another target."""
+    kept: Callable[..., Programs] = _compiled
+    return kept(kind, library, written, penalty) if library.compiles else kind(library, written, penalty)
+
+
 @lru_cache(maxsize=_PROGRAMS_KEPT)
-def compiled(
-    library: Autodiff, loss: Written | None, psi: Written | None, penalty: Written | None
-) -> LossPrograms | EquationPrograms:
-    """Return what was compiled for the same functions before, as for the same loss with another target."""
-    if psi is not None:
-        return EquationPrograms(library, psi, penalty)
-    assert loss is not None
-    return LossPrograms(library, loss, penalty)
+def _compiled(kind: Callable[..., Any], *written: Any) -> Any:
+    return kind(*written)
+
+
+def _traced(argument: str, library: Autodiff, function: Written, *arguments: Any) -> Written:
+    """Return the steps of a function as it is now: the names in it may stand for other numbers than before."""
+    # An object may lack the hash that the library asks for, such as a dataclass; a function has it.
+    steps: Written = _of_user(argument, partial(library.traced, lambda *arrays: function(*arrays)), *arguments)
+    return steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,7 +368,7 @@ def m_estimator(
     >>> X = rng.standard_normal((200, 2))
     >>> y = X @ [1.0, -2.0] + rng.standard_normal(200)
     >>> least_squares = ob.m_estimator(lambda theta, X, y: (y - X @ theta) ** 2, init=2)
-    >>> np.allclose(least_squares(X, y), np.linalg.lstsq(X, y)[0], rtol=1e-12)
+    >>> np.allclose(least_squares(X, y), np.linalg.lstsq(X, y, rcond=None)[0], rtol=1e-12)
     True
     """
     return MEstimator(loss, init, psi, penalty, target, solver, library, name)
@@ -384,14 +378,26 @@ def _of_user(argument: str, function: Written, *arguments: Any) -> Any:
     """Return what a function that the user wrote gives; what it raises is told with its cause."""
     try:
         return function(*arguments)
-    except (InfluenceError, StatisticError, MissingDependencyError):
-        raise
     except Exception as error:
-        shapes = ", ".join(str(np.shape(one)) for one in arguments)
+        shapes = ", ".join(str(tuple(np.shape(one))) for one in arguments)
         raise StatisticError(
             f"`{argument}` raised {type(error).__name__}: {_first_line(error)}. It was called with arrays "
             f"of shape {shapes}, and must be written in the functions of one library, jax or torch."
         ) from error
+
+
+def _first_value(argument: str, library: Autodiff, function: Written, *arguments: Any) -> Any:
+    """Return what a function that the user wrote gives in the library, before anything is made of it."""
+    value = _of_user(argument, partial(library.called, function), *map(library.array, arguments))
+    check_written(argument, value, library)
+    return value
+
+
+def _first_array(argument: str, library: Autodiff, function: Written, *arguments: Any) -> FloatArray:
+    value = _first_value(argument, library, function, *arguments)
+    if not library.is_array(value):
+        raise StatisticError(f"`{argument}` must return one array of {library.name}; got {type(value).__name__}.")
+    return library.numbers(value)
 
 
 def _first_line(error: Exception) -> str:
@@ -460,12 +466,11 @@ def _check_finite(argument: str, values: FloatArray) -> None:
         )
 
 
-def _check_penalty(penalty: Written | None, library: Autodiff, start: FloatArray) -> None:
-    if penalty is None:
-        return
-    value = _of_user("penalty", library.function(as_function(penalty)), start)
+def _checked_penalty(penalty: Written, library: Autodiff, start: FloatArray) -> Written:
+    value = _first_array("penalty", library, penalty, start)
     if value.shape != () or not np.isfinite(value):
         raise StatisticError(f"`penalty` must return one finite number; at `init` it returned {value.tolist()}.")
+    return _traced("penalty", library, penalty, start)
 
 
 def _names(data: Data, p: int) -> tuple[str, ...]:

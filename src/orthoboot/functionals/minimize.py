@@ -25,7 +25,7 @@ from orthoboot.functionals.function_of_means import (
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.optimisation.constrained_search import METHODS, optimum_from, optimum_near
 from orthoboot.optimisation.kkt import Optimum, Problem, System, independent, system_at
-from orthoboot.optimisation.lagrangian import Lagrangian
+from orthoboot.optimisation.lagrangian import Lagrangian, lagrangian_of
 from orthoboot.resamples import Resamples
 from orthoboot.solvers import adjoints
 from orthoboot.typing import FloatArray, Influence, IntArray
@@ -171,12 +171,7 @@ class ConstrainedOptimum(Functional):
 
     def replace(self, **options: Any) -> Self:
         """Return the same statistic with other options, named as the arguments of `minimize`."""
-        renamed = {"of" if option == "output" else option: value for option, value in options.items()}
-        other = super().replace(**renamed)
-        if not renamed.keys() & {"objective", "equality", "inequality", "library"}:
-            # The functions are the same, and so are their derivatives, compiled.
-            vars(other)["_lagrangians"] = self._lagrangians
-        return other
+        return super().replace(**{"of" if option == "output" else option: value for option, value in options.items()})
 
     @property
     def influence_source(self) -> str:
@@ -227,7 +222,7 @@ class ConstrainedOptimum(Functional):
         """Return the problem at the mean of the rows, solved."""
         means = FeatureMeans(*centred_rows(self._rows(data)))
         start = self._start(means.centre)
-        lagrangian = self._lagrangian(len(start))
+        lagrangian = self._lagrangian(start, means.centre)
         lengths = lagrangian.checked_lengths(start, means.centre)
         problem = Problem(lagrangian, lengths.get("equality", 0), lengths.get("inequality", 0))
         lagrangian.check_derivatives(start, problem.n_constraints, means.centre)
@@ -248,18 +243,11 @@ class ConstrainedOptimum(Functional):
             )
         return start
 
-    @cached_property
-    def _lagrangians(self) -> dict[int, Lagrangian]:
-        """Return those made so far, by the number of variables: compiling one costs more than solving with it."""
-        return {}
-
-    def _lagrangian(self, n_variables: int) -> Lagrangian:
-        if n_variables not in self._lagrangians:
-            library = autodiff_for(self.objective, self.equality, self.inequality, name=self.library)
-            functions = {"equality": self.equality, "inequality": self.inequality}
-            constraints = {name: function for name, function in functions.items() if function is not None}
-            self._lagrangians[n_variables] = Lagrangian(library, self.objective, constraints, n_variables)
-        return self._lagrangians[n_variables]
+    def _lagrangian(self, x: FloatArray, xi: FloatArray) -> Lagrangian:
+        library = autodiff_for(self.objective, self.equality, self.inequality, name=self.library)
+        functions = {"equality": self.equality, "inequality": self.inequality}
+        constraints = {name: function for name, function in functions.items() if function is not None}
+        return lagrangian_of(library, self.objective, constraints, x, xi)
 
 
 def checked_start(init: Any) -> FloatArray:

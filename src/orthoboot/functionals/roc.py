@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthoboot.data import Data
-from orthoboot.errors import DataError
+from orthoboot.errors import DataError, OrthobootWarning
 from orthoboot.functionals.association import check_pairs, pairs_of
 from orthoboot.functionals.base import Covariance, Functional
-from orthoboot.functionals.classification_metrics import check_positive, positive_rows
+from orthoboot.functionals.classification_metrics import check_positive, few_rows, positive_rows
 from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.resamples import Resamples
@@ -93,7 +93,7 @@ class RocAuc(Functional):
     positive: float | None = None
     name = "roc_auc"
     paired = True
-    undefined = "the resample lost a class; with the labels as `strata` every resample keeps both"
+    undefined = "the resample lost a class; more rows of it, or the labels as `strata`, keep both"
 
     def __post_init__(self) -> None:
         if self.positive is not None:
@@ -109,6 +109,13 @@ class RocAuc(Functional):
                 "come first and the scores second."
             )
         positive_rows(self.name, labels, self.positive)
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return a warning if a class has few rows."""
+        positive = self._positive(data)
+        smaller = 1.0 if positive.mean() <= 0.5 else 0.0
+        which = "are positive" if smaller else "are negative"
+        return few_rows(self.name, int(np.count_nonzero(positive == smaller)), which)
 
     def output(self, data: Data) -> Output:
         """Return a single number."""

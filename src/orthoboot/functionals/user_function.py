@@ -57,14 +57,15 @@ def first_value(statistic: Callable[..., Any], data: Data, samples: Any, *, hint
         raise StatisticError(
             f"`statistic` must return a value on the data themselves; it raised {type(error).__name__}: "
             f"{str(error).rstrip('.')}. It was called with {_arguments(samples, options)}."
-            f"{_hint(error, samples, options)}{hint}{data.samples_hint}"
+            f"{hint or _hint(error, samples, options)}{data.samples_hint}"
         ) from error
 
 
 def _hint(error: Exception, samples: Any, options: Mapping[str, Any]) -> str:
     if "read-only" in str(error):
         return " It must not change the data it is given: let it copy them first."
-    if "Tensor" in str(error) and "weights" in options and package_of(samples[0]) is None:
+    wants_tensors = "Tensor" in str(error) or (isinstance(error, AttributeError) and "numpy." in str(error))
+    if wants_tensors and "weights" in options and package_of(samples[0]) is None:
         return ' If it is written in torch pass `influence="torch"`: then it gets tensors.'
     if "axis" in options:
         return " It has an `axis` parameter, so it got a batch of samples: pass `vectorized=False` if it takes one."

@@ -12,12 +12,13 @@ from orthoboot.influence.regression import (
     regression_on,
     requested_regression,
 )
-from orthoboot.influence.selection import ENGINES, FINITE_DIFFERENCE_ROWS, Found, closed_form, influence_for
+from orthoboot.influence.selection import ENGINES, FINITE_DIFFERENCE_ROWS, GIVEN, Found, closed_form, influence_for
 
 __all__ = [
     "CENTRE_TOLERANCE",
     "ENGINES",
     "FINITE_DIFFERENCE_ROWS",
+    "GIVEN",
     "Design",
     "Found",
     "Probe",

@@ -10,13 +10,23 @@ import numpy as np
 
 from orthoboot.autodiff import PACKAGES
 from orthoboot.data import Data
-from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError, OrthobootWarning
+from orthoboot.errors import (
+    ArgumentError,
+    InfluenceError,
+    InfluenceMismatchWarning,
+    MissingDependencyError,
+    OrthobootWarning,
+)
 from orthoboot.functionals import Functional, Output
 from orthoboot.functionals.differentiable import DifferentiableCallable
 from orthoboot.influence.finite_difference import finite_difference_influence
 from orthoboot.influence.given import given_influence
 from orthoboot.influence.jackknife import jackknife_influence
+from orthoboot.influence.probe import probed
 from orthoboot.typing import Influence
+
+GIVEN = "given by the user"
+"""The source of influence values that the user brings."""
 
 FINITE_DIFFERENCE_ROWS = 10_000
 JACKKNIFE_ROWS = 2_000
@@ -31,11 +41,15 @@ EVALUATIONS_PER_ROW = {"finite-difference": 2, "jackknife": 1}
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """An influence function, where it comes from and what is odd about it; `values` is None where there is none."""
+    """An influence function, where it comes from and what is odd about it.
+
+    `values` is None where there is none, and `advice` then says what would bring one, where something would.
+    """
 
     values: Influence | None
     source: str
     warnings: tuple[OrthobootWarning, ...] = ()
+    advice: str = ""
 
 
 def influence_for(
@@ -65,7 +79,7 @@ def influence_for(
     if request is None:
         raise ArgumentError('`influence` must not be None; for the ordinary bootstrap use estimator="standard".')
     values, findings = given_influence(request, functional, data, output)
-    return Found(values, "given by the user", tuple(findings))
+    return Found(values, GIVEN, tuple(findings))
 
 
 def closed_form(functional: Functional, data: Data) -> Found | None:
@@ -81,7 +95,7 @@ def closed_form(functional: Functional, data: Data) -> Found | None:
         return None
     if not _is_finite(own):
         return Found(None, f"none (the closed form of `{functional.name}` is not finite at these data)")
-    return Found(own, functional.influence_source)
+    return Found(own, functional.influence_source, _hidden(functional, own, data))
 
 
 def _differentiated(package: str, functional: Functional, data: Data) -> Found:
@@ -92,7 +106,23 @@ def _differentiated(package: str, functional: Functional, data: Data) -> Found:
             f'influence="{package}" is for functions with a `weights` parameter that are written in {package}; '
             f"`{functional.name}` is none."
         )
-    return Found(own, functional.influence_source)
+    return Found(own, functional.influence_source, _hidden(functional, own, data))
+
+
+def _hidden(functional: Functional, influence: Influence, data: Data) -> tuple[OrthobootWarning, ...]:
+    """Return a warning where a finite difference shows what automatic differentiation has not seen."""
+    probe = probed(influence, functional, data) if isinstance(functional, DifferentiableCallable) else None
+    if probe is None or probe.agrees.all():
+        return ()
+    worst = int(np.argmax(probe.disagreement))
+    return (
+        InfluenceMismatchWarning(
+            f"the derivative of `{functional.output(data).names[worst]}` disagrees with its changes: in a trial "
+            f"direction it changes by {probe.found[0, worst]:.4g}, and the derivative says "
+            f"{probe.predicted[0, worst]:.4g}. What `float()`, `.item()`, `detach` and `stop_gradient` hide has no "
+            "part in the derivative; or the function has steps or kinks. The replicates decide how far to trust it."
+        ),
+    )
 
 
 def _automatic(functional: Functional, data: Data, progress: bool | None) -> Found:
@@ -106,12 +136,22 @@ def _automatic(functional: Functional, data: Data, progress: bool | None) -> Fou
     else:
         engine, limit, kind = "jackknife", JACKKNIFE_ROWS, "plain function"
     if n > limit:
-        return Found(None, f"none (a {kind} of {n:,} rows, and {engine} is automatic only up to {limit:,})")
+        source = f"none (a {kind} of {n:,} rows, and {engine} is automatic only up to {limit:,})"
+        return Found(None, source, advice=_advice(engine, data))
     try:
         values = _engine_values(engine, functional, data, progress)
     except InfluenceError as error:  # the automatic choice must not end a run that the standard bootstrap can do
         return Found(None, f"none ({str(error).rstrip('.')})")
     return Found(values, f"{engine}, {_cost(engine, data)} (automatic for a {kind} of {n:,} rows)")
+
+
+def _advice(engine: str, data: Data) -> str:
+    """Return how to need fewer replicates where an engine would cost too many evaluations."""
+    return (
+        "To need fewer replicates write it in jax or torch with a `weights` parameter, which are differentiated; or "
+        "pass `influence=ob.regression_on(features)` if it is close to a function of a few means, values of your own, "
+        f'or "{engine}", {_cost(engine, data)}.'
+    )
 
 
 def _cost(engine: str, data: Data) -> str:

@@ -164,10 +164,12 @@ def _near_optimum(problem: Problem, xi: FloatArray, start: FloatArray, method: s
 
 def _slsqp(scaled: _Scaled, start: FloatArray) -> Any:
     n_equalities = scaled.problem.n_equalities
+    # It gives up at equalities that follow from others, such as the last balance of a transport problem.
+    held = independent(scaled.jacobian(start), np.arange(n_equalities))
     equality = {
         "type": "eq",
-        "fun": lambda y: scaled.constraints(y)[:n_equalities],
-        "jac": lambda y: scaled.jacobian(y)[:n_equalities],
+        "fun": lambda y: scaled.constraints(y)[held],
+        "jac": lambda y: scaled.jacobian(y)[held],
     }
     # scipy's inequalities are of the other sign.
     inequality = {
@@ -175,7 +177,7 @@ def _slsqp(scaled: _Scaled, start: FloatArray) -> Any:
         "fun": lambda y: -scaled.constraints(y)[n_equalities:],
         "jac": lambda y: -scaled.jacobian(y)[n_equalities:],
     }
-    constraints = [equality] * bool(n_equalities) + [inequality] * bool(scaled.problem.n_inequalities)
+    constraints = [equality] * bool(len(held)) + [inequality] * bool(scaled.problem.n_inequalities)
     options = {"ftol": 1e-12, "maxiter": _ITERATIONS}
     return _minimize(scaled.value, start, jac=scaled.slope, constraints=constraints, method="SLSQP", options=options)
 

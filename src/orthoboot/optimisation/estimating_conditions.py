@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,10 @@ _ROUNDING = 1e-6 * _PRECISION
 """A decrement that may be rounding alone."""
 _SHRINKING = 0.05
 """The decrement falls faster than this from step to step near a minimum; on the way to infinity it does not."""
+_NEARBY = 1e-6
+"""Of the spread of the losses: a decrement from which on it falls like that."""
+_SLOW_STEPS = 2
+"""So many that fall more slowly are no accident of rounding."""
 _STEP_RESIDUAL = 1e-4
 """Of a step by conjugate gradients: the error of the parameters falls by as much from step to step."""
 _LEAST_CURVATURE = 1e-8
@@ -94,8 +99,6 @@ class LossPrograms:
     """A loss and a penalty with their derivatives, compiled once for all data of one shape."""
 
     def __init__(self, library: Autodiff, loss: Written, penalty: Written | None) -> None:
-        loss = as_function(loss)
-
         def objective(parameters: Any, weights: Any, *arrays: Any) -> Any:
             risk = (weights * loss(parameters, *arrays)).sum()
             return risk if penalty is None else risk + penalty(parameters)
@@ -184,16 +187,14 @@ class EquationPrograms:
     """Estimating equations and a penalty with their derivatives, compiled once for all data of one shape."""
 
     def __init__(self, library: Autodiff, psi: Written, penalty: Written | None) -> None:
-        psi = as_function(psi)
-
         def mean(parameters: Any, weights: Any, *arrays: Any) -> Any:
             return weights @ psi(parameters, *arrays)
 
         self.rows = library.function(psi)
         self.mean = library.function(mean)
         self.jacobian = library.jacobian(mean)
-        self.penalty_gradient = None if penalty is None else library.gradient(as_function(penalty))
-        self.penalty_hessian = None if penalty is None else library.hessian(as_function(penalty))
+        self.penalty_gradient = None if penalty is None else library.gradient(penalty)
+        self.penalty_hessian = None if penalty is None else library.hessian(penalty)
 
 
 class EquationConditions(Conditions):
@@ -271,11 +272,6 @@ class EquationConditions(Conditions):
         jacobian = self.programs.jacobian(parameters, weights, *self.arrays)
         hessian = self.programs.penalty_hessian
         return jacobian if hessian is None else jacobian + hessian(parameters)
-
-
-def as_function(written: Written) -> Written:
-    """Return a function that calls `written`, which may be an object without a hash, such as a dataclass."""
-    return lambda *arguments: written(*arguments)
 
 
 def by_products_alone(solver: Solver, n_parameters: int) -> bool:
@@ -358,19 +354,21 @@ class Search:
 
     def _check(self, found: Minimum, spread: float) -> None:
         """Raise unless this is a solution, and the only one nearby."""
+        if found.converged and self._runs_away(spread):
+            raise FitError(_runaway(found, self._conditions.names))
         if isinstance(self._operator, ProductOperator):
             ConjugateGradients(self._solver.damping, _STEP_RESIDUAL).factor(self._operator).solve(_probe(found.point))
         elif self._operator is not None:
             self._solver.factor(self._operator)
         if not found.converged:
             raise FitError(_unconverged(found, self._conditions.names))
-        if self._runs_away(spread):
-            raise FitError(_runaway(found, self._conditions.names))
 
     def _runs_away(self, spread: float) -> bool:
         """Return whether the steps did not shrink although what they gain did, as for classes that are separable."""
-        *_, before, last = (np.inf, np.inf, *self._decrements)
-        return last > max(_SHRINKING * before, _ROUNDING * spread) and np.isfinite(before)
+        # All of them count: far out the gradient rounds to zero, so that the last ones may fall like near a minimum.
+        visible = [decrement for decrement in self._decrements if _ROUNDING < decrement / spread < _NEARBY]
+        slow = [after > _SHRINKING * before for before, after in pairwise(visible)]
+        return sum(slow) >= _SLOW_STEPS
 
 
 def _probe(parameters: FloatArray) -> FloatArray:

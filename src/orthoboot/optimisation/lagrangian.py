@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,25 +25,22 @@ class Lagrangian:
     library
         The package that f and c are written in.
     objective
-        ``f(x, xi)``, one number.
+        ``f(x, xi)``, one number of the package.
     constraints
-        The functions that c is made of, by the name of their argument; each returns a number, a vector, or a list.
+        The functions that c is made of, with the names of their arguments; each returns a vector of the package.
     n_variables
         The length p of x.
     """
 
     def __init__(
-        self, library: Autodiff, objective: Written, constraints: Mapping[str, Written], n_variables: int
+        self, library: Autodiff, objective: Written, constraints: tuple[tuple[str, Written], ...], n_variables: int
     ) -> None:
-        parts = {name: partial(_vector, library, name, c) for name, c in constraints.items()}
-        value = partial(_number, library, objective)
-
         def joined(x: Any, xi: Any) -> Any:
-            return library.joined([part(x, xi) for part in parts.values()])
+            return library.joined([constraint(x, xi) for _, constraint in constraints])
 
         def lagrangian(point: Any, xi: Any) -> Any:
             x, multipliers = point[:n_variables], point[n_variables:]
-            return value(x, xi) + (multipliers * joined(x, xi)).sum() if parts else value(x, xi)
+            return objective(x, xi) + (multipliers * joined(x, xi)).sum() if constraints else objective(x, xi)
 
         def of_everything(point: Any, like_xi: Any) -> Any:
             return lagrangian(point[: -len(like_xi)], point[-len(like_xi) :])
@@ -53,8 +50,8 @@ class Lagrangian:
             return lagrangian(point[:-r], xi + directions @ point[-r:])
 
         self.n_variables = n_variables
-        self._objective = library.function(value)
-        self._constraints = {name: library.function(part) for name, part in parts.items()}
+        self._objective = library.function(objective)
+        self._constraints = {name: library.function(constraint) for name, constraint in constraints}
         self._jacobian = library.jacobian(joined)
         self._matrix = library.hessian(lagrangian)
         self._gradient = library.gradient(of_everything)
@@ -150,6 +147,40 @@ class Lagrangian:
             )
 
 
+def lagrangian_of(
+    library: Autodiff, objective: Written, constraints: Mapping[str, Written], x: FloatArray, xi: FloatArray
+) -> Lagrangian:
+    """Return the Lagrangian of the user's functions as they are now; raise where one of them has no value at `x`.
+
+    Compiling its derivatives costs more than solving with them, so that they are kept, by the steps that the functions
+    take: a function written anew is known again, and one that names a number which has changed is not mistaken.
+
+    Parameters
+    ----------
+    library, objective
+        As for `Lagrangian`, but for any form that the user may choose.
+    constraints
+        The functions by the names of their arguments; each returns a number, a vector, or a list.
+    """
+    value = _traced("objective", library, partial(_number, library, objective), x, xi)
+    parts = [
+        (name, _traced(name, library, partial(_vector, library, name, c), x, xi)) for name, c in constraints.items()
+    ]
+    return _kept(library, value, tuple(parts), len(x))
+
+
+_kept = lru_cache(maxsize=16)(Lagrangian)
+
+
+def _traced(name: str, library: Autodiff, function: Written, x: FloatArray, xi: FloatArray) -> Written:
+    try:
+        return library.traced(function, x, xi)
+    except StatisticError:
+        raise
+    except Exception as error:  # the user's function may raise anything
+        raise _failure(name, error, x, xi) from error
+
+
 def _number(library: Autodiff, objective: Written, x: Any, xi: Any) -> Any:
     """Return what the objective gives as one number of the package."""
     returned = objective(x, xi)
@@ -188,16 +219,20 @@ def _checked_value(name: str, function: NumpyFunction, x: FloatArray, xi: FloatA
     except StatisticError:
         raise
     except Exception as error:  # the user's function may raise anything
-        raise StatisticError(
-            f"`{name}` must return a value at `init`; it raised {type(error).__name__}: {str(error).rstrip('.')}. It "
-            f"was called with x of shape {x.shape} and xi of shape {xi.shape}."
-        ) from error
+        raise _failure(name, error, x, xi) from error
     if not np.isfinite(value).all():
         raise StatisticError(
             f"`{name}` must be finite at `init`; got {_first_unfinished(value)} at x = {described(x)}. Give an `init` "
             "at which the problem is defined."
         )
     return value
+
+
+def _failure(name: str, error: Exception, x: FloatArray, xi: FloatArray) -> StatisticError:
+    return StatisticError(
+        f"`{name}` must return a value at `init`; it raised {type(error).__name__}: {str(error).rstrip('.')}. It was "
+        f"called with x of shape {x.shape} and xi of shape {xi.shape}."
+    )
 
 
 def _first_unfinished(value: FloatArray) -> str:

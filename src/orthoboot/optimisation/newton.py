@@ -18,6 +18,8 @@ Step = Callable[[FloatArray, FloatArray], FloatArray]
 _EPSILON = float(np.finfo(np.float64).eps)
 _ROUNDING = 64 * _EPSILON
 """A decrement below this share of the value cannot be seen in the value any more."""
+_STILL = 4 * _EPSILON
+"""A step of this share of the point is rounding."""
 _NOISE = float(np.sqrt(_EPSILON))
 """How much of the value may be rounding of its terms, where the gradient has to judge a step instead."""
 _FALLING = 0.9
@@ -108,7 +110,9 @@ def newton_minimum(
             return Minimum(position.point, decrement, iteration, converged=False)
         if decrement <= tolerance:
             return Minimum(_last_point(value, position, direction), decrement, iteration, converged=True)
-        hidden = decrement <= _ROUNDING * abs(position.value)
+        # A fit without residuals has no value to compare with; there the point itself has no digits left to move.
+        still = bool(np.all(np.abs(direction) <= _STILL * np.abs(position.point)))
+        hidden = still or decrement <= _ROUNDING * abs(position.value)
         if hidden and decrement > _FALLING * previous:
             return Minimum(position.point, decrement, iteration, converged=True)
         further = _further(value, gradient, position, direction, decrement)

@@ -63,6 +63,11 @@ class Stratified(Scheme):
         return np.cumsum(self._sizes) - self._sizes
 
     @property
+    def smallest_stratum(self) -> int:
+        """Return the number of rows in the smallest stratum."""
+        return int(self._sizes.min())
+
+    @property
     def description(self) -> str:
         """Return in words what is resampled."""
         return f"{self.n:,} rows in {self._sizes.size:,} strata"

@@ -188,7 +188,7 @@ def singular(operator: Operator, smallest: float, direction: FloatArray) -> FitE
         The unknowns' part in the direction that belongs to it, shape ``(p,)``.
     """
     return FitError(
-        f"{operator.title} is singular: its smallest eigenvalue is {smallest:.2g} of its largest, along "
+        f"{operator.title} is singular: its smallest eigenvalue is {abs(smallest):.2g} of its largest, along "
         f"{loadings(direction, operator.names)}, which the data do not determine. {operator.singular_causes}"
     )
 
