@@ -323,6 +323,8 @@ class Binomial(Family):
 
     def losses(self, response: FloatArray, eta: FloatArray, link: str) -> RowLosses:
         """Return minus the log-likelihood, ``-y log(p) - (1 - y) log(1 - p)``, and its derivatives."""
+        if link == "logit":
+            return _logistic_losses(response, eta)
         with np.errstate(all="ignore"):
             ones, zeros = self._curves(eta, link)
             value, slope, curvature = (
@@ -365,6 +367,18 @@ class Binomial(Family):
         certain: BoolArray = np.minimum(log_one, log_zero) < np.log(_AT_THE_EDGE)
         # Where a link ends at a finite predictor, as the log at zero, a probability of one is no sign of infinity.
         return certain & (np.abs(eta) > _FINITE_END)
+
+
+def _logistic_losses(response: FloatArray, eta: FloatArray) -> RowLosses:
+    """Return the same for the logit, where one exponential serves all: most fits of large data are of this kind."""
+    tail = np.exp(-np.abs(eta))
+    larger = 1 / (1 + tail)
+    smaller = tail * larger
+    positive = eta >= 0
+    probability, complement = np.where(positive, larger, smaller), np.where(positive, smaller, larger)
+    value = np.log1p(tail) + np.where(positive, (1 - response) * eta, -response * eta)
+    curvature = larger * smaller
+    return RowLosses(value, (1 - response) * probability - response * complement, curvature, curvature)
 
 
 def _times(share: FloatArray, values: FloatArray) -> FloatArray:
