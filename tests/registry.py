@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import statsmodels.api as sm
 from scipy import stats
+from sklearn.linear_model import Ridge
 from statsmodels.genmod import families
 from statsmodels.tools.sm_exceptions import DomainWarning
 
@@ -23,6 +24,7 @@ from orthoboot.functionals import (
     compose,
     correlation,
     covariance,
+    covariance_matrix,
     difference,
     entropy,
     f1,
@@ -54,6 +56,7 @@ from orthoboot.functionals import (
     trimmed_mean,
     variance,
 )
+from orthoboot.models import from_sklearn
 from orthoboot.plans import CircularBlocks, Cluster, Iid, MovingBlocks, Scheme, StationaryBlocks, Stratified
 from orthoboot.solvers import LU, Cholesky, ConjugateGradients, Solver
 from tests.jax_statistics import IN_JAX
@@ -303,6 +306,7 @@ FUNCTIONALS = [
     FunctionalRow("norm_of_mean(1.5)", norm_of_mean(1.5), images, lambda x: np.sum(x.mean(axis=0) ** 2) ** 0.75),
     FunctionalRow("covariance", covariance, pairs, partial(_covariance, ddof=0)),
     FunctionalRow("covariance ddof", covariance.replace(ddof=1), paired_arrays, partial(_covariance, ddof=1)),
+    FunctionalRow("covariance_matrix", covariance_matrix, table, partial(np.cov, rowvar=False, ddof=0)),
     FunctionalRow("correlation", correlation, pairs, _correlation),
     FunctionalRow("correlation of arrays", correlation, paired_arrays, _correlation),
     FunctionalRow("ratio", ratio, pairs, _ratio),
@@ -325,6 +329,13 @@ FUNCTIONALS = [
         linear_regression.replace(intercept=True),
         weighted_regression,
         partial(_least_squares, intercept=True),
+    ),
+    FunctionalRow(
+        "from_sklearn",
+        from_sklearn(Ridge(alpha=2.0)),
+        regression,
+        lambda X, y: Ridge(alpha=2.0).fit(X, y).coef_,
+        closed_bias=False,
     ),
     _glm_row("logistic_regression", logistic_regression, classes, families.Binomial, intercept=False),
     _glm_row("logistic_regression with intercept", logistic_regression, classes, families.Binomial),

@@ -520,6 +520,12 @@ def test_a_statistic_that_picks_a_row_is_told_as_one():
         ob.bootstrap(np.random.default_rng(0).exponential(size=100), np.max, n_resamples=1000, rng=0)
 
 
+def test_a_count_that_is_cut_to_whole_numbers_is_told_as_a_step_function():
+    x = np.random.default_rng(0).exponential(size=200)
+    with pytest.warns(errors.SlopeWarning, match="0.00 times.*a statistic that rounds, counts or picks rows"):
+        ob.bootstrap(x, lambda x, weights: int((weights * (x > 1)).sum()), rng=0)
+
+
 @pytest.mark.parametrize(("size", "shown"), [(1, "nothing of its variance"), (3, "only 2/3 of their variance")])
 def test_a_stratum_of_few_rows_is_told(size, shown):
     with pytest.warns(errors.SmallSampleWarning, match=f"a stratum has only {size} row.*shows {shown}"):

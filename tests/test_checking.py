@@ -79,7 +79,9 @@ def test_a_forgotten_n_is_guessed(factor, slip):
 def test_a_wrong_sign_is_told(statistic):
     check = ob.check_influence(statistic, X, lambda x: -right(x))
     assert seems(check) == "wrong sign"
-    assert "changes in the other direction, 1 times as much" in check.verdict
+    assert "changes in the other direction. Multiply the influence values by -1." in check.verdict
+    check = ob.check_influence(statistic, X, lambda x: -right(x) / 2)
+    assert "changes in the other direction, 2 times as much" in check.verdict
 
 
 @every_kind
@@ -99,8 +101,17 @@ def test_values_in_another_order_are_unrelated(statistic, seed):
     assert "in the order of the rows" in check.verdict
 
 
-def test_zeros_are_unrelated():
-    assert seems(ob.check_influence(ob.variance, X, np.zeros(200))) == "unrelated"
+@pytest.mark.parametrize("constant", [0.0, 0.1])
+def test_equal_values_are_told(constant):
+    check = ob.check_influence(ob.variance, X, np.full(200, constant))
+    assert seems(check) == "all equal"
+    assert "order of the rows" not in check.verdict
+    assert "inf sd" not in str(check)
+
+
+def test_values_that_cancel_predict_no_change():
+    check = ob.check_influence(np.max, X)
+    assert "e-" not in str(check)
 
 
 def test_a_missing_term_disagrees():

@@ -308,7 +308,8 @@ UNUSABLE = {
         (lengths_differ(),),
         "`data` must be rectangular; got rows of different lengths.*tuple with one array",
     ),
-    "text array": (np.array(["a", "b"]), "`data` must hold real numbers; got dtype <U1. Encode the categories"),
+    "text array": (np.array(["a", "b"]), "`data` must hold real numbers; got dtype <U1. Encode .*return_inverse=True"),
+    "text objects": (np.array(["a", "b"], dtype=object), r"got dtype object. Encode .*`labels == 'yes'`, or"),
     "text list": (["a", "b"], "`data` must hold real numbers; got dtype <U1"),
     "text among numbers": ([1.0, "b"], "`data` must hold real numbers; got dtype <U32"),
     "byte text": (np.array([b"a", b"b"]), r"`data` must hold real numbers; got dtype \|S1"),
@@ -446,3 +447,11 @@ def test_sums_are_the_weighted_sums_whatever_the_batch():
     np.testing.assert_allclose(together, weights @ values, rtol=1e-12, atol=1e-11)
     alone = np.vstack([Resamples((weights,)).one(b).sums(0, values) for b in range(7)])
     np.testing.assert_array_equal(together, alone)
+
+
+def test_a_broken_column_may_be_left_out():
+    frame = pd.DataFrame({"x": [1.0, 2.0], "unused": [1.0, np.nan]})
+    with pytest.raises(DataError, match="of column 'unused'. Drop or impute such rows .*, or leave that column out"):
+        read(frame)
+    with pytest.raises(DataError, match="such rows before the call.$"):
+        read(frame["unused"])

@@ -22,7 +22,20 @@ SOURCES = sorted((REPOSITORY / "src").rglob("*.py")) + sorted((REPOSITORY / "doc
 KINDS = "eq|equation|alg|lem|lemma|thm|theorem|section|subsection|appendix|table|fig|assumption|cor"
 CITED = re.compile(rf"`{{1,2}}((?:{KINDS}):[^`]+)`{{1,2}}")
 
-OPTIONAL = ("numba", "pandas", "polars", "pyarrow", "tqdm", "torch", "jax", "sklearn", "matplotlib")
+OPTIONAL = (
+    "numba",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "tqdm",
+    "torch",
+    "jax",
+    "sklearn",
+    "statsmodels",
+    "cvxpy",
+    "diffcp",
+    "matplotlib",
+)
 
 
 def test_every_cited_label_is_in_the_paper():
@@ -35,6 +48,10 @@ def test_every_public_name_has_a_docstring():
     for name in ob.__all__:
         entry = getattr(ob, name)
         assert inspect.getdoc(entry), name
+
+
+def test_what_the_guide_needs_is_listed():
+    assert {"solvers", "plans", "errors", "__version__"} <= set(dir(ob))
 
 
 def test_importing_the_package_imports_no_optional_dependency():

@@ -113,6 +113,13 @@ def test_an_exactly_linear_statistic_has_no_simulation_error_to_show():
     assert "explains 100.0% of the variance (slope 1.00)" in text
 
 
+def test_of_several_outputs_the_least_is_told():
+    result = ob.bootstrap(np.column_stack([X, X**2]), ob.variance, rng=0)
+    least = min(result.equivalent_resamples)
+    told = int(re.search(r"worth at least ([\d,]+) ordinary ones", str(result))[1].replace(",", ""))
+    assert 0.9 * least <= told <= least
+
+
 def test_a_rounded_negative_number_is_zero_without_a_sign():
     assert "-0.0000 " not in summarized(X, ob.mean)
     assert row(summarized(X, ob.mean), "mean").split()[1] == "0.00000"

@@ -1,6 +1,9 @@
-"""The orthogonal bootstrap: bias, variance and intervals from about ten refits instead of a thousand."""
+"""The orthogonal bootstrap: bias, variance and intervals from about ten refits instead of a thousand.
 
-from orthoboot import errors, plans
+Docstrings cite the paper by the labels of its LaTeX source, such as ``alg:cap`` and ``eq:taylor``.
+"""
+
+from orthoboot import errors, plans, solvers
 from orthoboot.api import bootstrap
 from orthoboot.checking import InfluenceCheck, check_influence
 from orthoboot.functionals import (
@@ -10,6 +13,8 @@ from orthoboot.functionals import (
     compose,
     correlation,
     covariance,
+    covariance_factor,
+    covariance_matrix,
     difference,
     entropy,
     f1,
@@ -42,6 +47,7 @@ from orthoboot.functionals import (
     variance,
 )
 from orthoboot.influence import regression_on
+from orthoboot.models import from_cvxpy, from_sklearn, from_statsmodels
 from orthoboot.result import ConfidenceInterval, Result, SimulationError
 
 __version__ = "0.1.0"
@@ -59,10 +65,15 @@ __all__ = [
     "compose",
     "correlation",
     "covariance",
+    "covariance_factor",
+    "covariance_matrix",
     "difference",
     "entropy",
     "errors",
     "f1",
+    "from_cvxpy",
+    "from_sklearn",
+    "from_statsmodels",
     "function_of_means",
     "gini",
     "glm",
@@ -88,6 +99,7 @@ __all__ = [
     "rmse",
     "roc_auc",
     "skewness",
+    "solvers",
     "spearman",
     "std",
     "trimmed_mean",
@@ -96,4 +108,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "__version__"])

@@ -130,7 +130,7 @@ class InfluenceCheck:
         largest = int(np.argmax(np.maximum(np.abs(predicted), np.abs(found)))) if len(found) else None
         return [
             shortened(self.names[output]),
-            f"{round(self.mean[output], 3) + 0.0:g} sd",
+            f"{round(self.mean[output], 3) + 0.0:g} sd" if np.isfinite(self.mean[output]) else "all equal",
             "?" if largest is None else f"{predicted[largest]:.5g}",
             "?" if largest is None else f"{found[largest]:.5g}",
             _percentage(self.disagreement[output]),
@@ -170,8 +170,8 @@ def check_influence(
     data
         One sample or several, as in `bootstrap`.
     influence
-        What `bootstrap` takes: "auto" or None for what it would use, the name of an engine, values, or a function of
-        the samples that returns values.
+        What `bootstrap` takes: "auto" for what it would use, the name of an engine, values, or a function of the
+        samples that returns values. None, which `bootstrap` refuses, is "auto" here.
     paired, vectorized
         As in `bootstrap`.
     n_resamples
@@ -268,13 +268,18 @@ def _checked(case: _Case) -> InfluenceCheck:
         names=simulation.output.names,
         source=simulation.influence_source,
         mean=case.mean,
-        directions=Directions(nothing, nothing) if probe is None else Directions(probe.predicted, probe.found),
+        directions=Directions(nothing, nothing) if probe is None else _without_rounding(probe),
         disagreement=np.full(k, np.nan) if probe is None else probe.disagreement,
         r_squared=case.r_squared,
         findings=tuple(finding.short for finding in verdicts),
         verdict=_joined(verdicts, simulation.output.names),
         passed=all(finding.short == _AGREES for finding in verdicts),
     )
+
+
+def _without_rounding(probe: Probe) -> Directions:
+    """Return the changes; influence values that cancel but for rounding predict none."""
+    return Directions(np.where(np.abs(probe.predicted) > _ROUNDING * probe.spread, probe.predicted, 0.0), probe.found)
 
 
 def _largest_mean(columns: Influence) -> FloatArray:
@@ -310,6 +315,8 @@ class _Case:
         if not self.probe.agrees[output]:
             if self.candidate.computed:
                 return _NOT_ITS_DERIVATIVE
+            if all((values[:, output] == values[0, output]).all() for values in self.candidate.columns):
+                return _ALL_EQUAL
             sizes = self.candidate.simulation.data.sizes
             return _misfit(self.probe, output, float(self.r_squared[output]), sizes)
         if abs(self.mean[output]) > CENTRE_TOLERANCE:
@@ -407,6 +414,12 @@ _NOT_ITS_DERIVATIVE = _Finding(
     "these data, a solver's damping, and a wrong gradient of your own. The replicates decide how far to trust it.",
 )
 
+_ALL_EQUAL = _Finding(
+    "all equal",
+    "all equal: influence values that are the same in every row say that the statistic does not vary, and it does. "
+    f"Give each row its own. {_DEFINITION}",
+)
+
 _UNRELATED = _Finding(
     "unrelated",
     "unrelated: on no scale are the changes of the statistic those that the influence function says. Check that its "
@@ -459,11 +472,13 @@ def _misfit(probe: Probe, output: int, explained: float, sizes: tuple[int, ...])
 
 
 def _scaled(factor: float, sizes: tuple[int, ...]) -> _Finding:
-    size = f"{abs(factor):.3g} times as much as the influence function says{_guessed(abs(factor), sizes)}"
+    written = f"{abs(factor):.3g}"
+    size = f" {written} times as much as the influence function says{_guessed(abs(factor), sizes)}"
     advice = f"Multiply the influence values by {factor:.3g}. {_DEFINITION}"
     if factor < 0:
-        return _Finding("wrong sign", f"wrong sign: the statistic changes in the other direction, {size}. {advice}")
-    return _Finding("wrong scale", f"wrong scale: the statistic changes {size}. {advice}")
+        also = "" if written == "1" else f",{size}"
+        return _Finding("wrong sign", f"wrong sign: the statistic changes in the other direction{also}. {advice}")
+    return _Finding("wrong scale", f"wrong scale: the statistic changes{size}. {advice}")
 
 
 def _guessed(factor: float, sizes: tuple[int, ...]) -> str:

@@ -14,12 +14,17 @@ import numpy as np
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.typing import FloatArray, IntArray
 
+_ENCODING = "for example `labels == 'yes'`, or `np.unique(labels, return_inverse=True)[1]`"
+"""How labels become numbers."""
+
+_TEXT = f"Encode the categories as numbers, {_ENCODING}; only a data frame may hold text, for a function of your own."
+
 _CONVERSIONS = {
     "c": "Take its real and imaginary parts as two columns.",
     "M": "Turn the times into numbers, for example seconds since the first one.",
     "m": "Turn the durations into numbers, for example `data / np.timedelta64(1, 's')`.",
-    "U": "Encode the categories as numbers; only a data frame may hold text, for a function of your own.",
-    "S": "Encode the categories as numbers; only a data frame may hold text, for a function of your own.",
+    "U": _TEXT,
+    "S": _TEXT,
     "O": "Convert it first, for example with `np.asarray(data, dtype=float)`.",
     "V": "Pass the fields as columns of an array or of a data frame.",
 }
@@ -172,7 +177,9 @@ class Table:
         """Return all rows as one float array; raise where they are not numbers."""
         array = self.container
         if array.dtype.kind not in "biuf":
-            conversion = _CONVERSIONS.get(array.dtype.kind, "Convert it first.")
+            # Some containers hold text as objects.
+            kind = "U" if isinstance(next(iter(array.flat), None), str) else array.dtype.kind
+            conversion = _CONVERSIONS.get(kind, "Convert it first.")
             raise DataError(f"`{self.label}` must hold real numbers; got dtype {array.dtype}. {conversion}")
         return np.ascontiguousarray(array, dtype=np.float64)
 
@@ -202,9 +209,11 @@ class Table:
         tests = {"NaN": np.isnan, "infinite": np.isinf}
         counts = {kind: sum(int(test(values).sum()) for _, values in broken) for kind, test in tests.items()}
         found = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        name, values = broken[0]
+        without = ", or leave that column out" if name is not None or values.ndim > 1 else ""
         raise DataError(
-            f"`{self.label}` must be finite; got {found} value(s), the first in {_place(*broken[0])}{_others(broken)}. "
-            "Drop or impute such rows before the call."
+            f"`{self.label}` must be finite; got {found} value(s), the first in {_place(name, values)}"
+            f"{_others(broken)}. Drop or impute such rows before the call{without}."
         )
 
 
@@ -235,8 +244,8 @@ class _SeriesTable(Table):
         if values is None:
             raise DataError(
                 f"`{self.label}` must hold real numbers; got a {type(self.container).__name__} of type "
-                f"{self.library.column_type(self.container)}. Encode it as numbers; only a data frame may hold other "
-                "columns, for a function of your own."
+                f"{self.library.column_type(self.container)}. Encode it as numbers, {_ENCODING}; only a data frame may "
+                "hold other columns, for a function of your own."
             )
         return values
 
@@ -266,7 +275,7 @@ class _FrameTable(Table):
         if others:
             raise DataError(
                 f"`{self.label}` must hold real numbers for this statistic; got column(s) {', '.join(others)}. Select "
-                "the numeric columns, or encode the others as numbers."
+                f"the numeric columns, or encode the others as numbers, {_ENCODING}."
             )
         return np.stack([values for _, _, values in columns if values is not None], axis=1)
 

@@ -35,6 +35,7 @@ DOMINANT_SHARE = 0.9
 WEAK_R_SQUARED = 0.5
 LARGE_BIAS = 3.0
 _SLOPE_DISTANCE = 0.3
+_UNRELATED = 0.05
 _SLOPE_SIGNIFICANCE = 1e-4
 
 
@@ -101,8 +102,8 @@ def _about_row_shares(evidence: Evidence) -> Iterator[OrthobootWarning]:
     if share[worst] > DOMINANT_SHARE:
         yield DominantRowWarning(
             f"one row carries {share[worst]:.0%} of the variance of `{names[worst]}`: the statistic picks a row, as a "
-            "maximum does, or the row is an outlier. No bootstrap is reliable then, and ten replicates less than "
-            'many: look at that row, and compare with estimator="standard".'
+            "maximum does, or the row is an outlier. No bootstrap is reliable then, least of all from few replicates: "
+            'look at that row, and compare with estimator="standard".'
         )
 
 
@@ -177,6 +178,16 @@ def _flat(evidence: Evidence, output: int) -> OrthobootWarning:
     )
 
 
+def _steps(raw: float) -> str:
+    """Return what an influence function that the replicates do not follow at all may come from."""
+    if abs(raw) > _UNRELATED:
+        return ""
+    return (
+        " They do not follow it at all: a statistic that rounds, counts or picks rows is a step function of the "
+        'weights and has none. Return floats that move with the weights, or use estimator="standard".'
+    )
+
+
 def _is_given(evidence: Evidence) -> bool:
     return evidence.simulation.influence_source == GIVEN
 
@@ -204,5 +215,5 @@ def _about_fit(evidence: Evidence) -> Iterator[OrthobootWarning]:
         yield SlopeWarning(
             f"the replicates of `{names[worst]}` move {1 + excess[worst]:.2f} times as far as its influence function "
             f"says. The answer allows for it with a slope of {slope(sums)[worst]:.2f}, at the price of a larger "
-            f"simulation error{checked}."
+            f"simulation error{checked}.{_steps(raw_slope(sums)[worst])}"
         )

@@ -181,7 +181,17 @@ class Result:
     def interval(
         self, confidence_level: float | None = None, method: str | None = None, alternative: str | None = None
     ) -> ConfidenceInterval:
-        """Return another interval from the same replicates; what is left out stays as in the run."""
+        """Return another interval from the same replicates; what is left out stays as in the run.
+
+        Parameters
+        ----------
+        confidence_level
+            In (0, 1).
+        method
+            "normal", "t", "abc", "percentile", "basic" or "bca", with as many replicates as `bootstrap` asks for.
+        alternative
+            "two-sided"; "less" for an upper bound, "greater" for a lower bound.
+        """
         changes: dict[str, Any] = {}
         if confidence_level is not None:
             changes["confidence_level"] = checked_confidence_level(confidence_level)
@@ -200,7 +210,14 @@ class Result:
         return asked.confidence_interval
 
     def with_estimator(self, estimator: str) -> Result:
-        """Return what another estimator says of the same replicates."""
+        """Return what another estimator says of the same replicates.
+
+        Parameters
+        ----------
+        estimator
+            "orthogonal", "paper", "standard", "cheap" or "jackknife". Where it needs an influence function and the run
+            had none, one is found as by ``influence="auto"``.
+        """
         chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
         _check_enough(chosen, len(self.replicates))
         _check_interval(INTERVALS[self.method], chosen, self)
@@ -209,7 +226,13 @@ class Result:
         return base._reported_anew(standing, estimator=estimator)
 
     def extend(self, n_resamples: int) -> Result:
-        """Return the result with `n_resamples` more replicates; twice ten more are the same as twenty."""
+        """Return the result with more replicates; twice ten more are the same as twenty.
+
+        Parameters
+        ----------
+        n_resamples
+            How many to add to those that there are.
+        """
         more = checked_count("n_resamples", n_resamples, least=1)
         replicates = extended(self.simulation, self.replicates, more)
         return self._reported_anew((FallbackWarning, InfluenceMismatchWarning), replicates=replicates)

@@ -125,17 +125,19 @@ def _resamples(account: Account) -> str:
         return "no resamples"
     drawn = f" of {evidence.replicates.n_drawn:,}" if evidence.replicates.n_failed else ""
     words = f"{n_resamples:,}{drawn} resample{'s' if n_resamples > 1 or drawn else ''}"
-    worth = float(evidence.error.equivalent_resamples.min())
+    equivalent = evidence.error.equivalent_resamples
+    worth = float(equivalent.min())
     if not evidence.estimator.needs_influence or is_constant(evidence) or not worth > n_resamples:
         return words
-    return f"{words}, worth {_rounded(worth)} ordinary ones"
+    return f"{words}, worth {_rounded(worth, several=len(equivalent) > 1)} ordinary ones"
 
 
-def _rounded(worth: float) -> str:
+def _rounded(worth: float, *, several: bool) -> str:
+    """Return a number in words; of several outputs it is the least."""
     if worth > 1e6:
         return "more than a million"
     digits = max(len(str(int(worth))) - 2, 0)
-    return f"about {round(int(worth), -digits):,}"
+    return f"at least {int(worth) // 10**digits * 10**digits:,}" if several else f"about {round(int(worth), -digits):,}"
 
 
 def _cells(account: Account) -> list[list[str]]:

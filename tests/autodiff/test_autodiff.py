@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from orthoboot.autodiff import Autodiff, autodiff, autodiff_for, package_asked, package_named, package_of
+from orthoboot.autodiff import Autodiff, autodiff, autodiff_for, package_asked, package_named, package_of, selection
 from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError
 
 POINT = np.array([0.5, -1.0, 2.0])
@@ -233,3 +234,9 @@ def test_a_package_that_is_not_installed_names_its_extra(name, monkeypatch):
     autodiff.cache_clear()
     with pytest.raises(MissingDependencyError, match=rf'pip install "orthoboot\[{name}\]"'):
         autodiff(name)
+
+
+def test_a_function_that_names_no_package_runs_in_the_one_that_is_installed(torch, monkeypatch):
+    monkeypatch.setattr(selection, "sys", SimpleNamespace(modules={}))
+    monkeypatch.setattr(selection, "find_spec", lambda name: name if name == "torch" else None)
+    assert autodiff_for(lambda point: point**2).name == "torch"

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from scipy import stats
+from sklearn.linear_model import LinearRegression
 
 import orthoboot as ob
 from orthoboot.data import read
@@ -443,8 +444,24 @@ def test_a_function_of_too_few_samples_says_what_it_was_called_with():
         as_functional(lambda x: x.mean(), read(X), vectorized=True)
 
 
+def test_weights_of_another_name_are_told():
+    with pytest.raises(StatisticError, match="'w'.* Weights are passed only to a parameter called `weights`"):
+        as_functional(lambda x, w: (w * x).sum(), read(X))
+
+
+def test_the_weights_of_several_samples_are_told_to_be_a_tuple():
+    with pytest.raises(StatisticError, match=r"ndarray of shape \(10,\), `weights`, a tuple of 2 arrays\."):
+        as_functional(lambda x, u, weights: np.asarray(weights).sum(), read((X, U[:10])))
+
+
+def test_a_model_is_no_statistic():
+    for model in (LinearRegression, LinearRegression()):
+        with pytest.raises(ArgumentError, match=r"got LinearRegression, a model. Write `ob.from_sklearn\(LinearReg"):
+            as_functional(model, read((X, U), paired=True))
+
+
 def test_a_function_that_returns_nothing_is_refused():
-    with pytest.raises(StatisticError, match="`statistic` must return a real number.*got NoneType"):
+    with pytest.raises(StatisticError, match="`statistic` must return a real number.*got None: is a `return` missing"):
         as_functional(lambda x: None, read(X))
 
 

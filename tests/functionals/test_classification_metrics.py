@@ -9,7 +9,7 @@ import pytest
 import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.errors import ArgumentError, DataError
-from orthoboot.functionals import accuracy, brier, f1, log_loss, precision, recall
+from orthoboot.functionals import accuracy, brier, f1, log_loss, precision, recall, roc_auc
 from orthoboot.resamples import Resamples
 
 RNG = np.random.default_rng(60)
@@ -130,7 +130,7 @@ def test_probabilities_in_place_of_labels_are_refused_with_the_way_out(metric):
 
 @pytest.mark.parametrize("metric", OF_PROBABILITIES, ids=lambda f: f.name)
 def test_scores_in_place_of_probabilities_are_refused_with_the_way_out(metric):
-    message = rf"`{metric.name}` takes probabilities in \[0, 1\] .* got 1.5 in row 3\. .* `model.predict_proba"
+    message = rf"`{metric.name}` takes probabilities in \[0, 1\] .* 1.5 in row 3 \(counted from 0\)\. .* `model.predict"
     with pytest.raises(DataError, match=message):
         metric(Y, np.where(np.arange(90) == 3, 1.5, PROBABILITY))
 
@@ -171,3 +171,17 @@ def test_the_positive_class_is_a_number(metric, positive):
 def test_independent_samples_are_refused_with_the_way_out(metric):
     with pytest.raises(DataError, match=rf"`{metric.name}` takes paired samples; pass `paired=True`"):
         metric.check(read(arguments(metric)))
+
+
+@pytest.mark.parametrize("metric", [accuracy, f1, log_loss, roc_auc], ids=lambda f: f.name)
+def test_scores_in_place_of_labels_are_recognised(metric):
+    scores = np.random.default_rng(3).normal(size=30)
+    with pytest.raises(DataError, match=r"got \d+ different label.* These look like scores. The labels come first and"):
+        metric(scores, (scores > 0).astype(float))
+
+
+@pytest.mark.parametrize("metric", [brier, roc_auc], ids=lambda f: f.name)
+def test_of_two_columns_of_probabilities_one_is_asked_for(metric):
+    p = np.linspace(0.1, 0.9, 12)
+    with pytest.raises(DataError, match=r"Select one column of the second, .*`model.predict_proba\(X\)\[:, 1\]`"):
+        metric((p > 0.5).astype(float), np.column_stack([1 - p, p]))

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import orthoboot as ob
 from orthoboot.data import read
-from orthoboot.errors import ArgumentError, DataError, StatisticError
+from orthoboot.errors import ArgumentError, DataError, FailedReplicatesWarning, StatisticError
 from orthoboot.functionals import (
     compose,
     correlation,
@@ -182,3 +185,36 @@ def test_what_is_no_statistic_is_refused():
 def test_a_composition_that_loses_the_batch_is_refused():
     with pytest.raises(StatisticError, match=r"`g` must keep the resamples on the last axis, \(1,\); got shape \(\)"):
         compose(np.sum, mean)(X)
+
+
+@pytest.mark.parametrize(
+    ("g", "message"),
+    [
+        (lambda a: 1 / 0, r"`g` raised ZeroDivisionError: division by zero\. It was called with a number\.$"),
+        (lambda a, b: a, r"`g` raised TypeError: .*positional argument: 'b'\. It was called with a number\.$"),
+        (math.log, r"`g` raised TypeError: .* an array of shape \(2,\), for 2 resamples at once: .*`np.log` and not"),
+        (lambda a: a if a > 0 else -a, r"`g` raised ValueError: The truth value .*`np.where` and not `if`"),
+        (lambda a: float(np.log(a)), r"`g` raised TypeError: .* leave out `float`"),
+    ],
+    ids=["raises", "arity", "math", "if", "float"],
+)
+def test_what_g_raises_is_told_with_what_it_was_called_with(g, message):
+    with pytest.raises(StatisticError, match=message):
+        ob.bootstrap(X, compose(g, mean))
+
+
+def test_what_a_gradient_raises_is_told():
+    product = compose(lambda r, m: r * m, ratio, mean, gradient=lambda r, m: 1 / 0)
+    with pytest.raises(StatisticError, match="`gradient` raised ZeroDivisionError: .* a number, an array of shape"):
+        product.influence(read(np.column_stack([X, X])))
+
+
+def test_a_function_that_raises_on_a_few_resamples_is_a_failed_replicate():
+    def root(a):
+        if np.any(a > X.mean() + 1.5 * X.std() / np.sqrt(len(X))):
+            raise FloatingPointError("too large")
+        return np.sqrt(a)
+
+    with pytest.warns(FailedReplicatesWarning, match="too large"):
+        result = ob.bootstrap(X, compose(root, mean), n_resamples=100, rng=0)
+    assert 1 <= result.n_failed <= 20

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import math
 
 import numpy as np
 import pytest
@@ -174,8 +175,20 @@ def test_independent_samples_are_refused_with_the_way_out():
             function_of_means(lambda x: [x, x], lambda m: m.sum()),
             r"`g` must keep the resamples on the last axis, \(1,\); got shape \(\)\. .*`m.sum\(axis=0\)`",
         ),
+        (
+            function_of_means(lambda x, y: x, lambda m: m[0]),
+            r"`features` raised TypeError: .*'y'\. It was called with an array of shape \(40,\)\.$",
+        ),
+        (
+            function_of_means(lambda x: x, lambda m: 1 / 0),
+            r"`g` raised ZeroDivisionError: .* called with an array of shape \(1,\)\.$",
+        ),
+        (
+            function_of_means(lambda x: [x, x**2], lambda m: math.log(m[1])),
+            r"`g` raised TypeError: .*array of shape \(2, 2\), for 2 resamples at once",
+        ),
     ],
-    ids=["transposed", "text", "nan", "batch lost"],
+    ids=["transposed", "text", "nan", "batch lost", "arity", "g raises", "math"],
 )
 def test_what_a_user_callable_returns_is_checked(functional, message):
     with pytest.raises(StatisticError, match=message):
@@ -186,3 +199,13 @@ def test_a_gradient_of_the_wrong_shape_is_refused():
     functional = function_of_means(lambda x: [x, x], lambda m: m[0], gradient=lambda m: [1.0])
     with pytest.raises(StatisticError, match=r"`gradient` must return shape \(1, 2\).*got \(1, 1\)"):
         functional.influence(read(X))
+
+
+def test_what_a_gradient_raises_is_told():
+    functional = function_of_means(lambda x: x, lambda m: m[0], gradient=lambda m: 1 / 0)
+    with pytest.raises(StatisticError, match=r"`gradient` raised ZeroDivisionError: .*array of shape \(1,\)"):
+        functional.influence(read(X))
+
+
+def test_it_prints_its_arguments_by_their_names():
+    assert repr(function_of_means(np.log, lambda m: m)) == "CustomFunctionOfMeans(features=log, g=<lambda>)"

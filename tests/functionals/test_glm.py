@@ -12,7 +12,7 @@ from statsmodels.genmod import families as statsmodels_families
 
 import orthoboot as ob
 from orthoboot.data import read
-from orthoboot.errors import ArgumentError, DataError, FailedReplicatesWarning, FitError
+from orthoboot.errors import ArgumentError, DataError, FailedReplicatesWarning, FitError, SmallSampleWarning
 from orthoboot.functionals import glm, linear_regression, logistic_regression
 from orthoboot.functionals.families import FAMILIES
 from orthoboot.functionals.glm import WeightedLoss, fitted
@@ -272,7 +272,7 @@ def test_responses_outside_of_the_family_are_refused(functional, y, message):
 
 def test_dependent_columns_are_named():
     frame = pd.DataFrame(X, columns=["a", "b"])
-    with pytest.raises(DataError, match="column 'c' is a combination of 'intercept', 'a'"):
+    with pytest.raises(DataError, match="column 'c' is a combination of columns 'intercept', 'a'"):
         LOGISTIC(frame.assign(c=2 - frame.a), CLASSES)
 
 
@@ -312,10 +312,23 @@ def test_a_resample_that_loses_a_class_is_a_failed_replicate():
     y = (np.arange(N) < 2).astype(float)
     with pytest.raises(FitError, match="no fit on a resample: all 198 responses are 0, one class only"):
         LOGISTIC(X[:, :1], y, weights=1 - y)
-    with pytest.warns(FailedReplicatesWarning, match="one class only|perfect separation"):
+    failed = pytest.warns(FailedReplicatesWarning, match="one class only|perfect separation")
+    with pytest.warns(SmallSampleWarning, match=r"rests on 2 row\(s\) that are positive"), failed:
         result = ob.bootstrap((X[:, :1], y), LOGISTIC, paired=True, n_resamples=60, rng=0)
     # Both rows are missing with probability e^-2: 8.1 of 60, with deviation 2.7, and some more are separated.
     assert 1 <= result.n_failed <= 25
+
+
+def test_a_class_of_few_rows_is_reported():
+    y = (np.arange(N) >= 9).astype(float)
+    (finding,) = LOGISTIC.findings(read((X[:, :1], y), paired=True))
+    assert "`logistic_regression` rests on 9 row(s) that are negative" in str(finding)
+    proportions = np.full(N, 0.01)
+    assert LOGISTIC.findings(read((X[:, :1], proportions, np.full(N, 100)), paired=True)) == ()
+
+
+def test_the_intercept_is_an_argument_too():
+    assert glm("poisson", intercept=True) == glm("poisson").replace(intercept=True)
 
 
 def test_a_resample_that_is_separated_is_a_failed_replicate():

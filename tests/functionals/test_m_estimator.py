@@ -537,14 +537,16 @@ def test_collinear_columns_are_named():
 @pytest.mark.parametrize(
     ("loss", "init", "message"),
     [
-        (lambda t, X, y: squares(t[:3], X, y), 4, r"singular.* along 1 theta\[3\],.*not identified"),
-        (lambda t, X, y: jnp.abs(y - X @ t), 3, "singular.*absolute values.*no curvature.*Huber"),
+        (lambda t, X, y: squares(t[:3], X, y), 4, r"singular.* along theta\[3\],.*not identified"),
+        (lambda t, X, y: jnp.abs(y - X @ t), 3, "`m_estimator` has no fit.*without curvature.*absolute.*Huber"),
+        (lambda t, X, y: t[0] * y, 1, r"singular.* along theta\[0\], .*without lower bound, as a linear one"),
+        (lambda t, X, y: (y - t[0].item()) ** 2, 1, r"singular.*`float\(\)`, `int\(\)` or `.item\(\)` inside the loss"),
         (lambda t, X, y: (y - t[0] * t[1]) ** 2, 2, "indefinite.*no minimum.*not convex.*better `init`"),
         (lambda t, X, y: -((y - X @ t) ** 2), 3, "indefinite.*no minimum.*not convex"),
         (lambda t, X, y: jnp.exp(-t[0]) + 0 * y, 1, "no fit: .*do not shrink.*infinity"),
         (lambda t, X, y: squares(t, X, y) + 9 * jnp.abs(t[2]), 3, "did not converge: .*kinks.*smooth"),
     ],
-    ids=["unidentified", "absolute values", "saddle", "no lower bound", "infinitely far", "kink"],
+    ids=["unidentified", "absolute values", "linear", "item", "saddle", "no lower bound", "infinitely far", "kink"],
 )
 def test_a_loss_without_a_minimum_of_its_own_is_refused(loss, init, message):
     with pytest.raises(FitError, match=message):
@@ -566,6 +568,19 @@ def test_a_saddle_is_a_root_of_its_equations():
         ({"loss": lambda t, X, y: squares(t, X, y[:, None])}, StatisticError, r"got \(80, 80\).*`y\[:, 0\]`"),
         ({"loss": lambda t, X, y: X * t}, StatisticError, r"got \(80, 3\).*Sum over"),
         ({"loss": lambda t, X, y: jnp.log(X @ t)}, StatisticError, "finite at `init`.*in 80 row.* first in row 0"),
+        ({"loss": lambda t, X, y: None}, InfluenceError, r"`loss` must return .*; got None: is a `return` missing\?$"),
+        ({"penalty": lambda t: None}, InfluenceError, r"`penalty` must return .*; got None: is a `return` missing\?$"),
+        ({"loss": lambda t, X, y: (y - float(t[0])) ** 2}, StatisticError, r"`loss` raised Conc.*without `float\(\)`"),
+        (
+            {"penalty": lambda t: jnp.asarray(t.tolist()[0]) ** 2},
+            StatisticError,
+            r"`loss` or `penalty` raised Conc.*`.tolist\(\)` on the way from the parameters",
+        ),
+        (
+            {"loss": None, "psi": lambda t, X, y: X * float(t[0])},
+            StatisticError,
+            r"`psi` raised Conc.*without `float\(\)`",
+        ),
         ({"init": 4}, StatisticError, r"`loss` raised TypeError.*shape \(4,\), \(80, 3\), \(80,\)"),
         ({"loss": lambda t, X, y: np.exp(t[0]) * y}, StatisticError, "one library, jax or torch"),
         ({"loss": lambda t, X, y: (squares(t, X, y), y)}, StatisticError, "one array of jax; got tuple"),
@@ -605,8 +620,14 @@ def _changing(theta: Any, X: Any, y: Any) -> Any:
         ),
         ({"penalty": lambda t: np.square(t.numpy()).sum()}, InfluenceError, "`penalty` must return arrays of torch"),
         ({"target": lambda t: t * float(t.numpy()[0])}, StatisticError, "`target` raised RuntimeError"),
+        ({"loss": lambda t, X, y: (y - X.float() @ t) ** 2}, StatisticError, r"dtype.*double precision.*`.double\(\)`"),
+        (
+            {"penalty": lambda t: (t * 0).sum() + float(t.detach()[0]) ** 2},
+            FitError,
+            r"did not converge.*`float\(\)`, `int\(\)` or `.item\(\)` hide",
+        ),
     ],
-    ids=["in place", "loss in numpy", "penalty in numpy", "target in numpy"],
+    ids=["in place", "loss in numpy", "penalty in numpy", "target in numpy", "single precision", "float"],
 )
 def test_functions_that_torch_cannot_differentiate_are_explained(options, error, message):
     pytest.importorskip("torch")

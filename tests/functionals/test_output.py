@@ -152,7 +152,7 @@ def test_a_batch_of_the_wrong_shape_is_an_error_that_says_what_to_do():
 
 
 NO_NUMBERS = {
-    "None": (None, "NoneType"),
+    "None": (None, r"None: is a `return` missing\?$"),
     "text": ("high", "str: 'high'"),
     "list of text": (["high"], "list"),
     "complex": (1 + 2j, "complex"),
@@ -160,6 +160,7 @@ NO_NUMBERS = {
     "object": (object(), "object"),
     "ragged": ([[1.0], [1.0, 2.0]], "list"),
     "nothing": ([], "list"),
+    "empty array": (np.empty((0, 2)), r"an array without numbers, of shape \(0, 2\)\."),
     "text in a dict": ({"a": "high"}, "str: 'high'"),
     "dict in a dict": ({"a": {"b": 1.0}}, "dict"),
 }
@@ -181,3 +182,9 @@ def test_an_output_survives_pickling():
     again = pickle.loads(pickle.dumps(output))
     assert again == output
     assert again.flatten(pd.Series([5.0, 4.0], index=["u", "x"])).tolist() == [4.0, 5.0]
+
+
+def test_labels_that_repeat_are_numbered():
+    table = pd.DataFrame([[1.0, 2.0, 3.0]], index=["r"], columns=["a", "a", "b"])
+    assert output_like(table, "f").names == ("r, a (1)", "r, a (2)", "r, b")
+    assert output_like([1.0, 2.0], "f", ("a", "a")).names == ("a (1)", "a (2)")

@@ -350,3 +350,8 @@ def test_features_for_the_wrong_number_of_samples():
 def test_no_features_at_all():
     with pytest.raises(errors.InfluenceError, match='use influence="regression"'):
         ob.regression_on(None)
+
+
+def test_a_request_without_its_features():
+    with pytest.raises(errors.InfluenceError, match="`regression_on` must be given the features"):
+        ob.bootstrap(X, np.mean, influence=ob.regression_on)

@@ -93,14 +93,14 @@ def test_a_singular_matrix_is_refused_with_the_parameters_to_blame(row):
 @undamped
 def test_an_unknown_that_does_not_enter_is_named(row):
     operator = DenseOperator(np.diag([1.0, 0.0, 2.0]))
-    with pytest.raises(FitError, match=r"singular: its smallest eigenvalue is 0 of its largest, along 1 theta\[1\],"):
+    with pytest.raises(FitError, match=r"singular: its smallest eigenvalue is 0 of its largest, along theta\[1\],"):
         row.solver.factor(operator).solve(np.array([0.0, 1.0, 0.0]))
 
 
 @symmetric_solvers
 def test_an_indefinite_matrix_is_no_minimum(row):
     operator = DenseOperator(np.diag([1.0, 2.0, -3.0]))
-    with pytest.raises(FitError, match=r"indefinite: .* along 1 theta\[2\],.*no minimum.*init"):
+    with pytest.raises(FitError, match=r"indefinite: .* along theta\[2\],.*no minimum.*init"):
         row.solver.factor(operator).solve(np.array([0.0, 0.0, 1.0]))
 
 
@@ -117,7 +117,7 @@ def test_damping_makes_a_singular_system_solvable():
 
 @direct
 def test_a_matrix_of_zeros_is_singular(solver):
-    with pytest.raises(FitError, match="no curvature"):
+    with pytest.raises(FitError, match="without curvature"):
         solver.factor(DenseOperator(np.zeros((1, 1))))
 
 

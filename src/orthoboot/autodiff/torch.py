@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -117,10 +118,19 @@ class Torch(Autodiff):
         return numpy_function
 
 
-def _recording() -> AbstractContextManager[Any]:
-    """Return a context that records for differentiation, also within the user's `no_grad` and `inference_mode`."""
-    context: AbstractContextManager[Any] = torch.inference_mode(False)
-    return context
+@contextmanager
+def _recording() -> Iterator[None]:
+    """Record for differentiation, also within the user's `no_grad` and `inference_mode`; say how dtypes are mended."""
+    with torch.inference_mode(False):
+        try:
+            yield
+        except RuntimeError as error:
+            if "dtype" not in str(error):
+                raise
+            raise RuntimeError(
+                f"{error}. Samples, weights and parameters come in double precision: make modules and constants of "
+                "your own so too, with `.double()`"
+            ) from error
 
 
 @cache

@@ -12,6 +12,8 @@ from orthoboot.errors import InfluenceError
 def check_written(name: str, value: Any, package: Autodiff) -> None:
     """Raise unless every number that the function called `name` returned can be traced back to its arguments."""
     for entry in _entries(value):
+        if entry is None:
+            raise InfluenceError(f"`{name}` must return arrays of {package.name}; got None: is a `return` missing?")
         if not package.is_array(entry):
             raise InfluenceError(
                 f"`{name}` must return arrays of {package.name}, which differentiates it; got {type(entry).__name__}. "

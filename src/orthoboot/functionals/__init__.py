@@ -4,6 +4,7 @@ from orthoboot.functionals.association import correlation, covariance, ratio
 from orthoboot.functionals.base import Functional, unit_resamples
 from orthoboot.functionals.classification_metrics import accuracy, brier, f1, log_loss, precision, recall
 from orthoboot.functionals.combinators import compose, difference, relative_difference
+from orthoboot.functionals.covariance_matrices import covariance_factor, covariance_matrix
 from orthoboot.functionals.function_of_means import function_of_means
 from orthoboot.functionals.gini import gini
 from orthoboot.functionals.glm import glm, logistic_regression
@@ -28,6 +29,8 @@ __all__ = [
     "compose",
     "correlation",
     "covariance",
+    "covariance_factor",
+    "covariance_matrix",
     "difference",
     "entropy",
     "f1",

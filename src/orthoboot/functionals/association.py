@@ -37,9 +37,14 @@ def check_pairs(name: str, data: Data) -> None:
         )
     shapes = [array.shape[1:] for array in data.arrays]
     if shapes not in ([(2,)], [(), ()]):
+        advice = (
+            "Select one column of the second, of probabilities for example `model.predict_proba(X)[:, 1]`."
+            if len(shapes) == 2 and shapes[0] == ()
+            else "Select two columns, for example `data[:, [0, 1]]`."
+        )
         raise DataError(
             f"`{name}` takes one array with two columns or two paired arrays with one each; got rows of shape "
-            f"{_listed(shapes)}. Select two columns, for example `data[:, [0, 1]]`."
+            f"{_listed(shapes)}. {advice}"
         )
 
 

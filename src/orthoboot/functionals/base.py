@@ -24,20 +24,29 @@ class Functional(ABC):
 
     It must not change when the weights of one sample are all multiplied by the same number. Subclasses are frozen
     dataclasses whose fields are the statistic's options.
+
+    Attributes
+    ----------
+    name
+        What tables and messages call it.
+    smooth
+        Whether it is differentiable in the weights.
+    fractional
+        Whether it can be evaluated at weights that are not whole numbers.
+    paired
+        Whether several arrays are columns of the same rows, as for a correlation.
+    batched
+        Whether it evaluates many resamples at once faster than one by one.
+    undefined
+        What it means that it has no value on a resample, for the report of a failed replicate.
     """
 
     name: str = "statistic"
     smooth: bool = True
-    """Whether it is differentiable in the weights."""
     fractional: bool = True
-    """Whether it can be evaluated at weights that are not whole numbers."""
     paired: bool = False
-    """Whether several arrays are columns of the same rows, as for a correlation."""
     batched: bool = True
-    """Whether it evaluates many resamples at once faster than one by one."""
-
     undefined: str = ""
-    """What it means that it has no value on a resample, for the report of a failed replicate."""
 
     def check(self, data: Data) -> None:  # noqa: B027
         """Raise a `DataError` if the statistic does not exist for such data."""
@@ -87,6 +96,16 @@ class Functional(ABC):
             has = f"its options are {', '.join(sorted(known))}" if known else "it has none"
             raise ArgumentError(f"`{self.name}` has no option {unknown[0]!r}; {has}.")
         return dataclasses.replace(self, **options)  # type: ignore[type-var]
+
+    def __repr__(self) -> str:
+        """Return the options that are not the default ones, by the names of the arguments, functions by their names."""
+        options = [
+            f"{field.metadata.get('argument', field.name)}={getattr(value, '__name__', repr(value))}"
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+            # By what they print, since arrays are not simply equal or not.
+            if field.repr and repr(value := getattr(self, field.name)) != repr(field.default)
+        ]
+        return f"{type(self).__name__}({', '.join(options)})"
 
     def __call__(self, *samples: Any, weights: Any = None, **options: Any) -> Any:
         """Return the statistic of the samples, each row counted with its weight."""

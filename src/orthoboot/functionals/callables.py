@@ -109,6 +109,8 @@ def as_functional(
     known = recognized(statistic)
     if known is not None:
         return known if library is None else _refused(known.name, library)
+    if hasattr(statistic, "fit") and (isinstance(statistic, type) or not callable(statistic)):
+        raise ArgumentError(_model_refused(statistic if isinstance(statistic, type) else type(statistic)))
     if not callable(statistic):
         raise ArgumentError(
             "`statistic` must be a function of the samples or an entry of the catalogue such as `ob.variance`; got "
@@ -125,6 +127,15 @@ def as_functional(
     if vectorized or (vectorized is None and "axis" in options):
         return _vectorized(statistic, data)
     return _plain(statistic, data)
+
+
+def _model_refused(kind: type) -> str:
+    model = f"{kind.__name__}()"
+    adapted = f"`ob.from_sklearn({model})`, or " if kind.__module__.partition(".")[0] == "sklearn" else ""
+    return (
+        f"`statistic` must be a function of the samples; got {kind.__name__}, a model. Write {adapted}a function that "
+        f"fits a new one and returns numbers, such as `lambda X, y: {model}.fit(X, y).coef_`."
+    )
 
 
 def _refused(name: str, library: str) -> Functional:

@@ -16,6 +16,8 @@ from orthoboot.functionals.metrics import MeanLoss, Metric
 from orthoboot.typing import FloatArray
 
 _LISTED_LABELS = 5
+_MANY_LABELS = 20
+"""More different ones are no labels but scores."""
 _FEW_ROWS = 10
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
@@ -41,9 +43,15 @@ def check_two_classes(name: str, labels: FloatArray) -> None:
         more = ", ..." if len(different) > _LISTED_LABELS else ""
         raise DataError(
             f"`{name}` takes two classes, labelled 0 and 1 or with two other numbers; got {len(different)} different "
-            f"label(s): {written}{more}. Compare one class with the rest, for example `labels == {different[-1]:g}`; "
-            "turn probabilities into labels with a threshold, for example `p > 0.5`."
+            f"label(s): {written}{more}. {_cure(different)} turn probabilities into labels with a threshold, for "
+            "example `p > 0.5`."
         )
+
+
+def _cure(different: FloatArray) -> str:
+    if len(different) > _MANY_LABELS:
+        return "These look like scores. The labels come first and the scores second; where labels are predicted,"
+    return f"Compare one class with the rest, for example `labels == {different[-1]:g}`;"
 
 
 def positive_rows(name: str, labels: FloatArray, positive: float | None) -> FloatArray:
@@ -264,7 +272,8 @@ class _ProbabilityLoss(MeanLoss):
             first = int(np.argmax(outside))
             raise DataError(
                 f"`{self.name}` takes probabilities in [0, 1] as second column; got {probabilities[first]:g} in row "
-                f"{first}. The labels come first; pass for example `model.predict_proba(X)[:, 1]`, not scores."
+                f"{first} (counted from 0). The labels come first; pass for example `model.predict_proba(X)[:, 1]`, "
+                "not scores."
             )
 
     def features(self, data: Data) -> FloatArray:

@@ -29,6 +29,7 @@ from orthoboot.functionals.function_of_means import (
 from orthoboot.functionals.moments import quotient
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.recognition import recognized
+from orthoboot.functionals.user_function import check_takes_many, value_of
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
@@ -223,7 +224,7 @@ class RelativeDifference(Comparison):
         return slopes[0] * biases[0] + slopes[1] * biases[1] + first * variance / second**3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Composition(Functional):
     """A function of the values of several statistics of the same data; see `compose`."""
 
@@ -253,9 +254,12 @@ class Composition(Functional):
         return any(functional.paired for functional in self.functionals)
 
     def check(self, data: Data) -> None:
-        """Raise unless every part can use the data."""
+        """Raise unless every part can use the data, and g their values: on the data and on resamples."""
         for functional in self.functionals:
             functional.check(data)
+        values = self.values(data)
+        if self._derivatives(data, values) is None:
+            check_takes_many("g", self.g, *self._arguments(data, np.stack([values, values], axis=1)))
 
     def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
         """Return what the parts have found."""
@@ -267,7 +271,7 @@ class Composition(Functional):
         by_column = all(output.names == columns for output in self._outputs(data))
         values = self.values(data)
         automatic = self._automatic(data, values)
-        value = self._called(self.g, data, values) if automatic is None else automatic.example
+        value = value_of("g", self.g, *self._arguments(data, values)) if automatic is None else automatic.example
         return output_like(value, self.name, columns if by_column else None)
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
@@ -280,7 +284,7 @@ class Composition(Functional):
         point = values.reshape(len(values), -1)[:, 0]
         automatic = self._automatic(data, point)
         if automatic is None:
-            returned = self._called(self.g, data, values)
+            returned = self.g(*self._arguments(data, values))
             automatic = self._automatic(data, point, returned)
             if automatic is None:
                 return components(returned, values.shape[1:])
@@ -325,7 +329,7 @@ class Composition(Functional):
     def _derivatives(self, data: Data, point: FloatArray) -> AutomaticGradient | None:
         """Return what differentiates g at a point, told by its code or by what it returns there."""
         by_code = self._automatic(data, point)
-        return by_code or self._automatic(data, point, self._called(self.g, data, point))
+        return by_code or self._automatic(data, point, value_of("g", self.g, *self._arguments(data, point)))
 
     def _curvature(self, data: Data, directions: FloatArray) -> FloatArray:
         values = self.values(data)
@@ -334,10 +338,11 @@ class Composition(Functional):
             return automatic.curvature(values, directions)
         return curvature_by_differences(lambda points: self.value(data, points), values, directions, sum(data.sizes))
 
-    def _called(self, function: Callable[..., Any], data: Data, values: FloatArray) -> Any:
+    def _arguments(self, data: Data, values: FloatArray) -> list[Any]:
+        """Return the parts' values, shape ``(K, ...)``, each in the shape of its part."""
         outputs = self._outputs(data)
         pieces = np.split(values, np.cumsum([output.size for output in outputs])[:-1])
-        return function(*(output.pack(piece) for output, piece in zip(outputs, pieces, strict=True)))
+        return [output.pack(piece) for output, piece in zip(outputs, pieces, strict=True)]
 
     def _influences(self, data: Data) -> Influence | None:
         """Return the parts' influence side by side, one ``(n_i, K)`` array per sample."""
@@ -350,7 +355,7 @@ class Composition(Functional):
         values = self.values(data)
         if callable(self.gradient):
             shape = (len(self.value(data, values)), len(values))
-            return given_jacobian(self._called(self.gradient, data, values), shape)
+            return given_jacobian(value_of("gradient", self.gradient, *self._arguments(data, values)), shape)
         automatic = self._derivatives(data, values)
         if automatic is not None:
             return automatic.jacobian(values)

@@ -43,12 +43,15 @@ class RegressionRows:
         Shape ``(n,)``; ones where none were given.
     names
         Of the columns.
+    labels
+        What messages call them: the name of a column in quotes, or its position in X.
     """
 
     X: FloatArray
     response: FloatArray
     case_weights: FloatArray
     names: tuple[str, ...]
+    labels: tuple[str, ...]
 
 
 def regression_rows(name: str, data: Data, *, intercept: bool) -> RegressionRows:
@@ -58,15 +61,17 @@ def regression_rows(name: str, data: Data, *, intercept: bool) -> RegressionRows
     response, *others = (_single_column(name, data, i) for i in range(1, len(data.tables)))
     case_weights = others[0] if others else np.ones(len(X))
     _check_case_weights(name, case_weights)
-    names = data.columns[0] or tuple(f"{name}[{i}]" for i in range(X.shape[1]))
+    given, positions = data.columns[0], range(X.shape[1])
+    names = given or tuple(f"{name}[{i}]" for i in positions)
+    labels = tuple(map(repr, given or positions))
     if intercept:
-        X, names = np.column_stack([np.ones(len(X)), X]), ("intercept", *names)
+        X, names, labels = np.column_stack([np.ones(len(X)), X]), ("intercept", *names), ("'intercept'", *labels)
     if X.shape[1] > len(X):
         raise DataError(
             f"`{name}` needs at least as many rows as coefficients; got {len(X)} rows and {X.shape[1]} columns"
             f"{', that of the intercept among them' if intercept else ''}. Select fewer columns, or get more rows."
         )
-    return RegressionRows(X, response, case_weights, names)
+    return RegressionRows(X, response, case_weights, names, labels)
 
 
 def _check_tables(name: str, data: Data) -> None:
@@ -139,7 +144,19 @@ class Factor:
         """Return the condition of the scaled columns: by how much errors in them may grow."""
         return float(np.linalg.cond(self.triangle))
 
-    def dependence(self, names: tuple[str, ...]) -> str | None:
+    def effective_rows(self) -> FloatArray:
+        r"""Return on how many rows each coefficient rests, shape ``(d,)``.
+
+        .. math:: \frac{(\sum_j c_j^2)^2}{\sum_j c_j^4}, \qquad c_j = (X'X)^{-1} x_j,
+
+        the share of row j in the coefficient; m rows of equal share give m.
+        """
+        inverse = linalg.solve_triangular(self.triangle, np.diag(np.ones(len(self.scales))))
+        squares = np.square(rows_times(self.orthonormal, inverse.T))
+        effective: FloatArray = squares.sum(axis=0) ** 2 / np.einsum("jp,jp->p", squares, squares)
+        return effective
+
+    def dependence(self, labels: tuple[str, ...]) -> str | None:
         """Return in words which columns are combinations of others; None where the columns are independent."""
         # Shorter and shorter, so that of columns that would do equally well it is the last one that is left over.
         shortened = self.triangle * np.linspace(1.0, 0.5, len(self.scales))
@@ -151,7 +168,7 @@ class Factor:
         shares = linalg.solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:])
         kept, left_over = pivots[:rank], pivots[rank:]
         described = [
-            _combination(names[left_over[i]], [names[k] for k in np.sort(kept[np.abs(shares[:, i]) > _NAMED_SHARE])])
+            _combination(labels[left_over[i]], [labels[k] for k in np.sort(kept[np.abs(shares[:, i]) > _NAMED_SHARE])])
             for i in np.argsort(left_over)
         ]
         more = f" and {len(described) - _LISTED} more" if len(described) > _LISTED else ""
@@ -162,11 +179,12 @@ def _ones_for_zeros(lengths: FloatArray) -> FloatArray:
     return np.where(lengths > 0, lengths, 1.0)
 
 
-def _combination(name: str, others: list[str]) -> str:
+def _combination(label: str, others: list[str]) -> str:
     if not others:
-        return f"column {name!r} is zero in every row"
+        return f"column {label} is zero in every row"
     more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
-    return f"column {name!r} is a combination of {', '.join(map(repr, others[:_LISTED]))}{more}"
+    columns = "column" if len(others) == 1 else "columns"
+    return f"column {label} is a combination of {columns} {', '.join(others[:_LISTED])}{more}"
 
 
 def tall_qr(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -252,7 +270,7 @@ def positive_solution(matrix: FloatArray, right: FloatArray, *, least_condition:
 def factor_of_data(name: str, rows: RegressionRows) -> Factor:
     """Return the factorisation of the weighted columns; raise a `DataError` where they are dependent."""
     factor = Factor.of(np.sqrt(rows.case_weights)[:, np.newaxis] * rows.X)
-    dependence = factor.dependence(rows.names)
+    dependence = factor.dependence(rows.labels)
     if dependence is not None:
         raise DataError(
             f"`{name}` needs linearly independent columns, else the coefficients are not unique; {dependence}. Drop a "
@@ -264,7 +282,7 @@ def factor_of_data(name: str, rows: RegressionRows) -> Factor:
 def factor_of_resample(rows: RegressionRows, weights: FloatArray) -> Factor:
     """Return the factorisation on a resample; raise a `FitError` where its rows leave the columns dependent."""
     factor = Factor.of(np.sqrt(rows.case_weights * weights)[:, np.newaxis] * rows.X)
-    dependence = factor.dependence(rows.names)
+    dependence = factor.dependence(rows.labels)
     if dependence is not None:
         raise FitError(
             f"the coefficients are not unique, since {dependence} in the rows drawn. A column that differs from a "

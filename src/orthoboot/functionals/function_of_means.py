@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from orthoboot.functionals.automatic_gradient import (
 )
 from orthoboot.functionals.base import Covariance, Functional
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.user_function import check_takes_many, value_of
 from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
@@ -255,18 +256,25 @@ def principal_directions(covariance: FloatArray) -> FloatArray:
     return directions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CustomFunctionOfMeans(FunctionOfMeans):
     """A function of means from the user's own callables; see `function_of_means`."""
 
-    rows: Callable[..., Any]
+    rows: Callable[..., Any] = field(metadata={"argument": "features"})
     g: Callable[[Any], Any]
     gradient: Gradient = None
     name: str = "function_of_means"
 
+    def check(self, data: Data) -> None:
+        """Raise unless there is one sample, and g takes the means of its features: of the data and of resamples."""
+        super().check(data)
+        centre = self.feature_means(data).centre
+        if self._derivatives(centre) is None:
+            check_takes_many("g", self.g, np.stack([centre, centre], axis=1))
+
     def features(self, data: Data) -> FloatArray:
         """Return what the user's callable makes of the arrays, as ``(n, p)``."""
-        return feature_rows(self.rows(*data.arrays), data.sizes[0])
+        return feature_rows(value_of("features", self.rows, *data.arrays), data.sizes[0])
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the user's g at `means`, one component per row."""
@@ -282,20 +290,24 @@ class CustomFunctionOfMeans(FunctionOfMeans):
     def jacobian(self, means: FloatArray) -> FloatArray | None:
         """Return the user's gradient or the automatic one, as ``(k, p)``."""
         if callable(self.gradient):
-            return given_jacobian(self.gradient(means), (len(self.value(means)), len(means)))
-        automatic = self._automatic(means) or self._automatic(means, self.g(means))
+            return given_jacobian(value_of("gradient", self.gradient, means), (len(self.value(means)), len(means)))
+        automatic = self._derivatives(means)
         return None if automatic is None else automatic.jacobian(means)
 
     def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray | None:
         """Return the sum of g's second derivatives along `directions` where they are automatic."""
-        automatic = self._automatic(means) or self._automatic(means, self.g(means))
+        automatic = self._derivatives(means)
         return None if automatic is None else automatic.curvature(means, directions)
 
     def output(self, data: Data) -> Output:
         """Return the shape of g's own result."""
         centre = self.feature_means(data).centre
         automatic = self._automatic(centre)
-        return output_like(self.g(centre) if automatic is None else automatic.example, self.name)
+        return output_like(value_of("g", self.g, centre) if automatic is None else automatic.example, self.name)
+
+    def _derivatives(self, point: FloatArray) -> AutomaticGradient | None:
+        """Return what differentiates g at a point, told by its code or by what it returns there."""
+        return self._automatic(point) or self._automatic(point, value_of("g", self.g, point))
 
     def _automatic(self, point: FloatArray, returned: Any = None) -> AutomaticGradient | None:
         return automatic_gradient(self.g, self.gradient, point, lambda at: (at,), returned)

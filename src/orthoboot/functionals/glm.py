@@ -10,7 +10,8 @@ import numpy as np
 
 from orthoboot.arguments import checked_name
 from orthoboot.data import Data
-from orthoboot.errors import DataError, FitError
+from orthoboot.errors import DataError, FitError, OrthobootWarning
+from orthoboot.functionals.classification_metrics import few_rows
 from orthoboot.functionals.design_matrix import (
     CrossProducts,
     Factor,
@@ -221,7 +222,28 @@ def _constant_start(loss: WeightedLoss) -> FloatArray:
 
 @dataclass(frozen=True)
 class Glm(Regression):
-    r"""The coefficients of a generalised linear model; see `glm`."""
+    """The coefficients of a generalised linear model; `glm` has the formulas, `logistic_regression` is one of them.
+
+    The data are ``(X, y)`` with ``paired=True``: X of shape ``(n, d)``, an array or a frame whose columns name the
+    coefficients, and y of shape ``(n,)``, for "binomial" zeros and ones or proportions. A third array holds case
+    weights, for proportions the numbers of trials.
+
+    Parameters
+    ----------
+    family, link
+        As in `glm`.
+    intercept
+        Whether a column of ones, named "intercept", comes first; by default it does not.
+    name
+        What tables and messages call the statistic.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import logistic_regression
+    >>> model = logistic_regression.replace(intercept=True)
+    >>> model([0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [0, 0, 1, 0, 1, 1]).round(6)  # log(1/2), and log(2) - log(1/2)
+    array([-0.693147,  1.386294])
+    """
 
     family: str
     link: str | None = None
@@ -245,6 +267,17 @@ class Glm(Regression):
                 f"`{self.name}` has no fit on these data: {degeneracy}. Check the response, or get more rows."
             )
         super().check(data)
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return what is found for any regression, and a warning if one of two classes has few rows."""
+        found = super().findings(data)
+        if self.family != "binomial":
+            return found
+        response = self.rows(data).response
+        # A proportion counts in both classes.
+        positive, negative = int(np.count_nonzero(response > 0)), int(np.count_nonzero(response < 1))
+        which = "are positive" if positive <= negative else "are negative"
+        return (*found, *few_rows(self.name, min(positive, negative), which))
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
         """Return the coefficients on each resample, shape ``(B, d)``."""
@@ -303,7 +336,7 @@ def _refitted(model: Model, start: FloatArray, weights: FloatArray) -> FloatArra
         raise FitError(f"`{model.name}` has no fit on a resample: {error}") from error
 
 
-def glm(family: str, link: str | None = None) -> Glm:
+def glm(family: str, link: str | None = None, *, intercept: bool = False) -> Glm:
     r"""Return the coefficients of a generalised linear model, as ``glm`` in R and ``GLM`` in statsmodels.
 
     .. math:: \phi = \arg\min_\beta \sum_j a_j\,\ell(y_j, x_j'\beta), \qquad
@@ -326,20 +359,17 @@ def glm(family: str, link: str | None = None) -> Glm:
         "identity", "log", "inverse" or "inverse_squared" of the mean; for "binomial" "logit", "probit", "cloglog",
         "log" or "identity". Without it the canonical one: in the order above identity, log, inverse, logit and
         inverse_squared.
-
-    Returns
-    -------
-    Functional
-        With the option `intercept`: ``glm("poisson").replace(intercept=True)``.
+    intercept
+        Whether a column of ones, named "intercept", comes first.
 
     Examples
     --------
     >>> from orthoboot.functionals import glm
-    >>> counts = glm("poisson").replace(intercept=True)
+    >>> counts = glm("poisson", intercept=True)
     >>> counts([0.0, 0.0, 1.0, 1.0], [1, 3, 5, 7]).round(6)  # log(2), and log(6) - log(2)
     array([0.693147, 1.098612])
     """
-    return Glm(family, link)
+    return Glm(family, link, intercept)
 
 
 logistic_regression = Glm("binomial", name="logistic_regression")

@@ -26,6 +26,7 @@ from orthoboot.errors import (
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.user_function import first_line
 from orthoboot.optimisation.estimating_conditions import (
     Conditions,
     EquationConditions,
@@ -109,7 +110,7 @@ class WrittenTarget:
         return output_like(self._example, name)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MEstimator(Functional):
     """Parameters that minimise a loss or solve estimating equations; made by `m_estimator`, which describes them."""
 
@@ -233,7 +234,7 @@ class MEstimator(Functional):
         if self.loss is not None:
             _check_losses(_first_array("loss", library, self.loss, start, *arrays), data)
             of_loss = _programs(LossPrograms, library, _traced("loss", library, self.loss, start, *arrays), penalty)
-            _of_user("loss", lambda at, *samples: of_loss.gradient(at, weights, *samples), start, *arrays)
+            _of_user(self._differentiated, lambda at, *rest: of_loss.gradient(at, weights, *rest), start, *arrays)
             return LossConditions(of_loss, library, arrays, names)
         assert self.psi is not None
         _check_equations(_first_array("psi", library, self.psi, start, *arrays), data, len(start))
@@ -241,11 +242,19 @@ class MEstimator(Functional):
         _of_user("psi", lambda at, *samples: of_psi.jacobian(at, weights, *samples), start, *arrays)
         return EquationConditions(of_psi, library, arrays, names, start)
 
+    @property
+    def _differentiated(self) -> str:
+        """Return which of the user's functions are differentiated together."""
+        return "loss" if self.penalty is None else "loss` or `penalty"
+
     @once_per_data
     def _fit(self, data: Data) -> FloatArray:
         """Return the parameters fitted to the data, shape ``(p,)``."""
-        conditions = self._conditions(data)
-        return Search(conditions, self.linear_solver, np.ones(data.sizes[0])).from_afar(self._start(data))
+        search = Search(self._conditions(data), self.linear_solver, np.ones(data.sizes[0]))
+        try:
+            return search.from_afar(self._start(data))
+        except FitError as error:
+            raise FitError(f"`{self.name}` has no fit on these data: {error}") from error
 
     @once_per_data
     def _spread(self, data: Data) -> float:
@@ -381,8 +390,9 @@ def _of_user(argument: str, function: Written, *arguments: Any) -> Any:
     except Exception as error:
         shapes = ", ".join(str(tuple(np.shape(one))) for one in arguments)
         raise StatisticError(
-            f"`{argument}` raised {type(error).__name__}: {_first_line(error)}. It was called with arrays "
-            f"of shape {shapes}, and must be written in the functions of one library, jax or torch."
+            f"`{argument}` raised {type(error).__name__}: {first_line(error)}. It was called with arrays of shape "
+            f"{shapes}, and must be written in the functions of one library, jax or torch, without `float()`, `int()`, "
+            "`.item()` or `.tolist()` on the way from the parameters."
         ) from error
 
 
@@ -398,10 +408,6 @@ def _first_array(argument: str, library: Autodiff, function: Written, *arguments
     if not library.is_array(value):
         raise StatisticError(f"`{argument}` must return one array of {library.name}; got {type(value).__name__}.")
     return library.numbers(value)
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "").rstrip(".")
 
 
 def _check_init(init: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
@@ -23,6 +23,7 @@ from orthoboot.functionals.function_of_means import (
     once_per_data,
 )
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.user_function import value_of
 from orthoboot.optimisation.constrained_search import METHODS, optimum_from, optimum_near
 from orthoboot.optimisation.kkt import Optimum, Problem, System, independent, system_at
 from orthoboot.optimisation.lagrangian import Lagrangian, lagrangian_of
@@ -134,7 +135,7 @@ def _parts(output: str) -> tuple[str, ...]:
     return ("solution", "value") if output == "both" else (output,)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConstrainedOptimum(Functional):
     """The solution or the value of a constrained problem; see `minimize`."""
 
@@ -143,7 +144,7 @@ class ConstrainedOptimum(Functional):
     equality: Written | None = None
     inequality: Written | None = None
     parameters: Callable[..., Any] | None = None
-    of: str = "solution"
+    of: str = field(default="solution", metadata={"argument": "output"})
     variables: tuple[str, ...] | None = None
     method: str = "SLSQP"
     library: str | None = None
@@ -233,10 +234,10 @@ class ConstrainedOptimum(Functional):
         n = data.sizes[0]
         if self.parameters is None:
             return np.hstack([array.reshape(n, -1) for array in data.arrays])
-        return feature_rows(self.parameters(*data.arrays), n, "parameters")
+        return feature_rows(value_of("parameters", self.parameters, *data.arrays), n, "parameters")
 
     def _start(self, xi: FloatArray) -> FloatArray:
-        start = checked_start(self.init(xi) if callable(self.init) else self.init)
+        start = checked_start(value_of("init", self.init, xi) if callable(self.init) else self.init)
         if self.variables is not None and len(self.variables) != len(start):
             raise ArgumentError(
                 f"`variables` must have one name for each of the {len(start)} variables; got {len(self.variables)}."
@@ -274,10 +275,16 @@ def _doubts(optimum: Optimum) -> Iterator[str]:
     free = independent(jacobian, held_first)
     dependent = np.setdiff1d(binding, free)
     if dependent.size:
+        # Equalities bind whatever the data are: one that follows from others is kept with them.
+        may_change = (
+            ", and a small change of the data may free another constraint than the influence function assumes"
+            if (dependent >= problem.n_equalities).any()
+            else "; the solution and its influence function do not depend on them"
+        )
         yield (
             f"the gradients of the binding constraints are dependent: {_listed(problem, dependent)} follow(s) from the "
-            f"others ({_listed(problem, np.sort(free))}), so that the multipliers are not unique, and a small change "
-            "of the data may free another constraint than the influence function assumes. Drop redundant constraints."
+            f"others ({_listed(problem, np.sort(free))}), so that the multipliers are not unique{may_change}. Drop "
+            "redundant constraints."
         )
     weak = [i for i in np.setdiff1d(binding, dependent) if i >= problem.n_equalities and optimum.forces[i] <= _WEAK]
     if weak:

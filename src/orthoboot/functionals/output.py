@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -134,7 +135,17 @@ def output_like(value: Any, name: str, labels: tuple[str, ...] | None = None) ->
         named = zip(keys, entries, shapes, strict=True)
         names = [n for key, entry, shape in named for n in _entry_names(str(key), shape, _labels(entry))]
     axes = tuple(map(_axes, entries))
-    return Output(shapes, keys, tuple(names), None if not any(axes) else axes)
+    return Output(shapes, keys, _told_apart(names), None if not any(axes) else axes)
+
+
+def _told_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, those that repeat with a number behind them, as columns of the same name have."""
+    counts, seen = Counter(names), Counter[str]()
+    numbered = []
+    for name in names:
+        seen[name] += 1
+        numbered.append(f"{name} ({seen[name]})" if counts[name] > 1 else name)
+    return tuple(numbered)
 
 
 def _vector_names(name: str, shape: Shape, labels: Sequence[str] | None) -> Sequence[str]:
@@ -184,9 +195,16 @@ def _numbers(value: Any) -> FloatArray:
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
         raise StatisticError(
-            "`statistic` must return a real number, an array of numbers, or a dict of these; got "
-            f"{type(value).__name__}: {str(value)[:60]!r}."
+            f"`statistic` must return a real number, an array of numbers, or a dict of these; got {_unfit(value)}"
         ) from error
+
+
+def _unfit(value: Any) -> str:
+    if value is None:
+        return "None: is a `return` missing?"
+    if isinstance(value, np.ndarray) and value.size == 0:
+        return f"an array without numbers, of shape {value.shape}."
+    return f"{type(value).__name__}: {str(value)[:60]!r}."
 
 
 def _python_value(value: Any) -> Any:

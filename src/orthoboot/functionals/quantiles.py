@@ -24,7 +24,23 @@ _BANDWIDTH_LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Quantile(SortedColumnStatistic):
-    """One or several quantiles of each column; see `quantile`."""
+    """One or several quantiles of each column; `quantile` has the formulas, `median` is the one at level 0.5.
+
+    The data are one sample of shape ``(n,)`` or ``(n, d)``; of several columns each has its own.
+
+    Parameters
+    ----------
+    q
+        A level strictly between 0 and 1, or several, which give a vector.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import median
+    >>> median([1.0, 2.0, 6.0])
+    2.0
+    >>> median([[1.0, 0.0], [2.0, 5.0], [6.0, 4.0]])
+    array([2., 4.])
+    """
 
     q: float | Sequence[float]
     smooth = False

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data import Data
-from orthoboot.errors import ArgumentError, FitWarning, OrthobootWarning
+from orthoboot.errors import ArgumentError, FitWarning, OrthobootWarning, SmallSampleWarning
 from orthoboot.functionals.base import Covariance, Functional
 from orthoboot.functionals.design_matrix import (
     CrossProducts,
@@ -33,6 +33,13 @@ _EPSILON = float(np.finfo(np.float64).eps)
 _ROUNDING = 16 * _EPSILON
 _NEARLY_DEPENDENT = 1e8
 """Condition of the columns that leaves a coefficient half of its digits."""
+_RARE = 3
+"""A column that is constant but for so few rows is a rare category; its interval of 95% covers 77% or less."""
+_FEW_EFFECTIVE_ROWS = 3.5
+_ROWS_PER_EFFECTIVE_ROW = 40
+"""Of n rows a skewed column may well rest on 1 + n / 40, as one in a hundred exponential ones of 20 to 100 do."""
+_NAMED = 3
+"""Coefficients that a warning names before it counts the others."""
 _WELL_CONDITIONED = 1e-6
 """Reciprocal condition of the cross products from which on solving them keeps at least ten digits."""
 
@@ -59,16 +66,8 @@ class Regression(Functional):
         return output_like(np.zeros(len(names)), self.name, names)
 
     def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
-        """Return a warning where the columns are nearly dependent."""
-        condition = self.factor(data).condition()
-        if condition < _NEARLY_DEPENDENT:
-            return ()
-        digits = max(round(-np.log10(condition * _EPSILON)), 0)
-        warning = FitWarning(
-            f"the columns of X are nearly dependent (condition {condition:.0e}), so that about {digits} digits of the "
-            "coefficients hold. Centre the columns before taking powers or products of them, or drop some."
-        )
-        return (warning,)
+        """Return a warning where the columns are nearly dependent, and where a coefficient rests on few rows."""
+        return (*_nearly_dependent(self.factor(data)), *_resting_on_few(self.rows(data), self.factor(data)))
 
     @once_per_data
     def rows(self, data: Data) -> RegressionRows:
@@ -79,6 +78,37 @@ class Regression(Functional):
     def factor(self, data: Data) -> Factor:
         """Return the factorisation of the columns of X, each row times the root of its case weight."""
         return factor_of_data(self.name, self.rows(data))
+
+
+def _nearly_dependent(factor: Factor) -> Iterator[OrthobootWarning]:
+    condition = factor.condition()
+    if condition < _NEARLY_DEPENDENT:
+        return
+    digits = max(round(-np.log10(condition * _EPSILON)), 0)
+    yield FitWarning(
+        f"the columns of X are nearly dependent (condition {condition:.0e}), so that about {digits} digits of the "
+        "coefficients hold. Centre the columns before taking powers or products of them, or drop some."
+    )
+
+
+def _resting_on_few(rows: RegressionRows, factor: Factor) -> Iterator[OrthobootWarning]:
+    """Yield a warning for coefficients that a few rows decide: their residuals hardly show how they vary."""
+    effective = factor.effective_rows()
+    fewest = min(_FEW_EFFECTIVE_ROWS, 1 + len(rows.X) / _ROWS_PER_EFFECTIVE_ROW)
+    # Of twice as many rows and one most have the common value, if there is one.
+    common = np.median(rows.X[: 2 * _RARE + 1], axis=0)
+    n_varying = np.count_nonzero(rows.X != common, axis=0)
+    rare = (n_varying > 0) & (n_varying <= _RARE)
+    few = np.flatnonzero(rare | (effective < fewest))
+    if few.size:
+        named = ", ".join(f"`{rows.names[k]}`" for k in few[:_NAMED])
+        more = f" and {few.size - _NAMED} more" if few.size > _NAMED else ""
+        fewest_rows = max(round(float(effective[few].min())), 1)
+        yield SmallSampleWarning(
+            f"the coefficient of {named}{more} rests on about {fewest_rows} row(s): a category is so rare, or a row so "
+            "far from the others, that the fit follows it and its residual shows little of its noise. The interval is "
+            "too short, with strata too. Merge or drop such columns, look at such rows, or collect more of them."
+        )
 
 
 def check_intercept(intercept: Any) -> None:

@@ -67,6 +67,8 @@ def _hint(error: Exception, samples: Any, options: Mapping[str, Any]) -> str:
     wants_tensors = "Tensor" in str(error) or (isinstance(error, AttributeError) and "numpy." in str(error))
     if wants_tensors and "weights" in options and package_of(samples[0]) is None:
         return ' If it is written in torch pass `influence="torch"`: then it gets tensors.'
+    if "weights" not in options and isinstance(error, TypeError) and "required positional argument" in str(error):
+        return " Weights are passed only to a parameter called `weights`."
     if "axis" in options:
         return " It has an `axis` parameter, so it got a batch of samples: pass `vectorized=False` if it takes one."
     return ""
@@ -74,7 +76,45 @@ def _hint(error: Exception, samples: Any, options: Mapping[str, Any]) -> str:
 
 def _arguments(samples: Any, options: Mapping[str, Any]) -> str:
     kinds = [f"{type(sample).__name__} of shape {getattr(sample, 'shape', (len(sample),))}" for sample in samples]
-    return ", ".join([*kinds, *(f"`{option}`" for option in options)])
+    return ", ".join([*kinds, *(_option(*option) for option in options.items())])
+
+
+def _option(name: str, value: Any) -> str:
+    return f"`{name}`, a tuple of {len(value)} arrays" if isinstance(value, tuple) else f"`{name}`"
+
+
+def value_of(argument: str, function: Callable[..., Any], *arguments: Any, hint: str = "") -> Any:
+    """Return what a function that the user passed as `argument` gives; what it raises is told with its cause."""
+    try:
+        return function(*arguments)
+    except StatisticError:
+        raise
+    except Exception as error:  # the user's function may raise anything
+        raise StatisticError(
+            f"`{argument}` raised {type(error).__name__}: {first_line(error)}. It was called with "
+            f"{', '.join(map(_described, arguments))}{hint}."
+        ) from error
+
+
+def check_takes_many(argument: str, function: Callable[..., Any], *arguments: Any) -> None:
+    """Raise if the user's function raises for numbers of two resamples, on the last axis of its arguments."""
+    hint = (
+        ", for 2 resamples at once: use functions that take arrays, `np.log` and not `math.log`, `np.where` and not "
+        "`if`, and leave out `float`"
+    )
+    value_of(argument, function, *arguments, hint=hint)
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, without its full stop: a sentence goes on after it."""
+    return next(iter(str(error).strip().splitlines()), "").rstrip(".")
+
+
+def _described(argument: Any) -> str:
+    if isinstance(argument, Mapping):
+        return "a dict"
+    shape = tuple(np.shape(argument))
+    return f"an array of shape {shape}" if shape else "a number"
 
 
 def wrapped(

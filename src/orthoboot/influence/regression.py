@@ -45,6 +45,11 @@ class Regression:
 
 def requested_regression(request: Any) -> Regression | None:
     """Return the regression that `request` asks for, by its name or with features; None where it asks for none."""
+    if request is regression_on:
+        raise InfluenceError(
+            "`regression_on` must be given the features to regress on, for example "
+            "`influence=ob.regression_on(lambda x: np.column_stack([x, x**2]))`."
+        )
     if isinstance(request, str):
         return Regression() if request == "regression" else None
     return request if isinstance(request, Regression) else None
@@ -59,7 +64,7 @@ def regression_on(features: Any) -> Regression:
 
     with gamma from the least-squares regression of the replicates phi_b on the resamples' means of the features. It
     needs only a few more replicates than there are features, where ``influence="regression"``, which gives every row a
-    value of its own, needs more than rows.
+    value of its own, needs at least half as many again as there are rows.
 
     Parameters
     ----------

@@ -33,6 +33,8 @@ _FEASIBLE = 1e-7
 """The largest violation, beside the terms of a constraint, that settling can be trusted to remove."""
 _FALLEN = 1e15
 """An objective that fell by so many times its own size has no lower bound."""
+_STATIONARY = 1e-4
+"""A slope so small beside its terms is zero but for the tolerance of the search."""
 _ITERATIONS = 500
 
 # Their stubs know no functions that take arrays of any shape.
@@ -84,8 +86,9 @@ def _by_one_step(problem: Problem, xi: FloatArray, start: FloatArray) -> Optimum
 def _searched(problem: Problem, xi: FloatArray, start: FloatArray, method: str) -> Optimum:
     failure, report = None, ""
     _check_defined(problem, xi, start)
+    x = start
     for _ in range(_ATTEMPTS):
-        x, report = _near_optimum(problem, xi, start, method)
+        x, report = _near_optimum(problem, xi, x, method)
         _check_bounded(problem, xi, start, x)
         _check_defined(problem, xi, x)
         x = _feasible(problem, xi, x)
@@ -94,9 +97,10 @@ def _searched(problem: Problem, xi: FloatArray, start: FloatArray, method: str) 
                 return settled(problem, xi, x, *_guessed(problem, xi, x, closeness))
             except RuntimeError as error:  # a FitError, or scipy's least squares out of iterations
                 failure = error
-        start = x
+    if isinstance(failure, FitError) and _is_not_unique(problem, xi, x):
+        raise FitError(f"no optimum was found: {failure}")
     raise FitError(
-        f"no optimum was found: {str(failure).rstrip('.')}. {method} ended at x = {described(start)} with the words "
+        f"no optimum was found: {str(failure).rstrip('.')}. {method} ended at x = {described(x)} with the words "
         f"{report!r}. Likely causes: an objective that is unbounded or has its lowest value at infinity only, "
         "functions that are not smooth, or a start too far away. Give a better `init`, add constraints that keep x "
         "bounded, or try another `method`."
@@ -232,6 +236,14 @@ def _check_bounded(problem: Problem, xi: FloatArray, start: FloatArray, x: Float
         )
 
 
+def _is_not_unique(problem: Problem, xi: FloatArray, x: FloatArray) -> bool:
+    """Return whether the KKT conditions hold at `x` and leave a direction without curvature."""
+    multipliers, working = _guessed(problem, xi, x, _CLOSENESS[-1])
+    system = system_at(problem, xi, x, multipliers, working)
+    slope = problem.lagrangian.gradient(x, multipliers, xi)[: len(x)]
+    return not system.is_minimum and system.relative_slope(x, multipliers, slope) <= _STATIONARY
+
+
 def _feasible(problem: Problem, xi: FloatArray, x: FloatArray) -> FloatArray:
     """Return `x`, or a point near it that keeps the constraints; raise if there is none."""
     if _worst(problem, xi, x)[1] <= _FEASIBLE:
@@ -251,10 +263,12 @@ def _feasible(problem: Problem, xi: FloatArray, x: FloatArray) -> FloatArray:
         return kept
     violations = problem.violations(problem.lagrangian.constraints(kept, xi))
     n_violated = int((violations > _FEASIBLE * violations[worst]).sum())
+    violated = "1 constraint is violated," if n_violated == 1 else f"{n_violated} constraints are violated, most of all"
+    signs = "Inequalities are kept where they are not above zero: check their signs. " if problem.n_inequalities else ""
     raise FitError(
-        f"the constraints cannot all be kept: at the best point found, x = {described(kept)}, {n_violated} of them "
-        f"is or are violated, the most {problem.title(worst)}, by {violations[worst]:.4g}. Inequalities are kept where "
-        "they are not above zero: check their signs, or relax them. If they can be kept, start from another `init`."
+        f"the constraints cannot all be kept: at the best point found, x = {described(kept)}, {violated} "
+        f"{problem.title(worst)}, by {violations[worst]:.4g}. {signs}Relax or drop some of them; if they can be kept, "
+        "start from another `init`."
     )
 
 

@@ -378,19 +378,23 @@ def _probe(parameters: FloatArray) -> FloatArray:
 
 def _unconverged(found: Minimum, names: tuple[str, ...]) -> str:
     return (
-        f"the fit did not converge: after {found.iterations} Newton steps, at {_largest(found, names)}, one more "
-        f"would still gain {found.decrement / 2:.2g}. The loss may have kinks (absolute values, maxima), no lower "
-        "bound, or its minimum at infinity, as for classes that a column separates: smooth it, add a `penalty`, "
-        "rescale the columns, or start from a better `init`."
+        f"the fit did not converge: after {_steps(found)}, at {_largest(found, names)}, one more would still gain "
+        f"{found.decrement / 2:.2g}. The loss may have kinks (absolute values, maxima), no lower bound, its minimum at "
+        "infinity, as for classes that a column separates, or a part that `float()`, `int()` or `.item()` hide from "
+        "its derivative: smooth it, add a `penalty`, rescale the columns, or start from a better `init`."
     )
 
 
 def _runaway(found: Minimum, names: tuple[str, ...]) -> str:
     return (
-        f"there is no fit: after {found.iterations} Newton steps, at {_largest(found, names)}, the steps do not shrink "
+        f"there is no fit: after {_steps(found)}, at {_largest(found, names)}, the steps do not shrink "
         "although nothing is gained any more. The minimum is at infinity, as for classes that a column separates, or "
         "the loss is flat there: add a `penalty`, or drop the parameter."
     )
+
+
+def _steps(found: Minimum) -> str:
+    return f"{found.iterations} Newton step{'s' * (found.iterations != 1)}"
 
 
 def _largest(found: Minimum, names: tuple[str, ...]) -> str:

@@ -24,7 +24,8 @@ _SMALL_LOADING = 0.1
 
 _SINGULAR_CAUSES = (
     "Likely causes: collinear columns, a parameter that is not identified or does not enter, fewer rows than "
-    "parameters, or a loss of absolute values or steps, which has no curvature (smooth it, as Huber's loss does). Drop "
+    "parameters, a derivative that `float()`, `int()` or `.item()` inside the loss cut, or a loss without curvature: "
+    "one without lower bound, as a linear one, or of absolute values or steps (smooth it, as Huber's loss does). Drop "
     "or combine parameters, add a `penalty`, or give the solver `damping`."
 )
 _INDEFINITE_CAUSES = (
@@ -208,10 +209,14 @@ def loadings(direction: FloatArray, names: tuple[str, ...]) -> str:
     --------
     >>> loadings(np.array([0.0, 0.6, -0.8]), ("a", "b", "c"))
     '0.8 c - 0.6 b'
+    >>> loadings(np.array([0.0, 1.0, 0.0]), ("a", "b", "c"))
+    'b'
     """
     order = np.argsort(-np.abs(direction), kind="stable")
     direction = direction * np.sign(direction[order[0]])
-    large = [j for j in order if abs(direction[j]) >= _SMALL_LOADING * abs(direction[order[0]])]
+    large = [int(j) for j in order if abs(direction[j]) >= _SMALL_LOADING * abs(direction[order[0]])]
+    if len(large) == 1:
+        return names[large[0]]
     terms = [f"{'-' if direction[j] < 0 else '+'} {abs(direction[j]):.2g} {names[j]}" for j in large[:_LISTED]]
     others = f" and {len(large) - _LISTED} more" if len(large) > _LISTED else ""
     return " ".join(terms).removeprefix("+ ") + others

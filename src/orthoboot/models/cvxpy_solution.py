@@ -1,0 +1,305 @@
+"""What a cvxpy problem makes of its parameters: the solution, and its derivative through diffcp."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from orthoboot.errors import ArgumentError, FitError
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.typing import FloatArray
+
+_TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+_PRECISE = dict.fromkeys(_TOLERANCES, 1e-12) | {f"reduced_{name}": 1e-8 for name in _TOLERANCES}
+"""As far as double precision goes; what ends short of it but within the solver's usual tolerance is still taken."""
+_PERMISSIVE: dict[str, float] = {}
+"""The solver's own tolerances, for problems that are too badly scaled for better ones."""
+_CONE_TOLERANCES = (1e-11, 1e-9, 1e-8)
+"""For the problem that is differentiated: squares are cones there, which costs half of the digits of a solution."""
+_SYMMETRIC = ("symmetric", "PSD", "NSD")
+
+
+@dataclass(frozen=True, eq=False)
+class SolutionMap:
+    """The targets at the solution of a problem, as a function of the parameters.
+
+    The objects are the user's, so that targets are what the user wrote: every call leaves their values as they were.
+    Only the `cp.Problem` around them is our own, with the compiled problem and the status in it.
+
+    Attributes
+    ----------
+    problem
+        The objective and the constraints.
+    parameters
+        The parameters that are estimated, in the order of the arguments.
+    constants
+        The other parameters, with the values at which they are held.
+    targets
+        What is wanted of the solution.
+    keys
+        The keys of the targets where they are a dict, else None.
+    """
+
+    problem: Any
+    parameters: tuple[Any, ...]
+    constants: tuple[tuple[Any, Any], ...]
+    targets: tuple[Any, ...]
+    keys: tuple[str, ...] | None
+
+    def __call__(self, point: FloatArray) -> FloatArray:
+        """Return the targets in a row, shape ``(k,)``, at the parameters in a row, shape ``(K,)``."""
+        with self._at(point):
+            self._solve()
+            return np.concatenate([np.ravel(target.value) for target in self.targets])
+
+    def derivative(self, point: FloatArray) -> FloatArray | None:
+        r"""Return the derivative of the targets by the parameters, shape ``(k, K)``; None where it cannot be had.
+
+        For a target :math:`t(x, p)` that is :math:`t_p + t_x\,dx/dp`, by one adjoint solve for each of its numbers.
+        """
+        with self._at(point):
+            partials = self._partials() if self._solve_cone_program() else None
+            return None if partials is None else np.stack([self._adjoint(by_leaf) for by_leaf in partials])
+
+    def scales(self, sizes: FloatArray) -> FloatArray:
+        """Return for each number the largest of its target, given one for each number of the targets, ``(k,)``."""
+        pieces = np.split(sizes, np.cumsum([target.size for target in self.targets])[:-1])
+        return np.concatenate([np.full(len(piece), np.abs(piece).max()) for piece in pieces])
+
+    def is_accurate(self, point: FloatArray) -> bool:
+        """Return whether the solver reached the tolerance that it calls optimal."""
+        with self._at(point):
+            return self._solve()
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Return whether cvxpy can differentiate the solution: a parametrised program (DPP), and diffcp at hand."""
+        return self.is_dpp and find_spec("diffcp") is not None
+
+    @cached_property
+    def is_dpp(self) -> bool:
+        """Return whether cvxpy compiles the problem once for all values of its parameters."""
+        return bool(self.problem.is_dpp())
+
+    def output(self, columns: tuple[str, ...] | None, name: str) -> Output:
+        """Return the shapes of the targets; a single vector with one number per column is named after them."""
+        examples = [np.zeros(target.shape) for target in self.targets]
+        if self.keys is not None:
+            return output_like(dict(zip(self.keys, examples, strict=True)), name)
+        return output_like(examples[0], name, columns if examples[0].ndim == 1 else None)
+
+    @contextmanager
+    def _at(self, point: FloatArray) -> Iterator[None]:
+        """Give the parameters the numbers of `point`; afterwards everything has the value that it had."""
+        pieces = np.split(point, np.cumsum([parameter.size for parameter in self.parameters])[:-1])
+        with _unchanged(self._leaves):
+            for parameter, value in (*zip(self.parameters, pieces, strict=True), *self.constants):
+                _assign(parameter, np.reshape(value, parameter.shape))
+            yield
+
+    @cached_property
+    def _leaves(self) -> tuple[Any, ...]:
+        """Return all objects of the user's to which a solve or a derivative gives a value."""
+        duals = (dual for constraint in self.problem.constraints for dual in constraint.dual_variables)
+        return (*self.parameters, *(constant for constant, _ in self.constants), *self.problem.variables(), *duals)
+
+    def _solve(self) -> bool:
+        """Solve at the values in place; return whether to the tolerance that the solver calls optimal."""
+        for options in (_PRECISE, _PERMISSIVE):
+            status = self._status(options)
+            if status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+                return status == cp.OPTIMAL or options is _PRECISE
+        raise FitError(_failure(status))
+
+    def _status(self, options: dict[str, float]) -> str:
+        return self._outcome(solver=cp.CLARABEL, ignore_dpp=not self.is_dpp, **options)
+
+    def _solve_cone_program(self) -> bool:
+        """Solve what diffcp differentiates, as precisely as the solver can; return whether it could."""
+        attempts = (dict.fromkeys(_TOLERANCES, tolerance) for tolerance in _CONE_TOLERANCES)
+        differentiable = {"requires_grad": True, "solve_method": cp.CLARABEL}
+        return any(self._outcome(**differentiable, **options) == cp.OPTIMAL for options in attempts)
+
+    def _outcome(self, **options: Any) -> str:
+        """Solve at the values in place and return the status, without a word of cvxpy's own."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                # Without a warm start, for a replicate must not depend on which one was solved before it.
+                self.problem.solve(warm_start=False, **options)
+        except (cp.SolverError, KeyError):  # the latter where cvxpy has no name for what Clarabel told diffcp
+            return str(cp.SOLVER_ERROR)
+        return str(self.problem.status)
+
+    def _adjoint(self, by_leaf: dict[Any, FloatArray]) -> FloatArray:
+        """Return the total derivative of one number by the parameters in a row, given its partial ones."""
+        for variable in self.problem.variables():
+            variable.gradient = by_leaf.get(variable, np.zeros(variable.shape))
+        for parameter in self.parameters:  # those that only the target has are none of the problem's
+            parameter.gradient = 0.0
+        self.problem.backward()
+        pairs = zip(self.parameters, self._stand_ins, strict=True)
+        totals = [_gradient(parameter) + by_leaf.get(stand_in, 0.0) for parameter, stand_in in pairs]
+        return np.concatenate([total.ravel() for total in totals])
+
+    def _partials(self) -> list[dict[Any, FloatArray]] | None:
+        """Return the partial derivatives of each number of the targets by the variables and the stand-ins.
+
+        None where a target has no derivative at the solution.
+        """
+        for parameter, stand_in in zip(self.parameters, self._stand_ins, strict=True):
+            stand_in.save_value(parameter.value)
+        slopes = [target.grad for target in self._free_targets]
+        if any(slope is None for of_target in slopes for slope in of_target.values()):
+            return None
+        return [by_leaf for pair in zip(self.targets, slopes, strict=True) for by_leaf in _entry_slopes(*pair)]
+
+    @cached_property
+    def _stand_ins(self) -> tuple[Any, ...]:
+        """Return a variable for each parameter, by which an expression can be differentiated."""
+        return tuple(cp.Variable(parameter.shape) for parameter in self.parameters)
+
+    @cached_property
+    def _free_targets(self) -> tuple[Any, ...]:
+        """Return the targets with the stand-ins in place of the parameters."""
+        replacements = {
+            id(parameter): stand_in for parameter, stand_in in zip(self.parameters, self._stand_ins, strict=True)
+        }
+        return tuple(target.tree_copy(replacements) for target in self.targets)
+
+
+@contextmanager
+def _unchanged(leaves: Sequence[Any]) -> Iterator[None]:
+    """Give variables and parameters back their values and gradients, whatever happens in between."""
+    kept = [(leaf, leaf.value, getattr(leaf, "gradient", None)) for leaf in leaves]
+    try:
+        yield
+    finally:
+        for leaf, value, gradient in kept:
+            leaf.save_value(value)
+            leaf.gradient = gradient
+
+
+def _assign(parameter: Any, value: Any) -> None:
+    try:
+        parameter.value = value
+    except ValueError as error:
+        # What cvxpy says of the attribute that the value breaks, such as nonneg or PSD.
+        raise FitError(f"the estimate of parameter {parameter.name()!r} is not allowed: {error}") from error
+
+
+def _gradient(parameter: Any) -> FloatArray:
+    """Return what `backward` found for a parameter, so that its sum with a change is the change of the number."""
+    gradient = np.broadcast_to(np.asarray(parameter.gradient, dtype=np.float64), parameter.shape)
+    if not any(parameter.attributes[attribute] for attribute in _SYMMETRIC):
+        return gradient
+    # Each pair of equal entries has the derivative by both of them, twice.
+    return (gradient + np.diag(np.diag(gradient))) / 2
+
+
+def _entry_slopes(target: Any, slopes: dict[Any, Any]) -> Iterator[dict[Any, FloatArray]]:
+    """Yield for each number of a target its derivatives by the leaves, in their shapes."""
+    matrices = {
+        leaf: slope.toarray() if hasattr(slope, "toarray") else np.atleast_2d(slope) for leaf, slope in slopes.items()
+    }
+    # cvxpy numbers the entries of an array by columns, we by rows.
+    for entry in np.arange(target.size).reshape(target.shape, order="F").ravel():
+        yield {leaf: matrix[:, entry].reshape(leaf.shape, order="F") for leaf, matrix in matrices.items()}
+
+
+def _failure(status: str) -> str:
+    """Return in words why there is no solution, and what to do."""
+    if status.startswith(cp.INFEASIBLE):
+        return (
+            "the cvxpy problem is infeasible at the estimates of its parameters: no point satisfies all constraints. "
+            "Relax a constraint, or penalise its violation in the objective."
+        )
+    if status.startswith(cp.UNBOUNDED):
+        return (
+            "the cvxpy problem is unbounded at the estimates of its parameters: the objective improves without end. "
+            "Bound the variables, or add a constraint or a penalty."
+        )
+    return (
+        f"the solver did not solve the cvxpy problem; its status is {status!r}. Scale the variables and the parameters "
+        "so that their sizes are near one."
+    )
+
+
+def solution_map(problem: Any, parameters: Sequence[Any], constants: Sequence[Any], target: Any) -> SolutionMap:
+    """Return the targets as a function of `parameters`, with `constants` held at their present values."""
+    keys = tuple(map(str, target)) if isinstance(target, dict) else None
+    wanted = tuple(target.values()) if isinstance(target, dict) else (target,)
+    return SolutionMap(
+        problem=cp.Problem(problem.objective, problem.constraints),
+        parameters=tuple(parameters),
+        constants=tuple((constant, np.copy(constant.value)) for constant in constants),
+        targets=tuple(_expression(problem, one) for one in wanted),
+        keys=keys,
+    )
+
+
+def _expression(problem: Any, target: Any) -> Any:
+    if isinstance(target, str) and target == "value":
+        return problem.objective.args[0]
+    return target
+
+
+def check_problem(problem: Any) -> None:
+    """Raise unless `problem` is a convex problem in real numbers that are not restricted to integers."""
+    if not isinstance(problem, cp.Problem):
+        raise ArgumentError(f"`problem` must be a cvxpy Problem; got {type(problem).__name__}.")
+    if problem.is_mixed_integer():
+        raise ArgumentError(
+            "`problem` must have no integer or boolean variables: their solution jumps, and has no influence function. "
+            'Relax them to an interval, or bootstrap a function that solves the problem, with estimator="standard".'
+        )
+    if not problem.is_dcp():
+        raise ArgumentError(
+            "`problem` must follow the rules of disciplined convex programming (DCP), so that a solution is the global "
+            f"one; `problem.is_dcp()` is False. {_culprit(problem)}For a problem that is not convex use `ob.minimize`."
+        )
+    if any(leaf.is_complex() for leaf in (*problem.variables(), *problem.parameters())):
+        raise ArgumentError("`problem` must be in real numbers; it has complex variables or parameters.")
+
+
+def _culprit(problem: Any) -> str:
+    """Return in words which part is not convex."""
+    if not problem.objective.is_dcp():
+        return f"The objective is not: {str(problem.objective)[:80]}. "
+    first = next(constraint for constraint in problem.constraints if not constraint.is_dcp())
+    return f"A constraint is not: {str(first)[:80]}. "
+
+
+def check_target(problem: Any, target: Any) -> None:
+    """Raise unless `target` is "value", or made of the variables and parameters of the problem, or a dict of such."""
+    for one in target.values() if isinstance(target, dict) and target else (target,):
+        if isinstance(one, str) and one == "value":
+            continue
+        if not isinstance(one, cp.Expression):
+            raise ArgumentError(
+                '`target` must be a variable of the problem, an expression in its variables, "value", or a dict of '
+                f"these; got {str(one)[:40]!r} ({type(one).__name__})."
+            )
+        own = {variable.id for variable in problem.variables()}
+        foreign = [variable.name() for variable in one.variables() if variable.id not in own]
+        if foreign:
+            raise ArgumentError(
+                f"`target` must be made of the variables of the problem; {foreign[0]!r} is not one of them. It has "
+                f"{', '.join(variable.name() for variable in problem.variables())}."
+            )
+
+
+def parameters_of(problem: Any, target: Any) -> list[Any]:
+    """Return the parameters of the problem and those that only the target has."""
+    wanted = target.values() if isinstance(target, dict) else (target,)
+    expressions = [one for one in wanted if isinstance(one, cp.Expression)]
+    found = {parameter.id: parameter for one in (problem, *expressions) for parameter in one.parameters()}
+    return list(found.values())

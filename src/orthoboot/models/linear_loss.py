@@ -1,0 +1,283 @@
+"""Penalised losses of linear predictors: their gradients by row, their Hessians and their minima."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from orthoboot.errors import FitError
+from orthoboot.functionals.families import FAMILIES
+from orthoboot.optimisation.newton import newton_minimum
+from orthoboot.solvers import Cholesky, DenseOperator, Factor
+from orthoboot.typing import BoolArray, FloatArray
+
+_CAUSES = (
+    "Likely causes: collinear columns, fewer rows than parameters, or a response that the columns separate. Drop or "
+    "combine columns, or penalise the fit."
+)
+
+
+class RowLosses(NamedTuple):
+    """What each row loses at its q predictors, with the derivatives by them.
+
+    `value` has shape ``(n,)``, `slope` ``(n, q)`` and `curvature` ``(n, q, q)``; a value is infinite where the
+    predictors are not possible.
+    """
+
+    value: FloatArray
+    slope: FloatArray
+    curvature: FloatArray
+
+
+class RowLoss(ABC):
+    """A loss of rows as a function of their predictors."""
+
+    @abstractmethod
+    def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
+        """Return what rows with responses ``(n,)`` lose at predictors ``(n, q)``."""
+
+
+@dataclass(frozen=True)
+class FamilyLoss(RowLoss):
+    """Minus the log-likelihood of a family of `glm`, one predictor a row."""
+
+    family: str
+    link: str
+
+    def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
+        """Return the losses that the catalogue's own regressions minimise."""
+        losses = FAMILIES[self.family].losses(response, predictors[:, 0], self.link)
+        return _of_one_predictor(losses.value, losses.slope, losses.curvature)
+
+
+@dataclass(frozen=True)
+class TweedieLoss(RowLoss):
+    r"""Half the Tweedie deviance of a power p, but for what does not depend on the mean :math:`\mu`.
+
+    .. math:: \ell'(\mu) = \mu^{1-p} - y \mu^{-p},
+
+    so that p = 1 is Poisson's and p = 2 the gamma distribution's.
+    """
+
+    power: float
+    log_link: bool
+
+    def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
+        """Return the losses at the logarithms of the means, or at the means."""
+        at = self._at_logarithms if self.log_link else self._at_means
+        with np.errstate(all="ignore"):  # far from the minimum numbers overflow, and the value says so
+            value, slope, curvature = at(response, predictors[:, 0])
+        return _of_one_predictor(np.where(np.isnan(value), np.inf, value), slope, curvature)
+
+    def _at_logarithms(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        upper, lower = 2 - self.power, 1 - self.power
+        own, crossed = np.exp(upper * eta), y * np.exp(lower * eta)
+        value = (own / upper if upper else eta) - (crossed / lower if lower else y * eta)
+        return value, own - crossed, upper * own - lower * crossed
+
+    def _at_means(self, y: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        if not self.power:  # least squares, where means below zero are possible too
+            return (mean - y) ** 2 / 2, mean - y, np.ones_like(mean)
+        upper, lower = 2 - self.power, 1 - self.power
+        own = mean**upper / upper if upper else np.log(mean)
+        crossed = mean**lower / lower if lower else np.log(mean)
+        slope = mean**lower - y * mean**-self.power
+        curvature = lower * mean**-self.power + self.power * y * mean ** (-self.power - 1)
+        return np.where(mean > 0, own - y * crossed, np.inf), slope, curvature
+
+
+@dataclass(frozen=True)
+class MultinomialLoss(RowLoss):
+    """Minus the logarithm of the probability of a row's class, one predictor for each class.
+
+    The response is the number of the class.
+    """
+
+    def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
+        """Return the losses at the logits of the classes."""
+        rows, own = np.arange(len(response)), response.astype(np.intp)
+        probabilities = special.softmax(predictors, axis=1)
+        slope = probabilities.copy()
+        slope[rows, own] -= 1
+        curvature = -probabilities[:, :, np.newaxis] * probabilities[:, np.newaxis, :]
+        diagonal = np.arange(predictors.shape[1])
+        curvature[:, diagonal, diagonal] += probabilities
+        return RowLosses(special.logsumexp(predictors, axis=1) - predictors[rows, own], slope, curvature)
+
+
+@dataclass(frozen=True)
+class HuberLoss(RowLoss):
+    r"""Huber's loss with a scale to be estimated: the predictors are the mean and the scale :math:`\sigma`.
+
+    .. math:: \sigma + \sigma H_\epsilon(z), \quad z = (y - \mu)/\sigma, \quad H_\epsilon(z) = z^2
+              \text{ for } |z| \le \epsilon, \text{ else } 2\epsilon|z| - \epsilon^2.
+    """
+
+    epsilon: float
+
+    def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
+        """Return the losses; they are infinite where the scale is not positive."""
+        mean, scale = predictors.T
+        if not (scale > 0).all():
+            shape = predictors.shape
+            return RowLosses(np.full(len(mean), np.inf), np.zeros(shape), np.zeros((*shape, shape[1])))
+        z = (response - mean) / scale
+        clipped = np.clip(z, -self.epsilon, self.epsilon)
+        value = scale * (1 + clipped * (2 * z - clipped))
+        slope = np.stack([-2 * clipped, 1 - clipped**2], axis=1)
+        direction = np.stack([np.ones_like(z), z], axis=1) * (np.abs(z) <= self.epsilon)[:, np.newaxis]
+        curvature = direction[:, :, np.newaxis] * direction[:, np.newaxis, :] * (2 / scale)[:, np.newaxis, np.newaxis]
+        return RowLosses(value, slope, curvature)
+
+
+def _of_one_predictor(value: FloatArray, slope: FloatArray, curvature: FloatArray) -> RowLosses:
+    return RowLosses(value, slope[:, np.newaxis], curvature[:, np.newaxis, np.newaxis])
+
+
+@dataclass(frozen=True, eq=False)
+class PenalisedLoss:
+    r"""The weighted mean of a loss of linear predictors, with a penalty that is not resampled.
+
+    .. math:: \frac{\sum_j w_j c_j\,\ell(y_j, \eta_j)}{\sum_j w_j} + \tfrac12 \theta'Q\theta + l'\theta, \qquad
+              \eta_{jk} = d_{jk}'\theta_k,
+
+    the parameters of the q predictors one after the other in :math:`\theta`.
+
+    Attributes
+    ----------
+    row_loss
+        The loss of a row.
+    response
+        Shape ``(n,)``.
+    designs
+        For each predictor the columns that make it, shape ``(n, p_k)``.
+    quadratic, linear
+        The penalty: Q, shape ``(p, p)``, and l, shape ``(p,)``.
+    names
+        Of the parameters.
+    factors
+        What the losses of the rows are multiplied with, shape ``(n,)``.
+    free
+        Which parameters the data may move, shape ``(p,)``; the others are held where they are.
+    """
+
+    row_loss: RowLoss
+    response: FloatArray
+    designs: tuple[FloatArray, ...]
+    quadratic: FloatArray
+    linear: FloatArray
+    names: tuple[str, ...]
+    factors: FloatArray
+    free: BoolArray
+    _ends: list[int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ends", np.cumsum([design.shape[1] for design in self.designs])[:-1].tolist())
+
+    def value(self, theta: FloatArray, weights: FloatArray) -> float:
+        """Return what is minimised."""
+        penalty = theta @ self.quadratic @ theta / 2 + self.linear @ theta
+        return float(weights @ (self.factors * self._losses(theta).value) / weights.sum() + penalty)
+
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """Return the gradients of the rows' losses, the penalty's in each, shape ``(n, p)``."""
+        slopes = self.factors[:, np.newaxis] * self._losses(theta).slope
+        rows = [design * slope[:, np.newaxis] for design, slope in zip(self.designs, slopes.T, strict=True)]
+        return np.concatenate(rows, axis=1) + self._penalty_gradient(theta)
+
+    def gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the gradient, shape ``(p,)``."""
+        slopes = (weights / weights.sum() * self.factors)[:, np.newaxis] * self._losses(theta).slope
+        sums = [slope @ design for design, slope in zip(self.designs, slopes.T, strict=True)]
+        return np.concatenate(sums) + self._penalty_gradient(theta)
+
+    def hessian(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the Hessian, shape ``(p, p)``."""
+        shares = (weights / weights.sum() * self.factors)[:, np.newaxis, np.newaxis]
+        curvature = shares * self._losses(theta).curvature
+        blocks = [
+            [design.T @ (curvature[:, k, m, np.newaxis] * other) for m, other in enumerate(self.designs)]
+            for k, design in enumerate(self.designs)
+        ]
+        hessian: FloatArray = np.block(blocks) + self.quadratic
+        return hessian
+
+    def gradient_by_columns(self, theta: FloatArray, changes: FloatArray, n_predictors: int) -> FloatArray:
+        """Return how the gradient at equal weights moves as each column of X moves along a change of its own.
+
+        Parameters
+        ----------
+        theta
+            Shape ``(p,)``.
+        changes
+            Of the d columns of X, which come first in the designs that have them, shape ``(n, d)``.
+        n_predictors
+            How many of the predictors, counted from the first one, have these columns.
+
+        Returns
+        -------
+        derivative
+            Shape ``(p, d)``.
+        """
+        _, slope, curvature = self._losses(theta)
+        shares = self.factors / len(self.factors)
+        d = changes.shape[1]
+        moves = [changes * part[:d] for part in np.split(theta, self._ends)[:n_predictors]]
+        blocks = []
+        for k, design in enumerate(self.designs):
+            along = sum((shares * curvature[:, k, m])[:, np.newaxis] * move for m, move in enumerate(moves))
+            blocks.append(design.T @ along)
+            if k < n_predictors:
+                blocks[k][:d] += np.diag((shares * slope[:, k]) @ changes)
+        return np.concatenate(blocks)
+
+    def factor(self, theta: FloatArray, weights: FloatArray) -> Factor:
+        """Return the Hessian of the free parameters ready for solving; raise a `FitError` where it is singular."""
+        free = np.flatnonzero(self.free)
+        if not free.size:
+            raise FitError("the penalty sets all parameters to zero")
+        names = tuple(self.names[position] for position in free)
+        hessian = self.hessian(theta, weights)[np.ix_(free, free)]
+        return Cholesky().factor(DenseOperator(hessian, names=names, singular_causes=_CAUSES))
+
+    def minimum(self, start: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the parameters with the free ones where the loss is least, as far as rounding allows.
+
+        Raise a `FitError` where the search does not end there, or would change the sign of a parameter whose penalty
+        is linear: another set of them is then the solution's.
+        """
+        if not self.free.any():
+            return start
+
+        def whole(part: FloatArray) -> FloatArray:
+            theta = start.copy()
+            theta[self.free] = part
+            return theta
+
+        found = newton_minimum(
+            lambda part: self.value(whole(part), weights),
+            lambda part: self.gradient(whole(part), weights)[self.free],
+            lambda part, gradient: -self.factor(whole(part), weights).solve(gradient),
+            start[self.free],
+            tolerance=0.0,
+        )
+        theta = whole(found.point)
+        if not found.converged or np.any(theta * self.linear < 0):
+            raise FitError(
+                "Newton's method found no minimum from where the fit ended; where columns separate the classes there "
+                "is none"
+            )
+        return theta
+
+    def _losses(self, theta: FloatArray) -> RowLosses:
+        parts = np.split(theta, self._ends)
+        predictors = np.stack([design @ part for design, part in zip(self.designs, parts, strict=True)], axis=1)
+        return self.row_loss(self.response, predictors)
+
+    def _penalty_gradient(self, theta: FloatArray) -> FloatArray:
+        gradient: FloatArray = self.quadratic @ theta + self.linear
+        return gradient

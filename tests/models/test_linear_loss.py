@@ -1,0 +1,95 @@
+"""Losses of linear predictors: their derivatives, and where they have no minimum."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from orthoboot.errors import FitError
+from orthoboot.models.linear_loss import (
+    FamilyLoss,
+    HuberLoss,
+    MultinomialLoss,
+    PenalisedLoss,
+    RowLoss,
+    TweedieLoss,
+)
+
+RNG = np.random.default_rng(0)
+N_ROWS = 40
+POSITIVE = RNG.gamma(2.0, size=N_ROWS)
+LABELS = RNG.integers(0, 3, size=N_ROWS).astype(float)
+ETA, MEANS = RNG.normal(size=(N_ROWS, 1)), RNG.uniform(0.5, 2.0, size=(N_ROWS, 1))
+
+LOSSES = {
+    "squares": (FamilyLoss("gaussian", "identity"), POSITIVE, ETA),
+    "logistic": (FamilyLoss("binomial", "logit"), np.minimum(LABELS, 1), ETA),
+    "multinomial": (MultinomialLoss(), LABELS, RNG.normal(size=(N_ROWS, 3))),
+    "huber": (HuberLoss(1.35), 3 * ETA[:, 0], np.column_stack([ETA[::-1], MEANS])),
+    **{f"tweedie {p}, log": (TweedieLoss(p, log_link=True), POSITIVE, ETA) for p in (-1.0, 0.0, 1.0, 1.5, 2.0, 3.0)},
+    **{f"tweedie {p}": (TweedieLoss(p, log_link=False), POSITIVE, MEANS) for p in (-1.0, 0.0, 1.0, 1.5, 2.0, 3.0)},
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_slopes_and_curvatures_are_derivatives(name: str) -> None:
+    loss, response, predictors = LOSSES[name]
+    found, step = loss(response, predictors), 1e-5
+    for k, direction in enumerate(np.eye(predictors.shape[1])):
+        ahead, behind = (loss(response, predictors + sign * step * direction) for sign in (1, -1))
+        np.testing.assert_allclose(found.slope[:, k], (ahead.value - behind.value) / (2 * step), rtol=1e-6, atol=1e-8)
+        curvature = (ahead.slope - behind.slope) / (2 * step)
+        np.testing.assert_allclose(found.curvature[:, k], curvature, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("loss", "predictors"),
+    [(TweedieLoss(1.0, log_link=False), [[-0.5]]), (HuberLoss(1.35), [[0.0, -1.0]]), (HuberLoss(1.35), [[0.0, 0.0]])],
+)
+def test_impossible_predictors_lose_infinitely(loss: RowLoss, predictors: list[list[float]]) -> None:
+    assert loss(np.ones(1), np.array(predictors)).value == np.inf
+
+
+def ridge() -> PenalisedLoss:
+    X = RNG.normal(size=(N_ROWS, 2))
+    return PenalisedLoss(
+        row_loss=FamilyLoss("gaussian", "identity"),
+        response=POSITIVE,
+        designs=(X,),
+        quadratic=0.5 * np.eye(2),
+        linear=np.zeros(2),
+        names=("a", "b"),
+        factors=np.ones(N_ROWS),
+        free=np.ones(2, dtype=bool),
+    )
+
+
+def test_the_minimum_of_a_quadratic_loss_solves_the_normal_equations() -> None:
+    loss, weights = ridge(), RNG.uniform(size=N_ROWS)
+    (X,), shares = loss.designs, weights / weights.sum()
+    expected = np.linalg.solve((X.T * shares) @ X + loss.quadratic, (X.T * shares) @ POSITIVE)
+    np.testing.assert_allclose(loss.minimum(np.zeros(2), weights), expected, rtol=1e-12)
+    np.testing.assert_allclose(loss.scores(expected).T @ shares, 0, atol=1e-14)
+
+
+def test_held_parameters_stay_where_they_are() -> None:
+    loss = dataclasses.replace(ridge(), free=np.array([True, False]))
+    theta = loss.minimum(np.array([0.0, 7.0]), np.ones(N_ROWS))
+    assert theta[1] == 7.0
+    assert abs(loss.gradient(theta, np.ones(N_ROWS))[0]) < 1e-12
+
+
+def test_a_change_of_sign_under_a_linear_penalty_is_no_minimum() -> None:
+    loss, ones = ridge(), np.ones(N_ROWS)
+    signs = np.sign(loss.minimum(np.zeros(2), ones))
+    with pytest.raises(FitError, match="found no minimum"):
+        dataclasses.replace(loss, linear=-1e-3 * signs).minimum(-signs, ones)
+
+
+def test_collinear_columns_are_named() -> None:
+    loss = ridge()
+    doubled = dataclasses.replace(loss, designs=(loss.designs[0][:, [0, 0]],), quadratic=np.zeros((2, 2)))
+    with pytest.raises(FitError, match=r"the Hessian is singular.*(?:0\.71 a - 0\.71 b|0\.71 b - 0\.71 a)"):
+        doubled.minimum(np.zeros(2), np.ones(N_ROWS))
