@@ -97,7 +97,7 @@ def _resting_on_few(rows: RegressionRows, factor: Factor) -> Iterator[OrthobootW
     fewest = min(_FEW_EFFECTIVE_ROWS, 1 + len(rows.X) / _ROWS_PER_EFFECTIVE_ROW)
     # Of twice as many rows and one most have the common value, if there is one.
     common = np.median(rows.X[: 2 * _RARE + 1], axis=0)
-    n_varying = np.count_nonzero(rows.X != common, axis=0)
+    n_varying = np.count_nonzero(common != rows.X, axis=0)
     rare = (n_varying > 0) & (n_varying <= _RARE)
     few = np.flatnonzero(rare | (effective < fewest))
     if few.size:
