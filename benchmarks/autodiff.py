@@ -104,7 +104,11 @@ def replication(name: str, *, n_runs: int = 5) -> tuple[float, float]:
     functional = differentiable(statistic, data, "jax")
     weights = np.random.default_rng(1).multinomial(N_REPLICATES, np.full(N_REPLICATES, 1 / N_REPLICATES), N_REPLICATES)
     package, program, arrays = functional.package, functional.program(data), functional.package_arrays(data)
-    ways = [way(program) for way in (package.one_by_one, package.batched)]
+
+    def side_by_side(weights: Any, *arrays: Any) -> Any:
+        return import_module("jax").vmap(lambda one: program(one, *arrays))(weights)
+
+    ways = [package.one_by_one(program), package.function(side_by_side)]
     runs = [[seconds(lambda: way(weights, *arrays)) for way in ways] for _ in range(n_runs + 1)]  # noqa: B023
     loop, together = np.min(runs[1:], axis=0)
     return float(loop), float(together)
