@@ -54,3 +54,7 @@ def test_the_derivative_of_an_output_costs_at_most_ten_evaluations(library, name
     cost = autodiff.cost(library, name)
     assert cost.n_outputs == n_outputs
     assert cost.evaluations <= 10 * n_outputs
+
+
+def test_the_table_of_replicates_in_jax_is_measured(jax):
+    assert all(seconds > 0 for seconds in autodiff.replication("correlation", n_runs=1))
