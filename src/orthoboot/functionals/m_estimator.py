@@ -387,7 +387,7 @@ def _of_user(argument: str, function: Written, *arguments: Any) -> Any:
     """Return what a function that the user wrote gives; what it raises is told with its cause."""
     try:
         return function(*arguments)
-    except Exception as error:
+    except Exception as error:  # the user's function may raise anything
         shapes = ", ".join(str(tuple(np.shape(one))) for one in arguments)
         raise StatisticError(
             f"`{argument}` raised {type(error).__name__}: {first_line(error)}. It was called with arrays of shape "

@@ -104,7 +104,7 @@ class SklearnModel(Functional):
                 jacobian = solution.jacobian(self._target, self.output(data))
         except (InfluenceError, FitError):
             raise
-        except Exception as error:
+        except Exception as error:  # the target may be a function of the user's, which may raise anything
             raise InfluenceError(
                 f"`target` could not be differentiated: at moved coefficients it raised {type(error).__name__}: "
                 f"{first_line(error)}"
@@ -140,7 +140,7 @@ class SklearnModel(Functional):
         X, y = data.containers
         try:
             model, converged = _fitted(clone(self.estimator), X, _column(y), {}, quiet=False)
-        except Exception as error:
+        except Exception as error:  # an estimator may refuse data in any way
             raise FitError(
                 f"`{self.name}` could not be fitted to the data: {type(error).__name__}: {first_line(error)}."
             ) from error

@@ -181,7 +181,7 @@ def first_value(target: Target, model: Any) -> Any:
         return target.value(model)
     except ArgumentError:
         raise
-    except Exception as error:
+    except Exception as error:  # whatever the user's function raises is told with its cause
         kind = type(model).__name__
         raise StatisticError(
             f"`target` must return a value of the fitted `{kind}`; it raised {type(error).__name__}: "
