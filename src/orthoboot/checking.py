@@ -12,7 +12,6 @@ import numpy as np
 from orthoboot.arguments import checked_count
 from orthoboot.autodiff import package_asked
 from orthoboot.data import Data, read
-from orthoboot.diagnostics import WEAK_R_SQUARED
 from orthoboot.errors import ArgumentError, InfluenceError
 from orthoboot.estimators import moments, r_squared
 from orthoboot.functionals import Functional
@@ -33,6 +32,19 @@ from orthoboot.replicates import Replicates, extended, no_replicates, regressed
 from orthoboot.simulation import Simulation
 from orthoboot.summary import shortened
 from orthoboot.typing import BoolArray, FloatArray, Influence
+from orthoboot.verdicts import (
+    AGREES,
+    ALL_EQUAL,
+    IGNORES,
+    NOT_ITS_DERIVATIVE,
+    UNDEFINED,
+    Verdict,
+    agreement,
+    joined,
+    misfit,
+    off_centre,
+    steps,
+)
 
 _LINE = 110
 _SHORTER = 10.0
@@ -41,9 +53,6 @@ _SHORTER = 10.0
 _STEADY = 0.3
 """A derivative moves by less than this share when the step is shortened."""
 
-_LEAST_EXPLAINED = 0.5
-"""Below this share of the changes that a common factor explains, the influence values have nothing to do with them."""
-
 _EPSILON = float(np.finfo(np.float64).eps)
 _ROUNDING = 1e5 * _EPSILON
 """What rounding makes of a change over the shorter step, relative to the statistic."""
@@ -51,13 +60,7 @@ _ROUNDING = 1e5 * _EPSILON
 _TRIAL_RESAMPLES = 10
 """On how many resamples an output that never moves is tried; a largest value is in two of three."""
 
-_SAME_FACTOR = 0.1
 _MOST_ROWS = 30
-_NAMES_SHOWN = 3
-
-_DEFINITION = (
-    "Influence values are n times the derivative of the statistic with respect to each row's share of the weight."
-)
 
 
 class Directions(NamedTuple):
@@ -67,13 +70,6 @@ class Directions(NamedTuple):
     """What the influence values say."""
     found: FloatArray
     """What the statistic does."""
-
-
-class _Finding(NamedTuple):
-    """A verdict on one output."""
-
-    short: str
-    sentence: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,8 +268,8 @@ def _checked(case: _Case) -> InfluenceCheck:
         disagreement=np.full(k, np.nan) if probe is None else probe.disagreement,
         r_squared=case.r_squared,
         findings=tuple(finding.short for finding in verdicts),
-        verdict=_joined(verdicts, simulation.output.names),
-        passed=all(finding.short == _AGREES for finding in verdicts),
+        verdict=joined(verdicts, simulation.output.names),
+        passed=all(finding.short == AGREES for finding in verdicts),
     )
 
 
@@ -304,24 +300,24 @@ class _Case:
     replicates: Replicates
     n_directions: int
 
-    def verdict(self, output: int) -> _Finding:
+    def verdict(self, output: int) -> Verdict:
         """Return the verdict on one output, from the cause that explains most to the one that explains least."""
         if self._ignored[output]:
-            return _IGNORES
+            return IGNORES
         if self.probe is None:
-            return _UNDEFINED
+            return UNDEFINED
         if self._has_steps(output):
-            return _steps(self.candidate.simulation.functional.fractional)
+            return steps(self.candidate.simulation.functional.fractional)
         if not self.probe.agrees[output]:
             if self.candidate.computed:
-                return _NOT_ITS_DERIVATIVE
+                return NOT_ITS_DERIVATIVE
             if all((values[:, output] == values[0, output]).all() for values in self.candidate.columns):
-                return _ALL_EQUAL
+                return ALL_EQUAL
             sizes = self.candidate.simulation.data.sizes
-            return _misfit(self.probe, output, float(self.r_squared[output]), sizes)
+            return misfit(self.probe, output, float(self.r_squared[output]), sizes)
         if abs(self.mean[output]) > CENTRE_TOLERANCE:
-            return _off_centre(self.mean[output])
-        return _agreement(self.r_squared[output], len(self.replicates))
+            return off_centre(self.mean[output])
+        return agreement(self.r_squared[output], len(self.replicates))
 
     @cached_property
     def mean(self) -> FloatArray:
@@ -388,127 +384,6 @@ class _Case:
         resamples = simulation.plan.resamples(simulation.key, range(_TRIAL_RESAMPLES))
         found = ignored_weights(simulation.functional, simulation.data, resamples)
         return np.zeros_like(still) if found is None else found.ignored
-
-
-# The verdicts in words
-
-
-_AGREES = "agrees"
-
-_UNDEFINED = _Finding(
-    "not checked",
-    "not checked: the statistic raises or is not finite when the weights of some rows are moved. Make it defined for "
-    "weights that are not whole numbers or, where it takes none, for rows that repeat and rows that are missing.",
-)
-
-_IGNORES = _Finding(
-    "ignores its weights",
-    "the statistic ignores its weights: it stays as it is when they are the counts of a resample, and changes on the "
-    "rows of that resample themselves. Count each row with its weight, or leave out the `weights` parameter.",
-)
-
-_NOT_ITS_DERIVATIVE = _Finding(
-    "disagrees",
-    "disagrees: the statistic changes steadily with the weights, but not as its derivative says. What `float()`, "
-    "`.item()`, `detach` and `stop_gradient` hide has no part in an automatic derivative; other causes are a kink at "
-    "these data, a solver's damping, and a wrong gradient of your own. The replicates decide how far to trust it.",
-)
-
-_ALL_EQUAL = _Finding(
-    "all equal",
-    "all equal: influence values that are the same in every row say that the statistic does not vary, and it does. "
-    f"Give each row its own. {_DEFINITION}",
-)
-
-_UNRELATED = _Finding(
-    "unrelated",
-    "unrelated: on no scale are the changes of the statistic those that the influence function says. Check that its "
-    f"values are in the order of the rows and belong to this statistic. {_DEFINITION}",
-)
-
-
-def _agreement(explained: float, n_resamples: int) -> _Finding:
-    weak = (
-        f" It explains only {explained:.0%} of the variance of {n_resamples} replicates, though: the statistic is far "
-        "from linear, so use many of them, or set `tol`."
-        if explained < WEAK_R_SQUARED
-        else ""
-    )
-    return _Finding(_AGREES, f"agrees: the statistic changes as the influence function says.{weak}")
-
-
-def _steps(fractional: bool) -> _Finding:
-    by_rows = ', or influence="jackknife", which moves by whole rows' if fractional else ""
-    return _Finding(
-        "not differentiable",
-        "not differentiable in the weights: small changes of the weights leave the statistic as it is, or make it "
-        f'jump, as when it rounds, counts, picks rows or rests on a bound. Use estimator="standard"{by_rows}.',
-    )
-
-
-def _off_centre(mean: float) -> _Finding:
-    return _Finding(
-        "off centre",
-        f"off centre: the mean of the influence values is {mean:.2g} of their standard deviations away from zero. "
-        "Apart from that they agree with the statistic: subtract the mean. `bootstrap` does so with a warning.",
-    )
-
-
-def _misfit(probe: Probe, output: int, explained: float, sizes: tuple[int, ...]) -> _Finding:
-    """Return what is wrong with influence values that disagree: their scale, their sign, or all of them."""
-    predicted, found = probe.predicted[:, output], probe.found[:, output]
-    size = float(predicted @ predicted)
-    factor = float(found @ predicted) / size if size > 0 else 0.0
-    if explained < WEAK_R_SQUARED or factor**2 * size <= _LEAST_EXPLAINED * float(found @ found):
-        return _UNRELATED
-    # A factor near one leaves the disagreement as it was, and explains nothing.
-    if probe.distance(factor)[output] <= min(probe.tolerance, probe.disagreement[output] / 2):
-        return _scaled(factor, sizes)
-    return _Finding(
-        "disagrees",
-        f"disagrees: a common factor of {factor:.3g} explains most of the statistic's changes but not all, so the "
-        f"values of some rows are wrong, a term is missing, or the statistic has steps. {_DEFINITION}",
-    )
-
-
-def _scaled(factor: float, sizes: tuple[int, ...]) -> _Finding:
-    written = f"{abs(factor):.3g}"
-    size = f" {written} times as much as the influence function says{_guessed(abs(factor), sizes)}"
-    advice = f"Multiply the influence values by {factor:.3g}. {_DEFINITION}"
-    if factor < 0:
-        also = "" if written == "1" else f",{size}"
-        return _Finding("wrong sign", f"wrong sign: the statistic changes in the other direction{also}. {advice}")
-    return _Finding("wrong scale", f"wrong scale: the statistic changes{size}. {advice}")
-
-
-def _guessed(factor: float, sizes: tuple[int, ...]) -> str:
-    """Return the likely slip behind a factor, where there is one."""
-    if len(sizes) > 1:
-        return ""
-    if abs(factor / sizes[0] - 1) < _SAME_FACTOR:
-        return ", about n: a factor n seems to be missing"
-    if abs(factor * sizes[0] - 1) < _SAME_FACTOR:
-        return ", about 1/n: there seems to be a factor n too many"
-    return ""
-
-
-def _joined(verdicts: list[_Finding], names: tuple[str, ...]) -> str:
-    """Return the verdicts in words; what is wrong comes with the outputs that it is true of."""
-    kinds = {finding.short: finding for finding in reversed(verdicts)}
-    wrong = [finding for short, finding in reversed(kinds.items()) if short != _AGREES]
-    if not wrong:
-        return f"Verdict: {verdicts[0].sentence}"
-    if len(names) == 1:
-        return f"Verdict: {wrong[0].sentence}"
-    listed = [[name for name, own in zip(names, verdicts, strict=True) if own.short == one.short] for one in wrong]
-    return "Verdict: " + " ".join(
-        f"{_listed(whose)}: {finding.sentence}" for whose, finding in zip(listed, wrong, strict=True)
-    )
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(f"`{shortened(name)}`" for name in names[:_NAMES_SHOWN])
-    return shown if len(names) <= _NAMES_SHOWN else f"{shown} and {len(names) - _NAMES_SHOWN} more"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
