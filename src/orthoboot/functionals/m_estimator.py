@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from numbers import Integral
@@ -12,7 +12,6 @@ import numpy as np
 
 from orthoboot.arguments import checked_count, is_real
 from orthoboot.autodiff import PACKAGES, Autodiff, Written, autodiff_for
-from orthoboot.autodiff.values import check_written, numpy_value
 from orthoboot.data import Data
 from orthoboot.errors import (
     ArgumentError,
@@ -25,8 +24,8 @@ from orthoboot.errors import (
 )
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.function_of_means import once_per_data
-from orthoboot.functionals.output import Output, output_like
-from orthoboot.functionals.user_function import first_line
+from orthoboot.functionals.output import Output
+from orthoboot.functionals.parameter_target import ParametersTarget, WrittenTarget, first_value, of_user
 from orthoboot.optimisation.estimating_conditions import (
     Conditions,
     EquationConditions,
@@ -48,66 +47,6 @@ _VISIBLE = 1e-10
 """Of the estimate: a distance that is not rounding."""
 _PROGRAMS_KEPT = 16
 """Losses that stay compiled; each may hold the arrays that the user's function closes over."""
-
-
-class ParametersTarget:
-    """The parameters themselves."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
-
-    def value(self, parameters: FloatArray) -> FloatArray:
-        """Return the parameters."""
-        return parameters
-
-    def jacobian(self, parameters: FloatArray) -> FloatArray:
-        """Return the unit matrix."""
-        return np.eye(len(parameters))
-
-    def output(self, parameters: FloatArray, name: str) -> Output:
-        """Return a vector with the names of the parameters."""
-        return output_like(parameters, name, self._names)
-
-
-class WrittenTarget:
-    """A function of the parameters that the user wrote: a number, an array, or a dict of these."""
-
-    def __init__(self, library: Autodiff, function: Written, parameters: FloatArray) -> None:
-        self._example = numpy_value(_first_value("target", library, function, parameters), library)
-
-        def joined(point: Any) -> Any:
-            value = function(point)
-            return library.flat(list(value.values()) if isinstance(value, Mapping) else value)
-
-        program = _of_user("target", partial(library.traced, joined), parameters)
-        self._values = library.one_by_one(program)
-        self._jacobian = library.jacobian(program)
-
-    def value(self, parameters: FloatArray) -> FloatArray:
-        """Return its numbers in a row, shape ``(k,)``."""
-        value: FloatArray = _of_user("target", self._values, parameters[np.newaxis])[0]
-        return value
-
-    def jacobian(self, parameters: FloatArray) -> FloatArray:
-        """Return its derivative, shape ``(k, p)``; raise where there is none, or nothing to differentiate."""
-        jacobian: FloatArray = _of_user("target", self._jacobian, parameters)
-        if not np.isfinite(jacobian).all():
-            raise StatisticError(
-                "`target` must be differentiable at the fit; its derivative is NaN or infinite there, as that of a "
-                "root or a norm is at zero. Choose a smooth function of the parameters."
-            )
-        elsewhere = parameters + 0.1 * (np.abs(parameters).max() or 1.0)
-        if not (jacobian.any(axis=1) | self._jacobian(elsewhere).any(axis=1)).all():
-            raise StatisticError(
-                "`target` must depend smoothly on the parameters; the derivative of one of its outputs is zero, at the "
-                "fit and elsewhere. Rounding, signs, comparisons and numbers taken out of the library "
-                "(`float(...)`, `.item()`, `.detach()`) have none."
-            )
-        return jacobian
-
-    def output(self, parameters: FloatArray, name: str) -> Output:
-        """Return the shape and the names of its value."""
-        return output_like(self._example, name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,7 +161,7 @@ class MEstimator(Functional):
         """Return the parameters to start from, shape ``(p,)``."""
         if isinstance(self.init, Integral):
             return np.zeros(int(self.init))
-        given = _of_user("init", self.init, *data.arrays) if callable(self.init) else self.init
+        given = of_user("init", self.init, *data.arrays) if callable(self.init) else self.init
         return _checked_start(given)
 
     @once_per_data
@@ -234,12 +173,12 @@ class MEstimator(Functional):
         if self.loss is not None:
             _check_losses(_first_array("loss", library, self.loss, start, *arrays), data)
             of_loss = _programs(LossPrograms, library, _traced("loss", library, self.loss, start, *arrays), penalty)
-            _of_user(self._differentiated, lambda at, *rest: of_loss.gradient(at, weights, *rest), start, *arrays)
+            of_user(self._differentiated, lambda at, *rest: of_loss.gradient(at, weights, *rest), start, *arrays)
             return LossConditions(of_loss, library, arrays, names)
         assert self.psi is not None
         _check_equations(_first_array("psi", library, self.psi, start, *arrays), data, len(start))
         of_psi = _programs(EquationPrograms, library, _traced("psi", library, self.psi, start, *arrays), penalty)
-        _of_user("psi", lambda at, *samples: of_psi.jacobian(at, weights, *samples), start, *arrays)
+        of_user("psi", lambda at, *samples: of_psi.jacobian(at, weights, *samples), start, *arrays)
         return EquationConditions(of_psi, library, arrays, names, start)
 
     @property
@@ -306,7 +245,7 @@ def _compiled(kind: Callable[..., Any], *written: Any) -> Any:
 def _traced(argument: str, library: Autodiff, function: Written, *arguments: Any) -> Written:
     """Return the steps of a function as it is now: the names in it may stand for other numbers than before."""
     # An object may lack the hash that the library asks for, such as a dataclass; a function has it.
-    steps: Written = _of_user(argument, partial(library.traced, lambda *arrays: function(*arrays)), *arguments)
+    steps: Written = of_user(argument, partial(library.traced, lambda *arrays: function(*arrays)), *arguments)
     return steps
 
 
@@ -383,28 +322,8 @@ def m_estimator(
     return MEstimator(loss, init, psi, penalty, target, solver, library, name)
 
 
-def _of_user(argument: str, function: Written, *arguments: Any) -> Any:
-    """Return what a function that the user wrote gives; what it raises is told with its cause."""
-    try:
-        return function(*arguments)
-    except Exception as error:  # the user's function may raise anything
-        shapes = ", ".join(str(tuple(np.shape(one))) for one in arguments)
-        raise StatisticError(
-            f"`{argument}` raised {type(error).__name__}: {first_line(error)}. It was called with arrays of shape "
-            f"{shapes}, and must be written in the functions of one library, jax or torch, without `float()`, `int()`, "
-            "`.item()` or `.tolist()` on the way from the parameters."
-        ) from error
-
-
-def _first_value(argument: str, library: Autodiff, function: Written, *arguments: Any) -> Any:
-    """Return what a function that the user wrote gives in the library, before anything is made of it."""
-    value = _of_user(argument, partial(library.called, function), *map(library.array, arguments))
-    check_written(argument, value, library)
-    return value
-
-
 def _first_array(argument: str, library: Autodiff, function: Written, *arguments: Any) -> FloatArray:
-    value = _first_value(argument, library, function, *arguments)
+    value = first_value(argument, library, function, *arguments)
     if not library.is_array(value):
         raise StatisticError(f"`{argument}` must return one array of {library.name}; got {type(value).__name__}.")
     return library.numbers(value)
