@@ -153,10 +153,21 @@ def linear_regression(X: Any, y: Any, *case_weights: Any, weights: Any, intercep
     return jnp.linalg.solve(weighted.T @ X, weighted.T @ y)
 
 
+def ratio_of_coefficients(X: Any, y: Any, weights: Any) -> Any:
+    first, second, *_ = linear_regression(X, y, weights=weights)
+    return first / second
+
+
 def maximum_likelihood(
-    X: Any, y: Any, *case_weights: Any, weights: Any, log_density: Statistic, intercept: bool = True
+    X: Any,
+    y: Any,
+    *case_weights: Any,
+    weights: Any,
+    log_density: Statistic,
+    intercept: bool = True,
+    link: Statistic = lambda mean: 0.0,
 ) -> Any:
-    """The maximum by Newton's steps, which are differentiated along with everything else."""
+    """The maximum by Newton's steps from a constant, which are differentiated along with everything else."""
     X = jnp.column_stack([jnp.ones(len(X)), X]) if intercept else X
     total = weights * jnp.prod(jnp.stack([jnp.ones(len(y)), *case_weights]), axis=0)
 
@@ -166,7 +177,8 @@ def maximum_likelihood(
     def step(_: Any, coefficients: Any) -> Any:
         return coefficients - jnp.linalg.solve(jax.hessian(loss)(coefficients), jax.grad(loss)(coefficients))
 
-    return jax.lax.fori_loop(0, 12, step, jnp.zeros(X.shape[1]))
+    start = jnp.zeros(X.shape[1]).at[0].set(link(jnp.mean(y)))
+    return jax.lax.fori_loop(0, 12, step, start)
 
 
 def binomial(y: Any, eta: Any) -> Any:
@@ -179,6 +191,41 @@ def poisson(y: Any, eta: Any) -> Any:
 
 def gamma_log(y: Any, eta: Any) -> Any:
     return -y * jnp.exp(-eta) - eta
+
+
+def gamma_inverse(y: Any, eta: Any) -> Any:
+    return jnp.log(eta) - y * eta
+
+
+def inverse_gaussian_log(y: Any, eta: Any) -> Any:
+    return -((y * jnp.exp(-eta) - 1) ** 2) / (2 * y)
+
+
+def gaussian_log(y: Any, eta: Any) -> Any:
+    return -((y - jnp.exp(eta)) ** 2) / 2
+
+
+def binomial_probit(y: Any, eta: Any) -> Any:
+    log_probability = jax.scipy.stats.norm.logcdf
+    return y * log_probability(eta) + (1 - y) * log_probability(-eta)
+
+
+def binomial_cloglog(y: Any, eta: Any) -> Any:
+    return y * jnp.log(-jnp.expm1(-jnp.exp(eta))) - (1 - y) * jnp.exp(eta)
+
+
+def covariance_matrix(x: Any, weights: Any) -> Any:
+    shares = weights / weights.sum()
+    centred = x - shares @ x
+    return (centred * shares[:, None]).T @ centred
+
+
+def ridge(X: Any, y: Any, weights: Any, alpha: float) -> Any:
+    """The penalty is scikit-learn's, beside a sum of as many squares as there are rows."""
+    shares = weights / weights.sum()
+    X, y = X - shares @ X, y - shares @ y
+    weighted = len(y) * shares[:, None] * X
+    return jnp.linalg.solve(weighted.T @ X + alpha * jnp.eye(X.shape[1]), weighted.T @ y)
 
 
 IN_JAX: dict[str, Statistic] = {
@@ -218,6 +265,18 @@ IN_JAX: dict[str, Statistic] = {
     "logistic_regression with intercept": partial(maximum_likelihood, log_density=binomial),
     "glm poisson": partial(maximum_likelihood, log_density=poisson),
     "glm gamma log": partial(maximum_likelihood, log_density=gamma_log),
+    "glm gamma": partial(maximum_likelihood, log_density=gamma_inverse, link=lambda mean: 1 / mean),
+    "glm inverse_gaussian log": partial(
+        maximum_likelihood, log_density=inverse_gaussian_log, link=lambda mean: jnp.log(mean)
+    ),
+    "glm gaussian log": partial(maximum_likelihood, log_density=gaussian_log, link=lambda mean: jnp.log(mean)),
+    "glm probit": partial(maximum_likelihood, log_density=binomial_probit),
+    "glm cloglog": partial(maximum_likelihood, log_density=binomial_cloglog),
+    "covariance_matrix": covariance_matrix,
+    "from_sklearn": partial(ridge, alpha=2.0),
+    "m_estimator, linear": linear_regression,
+    "m_estimator, ratio of coefficients": ratio_of_coefficients,
+    "m_estimator, logistic": partial(maximum_likelihood, log_density=binomial, intercept=False),
     "trimmed_mean": partial(trimmed_mean, p=0.1),
     "trimmed_mean of images": partial(trimmed_mean, p=0.25),
     "gini": gini,

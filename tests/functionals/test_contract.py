@@ -133,6 +133,7 @@ def test_the_influence_is_that_of_automatic_differentiation(row: FunctionalRow) 
         assert np.abs(part - automatic).max() <= 1e-8 * np.abs(part).max()
 
 
+@pytest.mark.usefixtures("jax")
 def test_every_statistic_in_jax_judges_a_row() -> None:
     assert set(IN_JAX) <= {row.id for row in FUNCTIONALS}
 
