@@ -3,6 +3,9 @@
 Docstrings cite the paper by the labels of its LaTeX source, such as ``alg:cap`` and ``eq:taylor``.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from orthoboot import errors, plans, solvers
 from orthoboot.api import bootstrap
 from orthoboot.checking import InfluenceCheck, check_influence
@@ -47,8 +50,11 @@ from orthoboot.functionals import (
     variance,
 )
 from orthoboot.influence import regression_on
-from orthoboot.models import from_cvxpy, from_sklearn, from_statsmodels
+from orthoboot.models import from_cvxpy, from_sklearn, from_statsmodels, from_torch
 from orthoboot.result import ConfidenceInterval, Result, SimulationError
+
+if TYPE_CHECKING:
+    from orthoboot.prediction import PredictionIntervalRegressor as PredictionIntervalRegressor
 
 __version__ = "0.1.0"
 
@@ -74,6 +80,7 @@ __all__ = [
     "from_cvxpy",
     "from_sklearn",
     "from_statsmodels",
+    "from_torch",
     "function_of_means",
     "gini",
     "glm",
@@ -106,6 +113,19 @@ __all__ = [
     "variance",
 ]
 
+# Classes that derive from those of an optional package, and where they are: imported when they are asked for. They are
+# not in `__all__`, since `from orthoboot import *` must work without these packages.
+_LAZY = {
+    "PredictionIntervalRegressor": "orthoboot.prediction",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LAZY[name]), name)
+    return value
+
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_LAZY, "__version__"])

@@ -134,7 +134,7 @@ def _recording() -> Iterator[None]:
 
 
 @cache
-def _load_forward_mode() -> None:
+def load_forward_mode() -> None:
     """Have torch import what differentiates forwards, without the warning about its own code that comes with it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -142,7 +142,7 @@ def _load_forward_mode() -> None:
 
 
 def _along(f: Written) -> Written:
-    _load_forward_mode()
+    load_forward_mode()
 
     def derivative(direction: Any, point: Any, *rest: Any) -> Any:
         return torch.func.jvp(lambda at: f(at, *rest), (point,), (direction,))[1]

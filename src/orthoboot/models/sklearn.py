@@ -26,7 +26,6 @@ from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.output import Output
 from orthoboot.models.sklearn_adapters import LinearModel, adapter_of
 from orthoboot.models.sklearn_pipeline import (
-    Scaling,
     feature_names,
     held_fixed,
     last_step,
@@ -80,7 +79,7 @@ class SklearnModel(Functional):
     @once_per_data
     def output(self, data: Data) -> Output:
         """Return the shape and the names of the target: those of the columns for coefficients."""
-        model, target = self._fit(data), self._target
+        model, target = self.fitted(data), self._target
         if isinstance(target, RowsTarget):
             target.check(model, data.columns[0])
         return target.output(first_value(target, model), model, feature_names(model))
@@ -88,7 +87,7 @@ class SklearnModel(Functional):
     @once_per_data
     def estimate(self, data: Data) -> FloatArray:
         """Return the target of the estimator's own fit to the data."""
-        return self.output(data).flatten(self._target.value(self._fit(data)))
+        return self.output(data).flatten(self._target.value(self.fitted(data)))
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
         """Return the target of a refit on each resample, shape ``(B, k)``."""
@@ -97,7 +96,7 @@ class SklearnModel(Functional):
     @once_per_data
     def influence(self, data: Data) -> Influence:
         """Return the derivative of the target by the weights; raise an `InfluenceError` where it is not known."""
-        solution = self._solution(data)
+        solution = self.solution(data)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # told once already, by the first value of the target
@@ -128,12 +127,8 @@ class SklearnModel(Functional):
             found += [*self._distance(known, data), *_kinks(known)]
         return tuple(map(FitWarning, found))
 
-    @cached_property
-    def _target(self) -> Target:
-        return target_of(self.target)
-
     @once_per_data
-    def _fit(self, data: Data) -> Any:
+    def fitted(self, data: Data) -> Any:
         """Return the estimator's own fit to the data."""
         from sklearn.base import clone
 
@@ -148,22 +143,39 @@ class SklearnModel(Functional):
         self._count(data).unconverged += not converged
         return model
 
-    @once_per_data
-    def _count(self, data: Data) -> FitCount:
-        return FitCount()
+    def refit(self, data: Data, resamples: Resamples, b: int) -> Any:
+        """Return the estimator fitted to resample `b`, by weights where it takes them and else to its rows."""
+        weights = resamples.weights[0][b]
+        # Rows of weight zero are left out: not every model ignores them.
+        rows = np.flatnonzero(weights) if self.fractional else resamples.indices(b)[0]
+        kept = weights[rows] * (len(weights) / weights.sum()) if self.fractional else np.ones(len(rows))
+        X, y = data.take((rows,))
+        self._check_classes(data, _column(y))
+        model = copy.deepcopy(self._start(data))
+        arguments = weight_arguments(model, kept) if self.fractional else {}
+        model, converged = _fitted(model, X, _column(y), arguments, quiet=True)
+        return self._at_minimum(data, model, X, _column(y), kept, converged)
 
-    def _solution(self, data: Data) -> Solution:
+    def solution(self, data: Data) -> Solution:
         """Return the fit to the data at its minimum; raise an `InfluenceError` where that is not known."""
         known = self._known(data)
         if isinstance(known, InfluenceError):
             raise known
         return known
 
+    @cached_property
+    def _target(self) -> Target:
+        return target_of(self.target)
+
+    @once_per_data
+    def _count(self, data: Data) -> FitCount:
+        return FitCount()
+
     @once_per_data
     def _known(self, data: Data) -> Solution | InfluenceError:
         """Return the same, or why there is none."""
         try:
-            solution = self._exact(self._fit(data), data)
+            solution = self._exact(self.fitted(data), data)
             # The distance to the solution says more of the estimator's own fit than a warning of scikit-learn's.
             self._count(data).unconverged = 0
             return solution
@@ -177,8 +189,7 @@ class SklearnModel(Functional):
         X, y = data.containers[0], _column(data.containers[1])
         if adapter.selects(last_step(model)):
             model, _ = _fitted(with_last_step(model, _tightened(adapter, model)), X, y, {}, quiet=True)
-        exact = polished(adapter, model, X, y, np.ones(len(y)))
-        solution = Solution(adapter, exact, X, y, Scaling.of(exact, X))
+        solution = Solution.of(polished(adapter, model, X, y, np.ones(len(y))), X, y)
         solution.check()
         return solution
 
@@ -196,7 +207,7 @@ class SklearnModel(Functional):
         return with_last_step(clone(self.estimator), last.set_params(warm_start=True) if starts_warm else clone(last))
 
     def _value_on(self, data: Data, resamples: Resamples, b: int) -> FloatArray:
-        model = self._refit(data, resamples, b)
+        model = self.refit(data, resamples, b)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value = self._target.value(model)
@@ -204,19 +215,6 @@ class SklearnModel(Functional):
             return self.output(data).flatten(value)
         except StatisticError as error:
             raise FitError(f"`{self.name}` has another shape on a resample, which lacks a category: {error}") from error
-
-    def _refit(self, data: Data, resamples: Resamples, b: int) -> Any:
-        """Return the estimator fitted to resample `b`, by weights where it takes them and else to its rows."""
-        weights = resamples.weights[0][b]
-        # Rows of weight zero are left out: not every model ignores them.
-        rows = np.flatnonzero(weights) if self.fractional else resamples.indices(b)[0]
-        kept = weights[rows] * (len(weights) / weights.sum()) if self.fractional else np.ones(len(rows))
-        X, y = data.take((rows,))
-        self._check_classes(data, _column(y))
-        model = copy.deepcopy(self._start(data))
-        arguments = weight_arguments(model, kept) if self.fractional else {}
-        model, converged = _fitted(model, X, _column(y), arguments, quiet=True)
-        return self._at_minimum(data, model, X, _column(y), kept, converged)
 
     def _at_minimum(self, data: Data, model: Any, X: Any, y: Any, weights: FloatArray, converged: bool) -> Any:
         count = self._count(data)
@@ -232,7 +230,7 @@ class SklearnModel(Functional):
             return model
 
     def _check_classes(self, data: Data, y: Any) -> None:
-        classes = getattr(self._fit(data), "classes_", None)
+        classes = getattr(self.fitted(data), "classes_", None)
         drawn = len(np.unique(y)) if classes is not None else 0
         if classes is not None and drawn < len(classes):
             raise FitError(
@@ -412,6 +410,6 @@ def _kinks(solution: Solution) -> list[str]:
     ]
     return [
         f"the penalty sets coefficients to zero, and within three standard errors are {'; '.join(parts)}: there the "
-        "fit has a kink, which the influence function, at a fixed set of coefficients, does not know. See `r_squared`; "
-        'where it is low use more replicates or estimator="standard".'
+        "fit has a kink, which the influence function, at a fixed set of coefficients, does not know. Use "
+        "more replicates, or the standard bootstrap, where the linear part explains little of them."
     ]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from orthoboot.errors import InfluenceError
-from orthoboot.functionals.function_of_means import jacobian_by_differences
 from orthoboot.functionals.output import Output
 from orthoboot.models.linear_loss import PenalisedLoss
-from orthoboot.models.sklearn_adapters import LinearModel
+from orthoboot.models.sklearn_adapters import LinearModel, adapter_of
 from orthoboot.models.sklearn_pipeline import Scaling, feature_names, last_step, transformed, with_last_step
-from orthoboot.models.sklearn_targets import Target
+from orthoboot.models.sklearn_point import ModelPoint
+from orthoboot.models.sklearn_targets import RowsTarget, Target
 from orthoboot.solvers import Factor, adjoints
 from orthoboot.typing import BoolArray, FloatArray
 
@@ -64,6 +64,17 @@ class Solution:
     y: Any
     scaling: Scaling | None
 
+    @staticmethod
+    def of(model: Any, X: Any, y: Any) -> Solution:
+        """Return a model that is at its minimum on the data, of a kind that has an adapter."""
+        adapter = adapter_of(last_step(model))
+        assert adapter is not None
+        return Solution(adapter, model, X, y, Scaling.of(model, X))
+
+    def __reduce__(self) -> Any:
+        # The adapter and the loss hold functions that cannot be pickled; both follow from the model and the data.
+        return Solution.of, (self.model, self.X, self.y)
+
     @cached_property
     def loss(self) -> PenalisedLoss:
         """Return what is minimised."""
@@ -73,6 +84,16 @@ class Solution:
     def theta(self) -> FloatArray:
         """Return the parameters, shape ``(p,)``."""
         return self.adapter.parameters(last_step(self.model))
+
+    @cached_property
+    def point(self) -> ModelPoint:
+        """Return the model as a point, without its rows."""
+        return ModelPoint(self.model, _without_rows(self.scaling), self._spread, len(self.y))
+
+    @cached_property
+    def n_numbers(self) -> int:
+        """Return p + q."""
+        return len(self.theta) + (0 if self.scaling is None else len(self.scaling.state))
 
     @cached_property
     def factor(self) -> Factor:
@@ -97,10 +118,15 @@ class Solution:
     def jacobian(self, target: Target, output: Output) -> FloatArray:
         """Return the derivative of a target by the point, shape ``(k, p + q)``.
 
-        Attributes that hold parameters are linear in them; all else takes differences on copies of the model.
+        Attributes that hold parameters are linear in them; all else takes differences on copies of the model, unless
+        the adapter knows the derivative of predictions.
         """
+        from sklearn.base import is_classifier
+
+        if isinstance(target, RowsTarget) and not is_classifier(self.model):
+            return self.point.prediction_jacobian(target.rows)
         if target.attributes is None:
-            return self._by_differences(target, output)
+            return self.point.jacobian(lambda model: output.flatten(target.value(model)))
         others = [name for name in target.attributes if name not in self.adapter.coordinates]
         if others:
             raise InfluenceError(
@@ -113,7 +139,7 @@ class Solution:
             for at in np.vstack([np.zeros(len(self.theta)), np.eye(len(self.theta))])
         )
         by_theta = np.stack(units, axis=1) - origin[:, np.newaxis]
-        return np.hstack([by_theta, np.zeros((len(origin), len(self._point) - len(self.theta)))])
+        return np.hstack([by_theta, np.zeros((len(origin), self.n_numbers - len(self.theta)))])
 
     def near_kinks(self) -> tuple[list[str], list[str]]:
         """Return the coefficients that are zero and near to entering, and those near to leaving."""
@@ -132,10 +158,6 @@ class Solution:
         return self.loss.scores(self.theta)
 
     @cached_property
-    def _point(self) -> FloatArray:
-        return self.theta if self.scaling is None else np.concatenate([self.theta, self.scaling.state])
-
-    @cached_property
     def _spread(self) -> FloatArray:
         """Return the standard deviation of the influence on each number of the point."""
         spread: FloatArray = self.influence(self._every_free_number()).std(axis=0)
@@ -147,7 +169,7 @@ class Solution:
         return errors
 
     def _every_free_number(self) -> FloatArray:
-        n_state = len(self._point) - len(self.theta)
+        n_state = self.n_numbers - len(self.theta)
         return np.diag(np.concatenate([self.loss.free, np.ones(n_state)]).astype(np.float64))
 
     @cached_property
@@ -167,15 +189,9 @@ class Solution:
         parts = [self.loss.gradient_by_columns(self.theta, change, n_predictors) for change in self.scaling.changes]
         return np.hstack(parts)
 
-    def _by_differences(self, target: Target, output: Output) -> FloatArray:
-        def values(points: FloatArray) -> FloatArray:
-            models = (self._placed(point) for point in points.reshape(len(points), -1).T)
-            return np.stack([output.flatten(target.value(model)) for model in models], axis=1)
 
-        return jacobian_by_differences(values, self._point, self._spread, len(self.y))
-
-    def _placed(self, point: FloatArray) -> Any:
-        """Return a copy of the model at another point."""
-        theta, state = point[: len(self.theta)], point[len(self.theta) :]
-        moved = with_last_step(self.model, self.adapter.moved(last_step(self.model), theta))
-        return moved if self.scaling is None else self.scaling.moved(moved, state)
+def _without_rows(scaling: Scaling | None) -> Scaling | None:
+    """Return the state of a scaling alone, which is all that moving it takes."""
+    if scaling is None:
+        return None
+    return replace(scaling, influence=scaling.influence[:0], changes=tuple(part[:0] for part in scaling.changes))

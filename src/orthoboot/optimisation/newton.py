@@ -16,19 +16,19 @@ Step = Callable[[FloatArray, FloatArray], FloatArray]
 """Takes a point and the gradient there, and returns the step to try: minus the inverse Hessian times the gradient."""
 
 _EPSILON = float(np.finfo(np.float64).eps)
-_ROUNDING = 64 * _EPSILON
+ROUNDING = 64 * _EPSILON
 """A decrement below this share of the value cannot be seen in the value any more."""
-_STILL = 4 * _EPSILON
+STILL = 4 * _EPSILON
 """A step of this share of the point is rounding."""
-_NOISE = float(np.sqrt(_EPSILON))
+NOISE = float(np.sqrt(_EPSILON))
 """How much of the value may be rounding of its terms, where the gradient has to judge a step instead."""
-_FALLING = 0.9
+FALLING = 0.9
 """A decrement that rounding hides in the value, and that does not even fall by a tenth, is rounding itself."""
-_SUFFICIENT = 1e-4
+SUFFICIENT = 1e-4
 """The share of the decrease promised by the gradient that a step has to bring (Armijo)."""
-_FLATTENED = 0.5
+FLATTENED = 0.5
 """How far a step has to bring down the slope along itself where the value cannot judge it."""
-_HALVINGS = 50
+HALVINGS = 50
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ def newton_minimum(
         if decrement <= tolerance:
             return Minimum(_last_point(value, position, direction), decrement, iteration, converged=True)
         # A fit without residuals has no value to compare with; there the point itself has no digits left to move.
-        still = bool(np.all(np.abs(direction) <= _STILL * np.abs(position.point)))
-        hidden = still or decrement <= _ROUNDING * abs(position.value)
-        if hidden and decrement > _FALLING * previous:
+        still = bool(np.all(np.abs(direction) <= STILL * np.abs(position.point)))
+        hidden = still or decrement <= ROUNDING * abs(position.value)
+        if hidden and decrement > FALLING * previous:
             return Minimum(position.point, decrement, iteration, converged=True)
         further = _further(value, gradient, position, direction, decrement)
         if further is None:
@@ -133,18 +133,18 @@ def _further(
 ) -> _Position | None:
     """Return the first of the shorter and shorter steps that is good enough, or None where none is."""
     length = 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(HALVINGS):
         point = position.point + length * direction
         height = float(value(point))
-        if height <= position.value - _SUFFICIENT * length * decrement:
+        if height <= position.value - SUFFICIENT * length * decrement:
             return _Position(point, height, gradient(point))
         if height <= _at_most(position.value):
             slope = gradient(point)
-            if abs(float(slope @ direction)) <= _FLATTENED * decrement:
+            if abs(float(slope @ direction)) <= FLATTENED * decrement:
                 return _Position(point, height, slope)
         length /= 2
     return None
 
 
 def _at_most(height: float) -> float:
-    return height + _NOISE * abs(height)
+    return height + NOISE * abs(height)

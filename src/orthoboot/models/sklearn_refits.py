@@ -1,0 +1,195 @@
+"""Refits of a scikit-learn regressor on resamples, and the linear part of their predictions at new rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.errors import FitError, ReplicationError
+from orthoboot.execution.progress import ProgressBar
+from orthoboot.models.sklearn import SklearnModel
+from orthoboot.models.sklearn_point import ModelPoint, predictions
+from orthoboot.models.sklearn_solution import Solution
+from orthoboot.models.sklearn_targets import first_line
+from orthoboot.plans import Plan
+from orthoboot.typing import FloatArray, IntArray, Key
+
+MANY_PARAMETERS = 5000
+"""Beyond so many the covariance of the parameters is not held: two hundred megabytes."""
+_COPIES_HELD = 6
+"""How many arrays of the size of a jacobian, or of the influence of all rows, exist at once while they are found."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refits:
+    """The refits that did not fail.
+
+    Attributes
+    ----------
+    models
+        The fitted models, B of them.
+    numbers
+        The number of each in the run, shape ``(B,)``.
+    noise_variances
+        The mean squared residual of each at the rows that its resample left out, shape ``(B,)``; NaN where it left out
+        none.
+    n_drawn
+        How many resamples were drawn, failed ones included.
+    first_failure
+        What the first failed refit did, in words.
+    """
+
+    models: tuple[Any, ...]
+    numbers: IntArray
+    noise_variances: FloatArray
+    n_drawn: int
+    first_failure: str | None
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    @property
+    def n_failed(self) -> int:
+        """Return how many refits raised or predicted what is not finite."""
+        return self.n_drawn - len(self.models)
+
+    def predictions(self, rows: Any) -> FloatArray:
+        """Return what each refit predicts at `rows`, shape ``(B, m)``."""
+        return np.stack([predictions(model, rows) for model in self.models])
+
+
+def refits(statistic: SklearnModel, data: Data, plan: Plan, key: Key, n_resamples: int) -> Refits:
+    """Return the refits on the resamples 0 to `n_resamples` - 1; raise where more than half of them fail."""
+    models, numbers, noise_variances, failures = [], [], [], []
+    with ProgressBar(n_resamples) as bar:
+        for number in range(n_resamples):
+            resamples = plan.resamples(key, [number])
+            try:
+                model = statistic.refit(data, resamples, 0)
+                noise_variances.append(_noise_variance(model, data, resamples.weights[0][0]))
+            except Exception as error:  # an estimator may refuse a resample in any way; counted and reported
+                failures.append(f"{type(error).__name__}: {first_line(error)}")
+                _check_failures(failures, number + 1, n_resamples)
+            else:
+                models.append(model)
+                numbers.append(number)
+            bar.advance(1)
+    return Refits(
+        models=tuple(models),
+        numbers=np.array(numbers, dtype=np.int64),
+        noise_variances=np.array(noise_variances),
+        n_drawn=n_resamples,
+        first_failure=failures[0] if failures else None,
+    )
+
+
+def _noise_variance(model: Any, data: Data, weights: FloatArray) -> float:
+    left_out = np.flatnonzero(weights == 0)
+    if not len(left_out):
+        return float("nan")
+    X, y = data.take((left_out,))
+    variance = float(np.mean((np.asarray(y) - predictions(model, X)) ** 2))
+    if not np.isfinite(variance):
+        raise FitError("the predictions of a refit are not finite")
+    return variance
+
+
+def _check_failures(failures: list[str], n_drawn: int, n_resamples: int) -> None:
+    if 2 * len(failures) > n_resamples:
+        raise ReplicationError(
+            f"more than half of the refits failed: {len(failures)} of the {n_drawn} drawn so far. The first failure "
+            f"was: {failures[0]}. The estimator must take resamples, in which rows repeat and some are missing."
+        )
+
+
+class LinearPart(ABC):
+    """The linear part of the refits' predictions: what the influence function says of them."""
+
+    @property
+    @abstractmethod
+    def numbers_per_row(self) -> int:
+        """Return how many numbers are held at once for each new row."""
+
+    @abstractmethod
+    def at(self, rows: Any) -> tuple[FloatArray, FloatArray]:
+        """Return linear_b at new rows, shape ``(B, m)``, and its exact variance under the plan, shape ``(m,)``."""
+
+
+def linear_part(solution: Solution, plan: Plan, key: Key, numbers: IntArray) -> LinearPart:
+    """Return the linear part of the refits `numbers` of the model whose fit to the data is `solution`."""
+    if solution.n_numbers > MANY_PARAMETERS:
+        return LinearPartByRows(solution, plan, key, numbers)
+    influence = solution.influence(np.eye(solution.n_numbers))
+    return LinearPartByParameters(solution.point, _linear(influence, plan, key, numbers), plan.covariance((influence,)))
+
+
+def _linear(influence: FloatArray, plan: Plan, key: Key, numbers: IntArray) -> FloatArray:
+    """Return ``(1/n) weights_b . influence``, shape ``(B, k)``; resamples are drawn again, one at a time."""
+    sums = [plan.resamples(key, [number]).sums(0, influence)[0] for number in numbers.tolist()]
+    return np.reshape(sums, (len(numbers), influence.shape[1])) / len(influence)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPartByParameters(LinearPart):
+    r"""With the influence of the parameters, for models that have not too many: no row of the data is kept.
+
+    .. math:: L_b = J q_b, \qquad V = \operatorname{diag}(J C J')
+
+    J the derivative of the predictions by the parameters, :math:`q_b` their linear part, C its covariance.
+
+    Attributes
+    ----------
+    point
+        The fitted model.
+    changes
+        q, shape ``(B, p + q)``.
+    covariance
+        C, shape ``(p + q, p + q)``.
+    """
+
+    point: ModelPoint
+    changes: FloatArray
+    covariance: FloatArray
+
+    @property
+    def numbers_per_row(self) -> int:
+        """Return the number of parameters, for each array of the size of J."""
+        return _COPIES_HELD * len(self.covariance)
+
+    def at(self, rows: Any) -> tuple[FloatArray, FloatArray]:
+        """Return ``J q_b`` and the diagonal of ``J C J'``."""
+        jacobian = self.point.prediction_jacobian(rows)
+        variance: FloatArray = ((jacobian @ self.covariance) * jacobian).sum(axis=1)
+        return self.changes @ jacobian.T, np.maximum(variance, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPartByRows(LinearPart):
+    """With the influence of the rows of the data on the predictions at a few new rows at a time.
+
+    Attributes
+    ----------
+    solution
+        The fit to the data.
+    plan, key, numbers
+        The resamples of the refits.
+    """
+
+    solution: Solution
+    plan: Plan
+    key: Key
+    numbers: IntArray
+
+    @property
+    def numbers_per_row(self) -> int:
+        """Return the number of rows of the data and of parameters, for each array of that size."""
+        return _COPIES_HELD * (len(self.solution.y) + self.solution.n_numbers)
+
+    def at(self, rows: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of the influence over the resamples and its variance."""
+        influence = self.solution.influence(self.solution.point.prediction_jacobian(rows))
+        return _linear(influence, self.plan, self.key, self.numbers), self.plan.variance((influence,))

@@ -1,0 +1,195 @@
+"""What users pass for a module of PyTorch: checked, and brought into the forms that refits need."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.func import vmap
+
+from orthoboot.arguments import checked_count, is_real
+from orthoboot.errors import ArgumentError, DataError
+from orthoboot.functionals.user_function import first_line
+from orthoboot.models.torch_network import Network, RowLoss, tensor
+from orthoboot.models.torch_training import AdamTraining, layers_without_start
+from orthoboot.typing import FloatArray
+
+_DEPENDS_ON_BATCH = (nn.modules.batchnorm._BatchNorm,)
+_RANDOM = (nn.modules.dropout._DropoutNd, nn.AlphaDropout)
+_TRIED_ROWS = 4
+
+
+@dataclass(frozen=True)
+class Table:
+    """How the rows of a table are the tensors that a module takes.
+
+    Attributes
+    ----------
+    shape
+        Of one row.
+    is_whole
+        Whether it holds whole numbers, as classes and positions in an embedding do.
+    """
+
+    shape: tuple[int, ...]
+    is_whole: bool
+
+    @property
+    def width(self) -> int:
+        """Return how many numbers a row has."""
+        return int(np.prod(self.shape))
+
+    def tensor(self, array: FloatArray) -> Any:
+        """Return rows as a tensor."""
+        numbers = np.array(array, dtype=np.int64 if self.is_whole else np.float64)
+        return torch.from_numpy(numbers).reshape(len(array), *self.shape)
+
+
+def checked_number(name: str, value: Any) -> float:
+    """Return `value` if it is a finite number not below zero."""
+    if not is_real(value) or not 0 <= float(value) < np.inf:
+        raise ArgumentError(f"`{name}` must be a finite number not below 0; got {value!r}.")
+    return float(value)
+
+
+def checked_module(module: Any) -> None:
+    """Raise unless `module` is a module whose output for a row depends on that row and the parameters alone."""
+    if not isinstance(module, nn.Module):
+        hint = f" Write `{module.__name__}(...)`." if isinstance(module, type) else ""
+        raise ArgumentError(f"`module` must be a trained torch.nn.Module; got {module!r}.{hint}")
+    if not any(part.requires_grad for part in module.parameters()):
+        raise ArgumentError(
+            "`module` must have parameters that require gradients, since they are what is refitted; it has none. Call "
+            "`module.requires_grad_(True)` if they were frozen."
+        )
+    for name, part in module.named_modules():
+        if not part.training or not isinstance(part, _DEPENDS_ON_BATCH + _RANDOM):
+            continue
+        what = "depends on the other rows" if isinstance(part, _DEPENDS_ON_BATCH) else "is random"
+        raise ArgumentError(
+            f"`module` must be in evaluation mode; its layer {name!r}, {type(part).__name__}, is in training mode, "
+            f"where its output {what}. Call `module.eval()` first."
+        )
+
+
+def checked_tables(X: Any, y: Any) -> tuple[tuple[Table, Table], tuple[FloatArray, FloatArray]]:
+    """Return how rows of X and y become tensors, and both as tables with one row for each."""
+    arrays = [_array(name, given) for name, given in (("X", X), ("y", y))]
+    if len(arrays[0]) != len(arrays[1]):
+        raise DataError(f"X and y must have the same number of rows; got {len(arrays[0])} and {len(arrays[1])}.")
+    tables = [Table(array.shape[1:], array.dtype.kind in "iub") for array in arrays]
+    flat = [np.asarray(array, dtype=np.float64).reshape(len(array), -1) for array in arrays]
+    if not tables[1].shape:
+        flat[1] = flat[1][:, 0]
+    return (tables[0], tables[1]), (flat[0], flat[1])
+
+
+def _array(name: str, given: Any) -> Any:
+    array = given.detach().cpu().numpy() if isinstance(given, torch.Tensor) else np.asarray(given)
+    if array.dtype.kind not in "fiub" or array.ndim == 0:
+        raise DataError(
+            f"{name} must hold numbers, with the rows first; got {type(given).__name__} of dtype {array.dtype} and "
+            f"shape {array.shape}."
+        )
+    if not np.isfinite(array).all():
+        raise DataError(f"{name} must be finite; {int((~np.isfinite(array)).sum())} of its numbers are not.")
+    return array
+
+
+def checked_row_loss(
+    module: Any, loss: Any, tables: tuple[Table, Table], arrays: tuple[FloatArray, FloatArray]
+) -> RowLoss:
+    """Return the loss of one row, once the module and the loss have been tried on a few."""
+    if not callable(loss) or isinstance(loss, type):
+        hint = f" Write `{loss.__name__}()`." if isinstance(loss, type) else ""
+        raise ArgumentError(f"`loss` must be a loss of torch or a function `loss(outputs, y)`; got {loss!r}.{hint}")
+    if getattr(loss, "weight", None) is not None and getattr(loss, "reduction", "") == "mean":
+        raise ArgumentError(
+            "`loss` divides by the class weights of the rows in a batch, so that it is no mean over rows. Pass a "
+            "function such as `lambda outputs, y: F.cross_entropy(outputs, y, weight=w, reduction='none')`."
+        )
+    row_loss = _row_loss(copy.deepcopy(loss).double() if isinstance(loss, nn.Module) else loss)
+    X, y = (table.tensor(array[:_TRIED_ROWS]) for table, array in zip(tables, arrays, strict=True))
+    network = Network(module)
+    outputs = _tried("module", lambda: network(tensor(network.start), X), X)
+    if not isinstance(outputs, torch.Tensor) or len(outputs) != len(X):
+        got = f"shape {tuple(outputs.shape)}" if isinstance(outputs, torch.Tensor) else type(outputs).__name__
+        raise ArgumentError(f"`module` must return a tensor with one row for each of X; got {got} for {len(X)} rows.")
+    losses = _tried("loss", lambda: vmap(row_loss)(outputs, y), outputs, y)
+    if losses.shape != (len(X),):
+        raise ArgumentError(f"`loss` must be one number a row; got shape {tuple(losses.shape)} for {len(X)} rows.")
+    return row_loss
+
+
+def _row_loss(loss: Callable[[Any, Any], Any]) -> RowLoss:
+    def row_loss(output: Any, target: Any) -> Any:
+        # An output of one column and a target of none would be broadcast to all pairs of rows.
+        if target.is_floating_point() and target.numel() == output.numel():
+            target = target.reshape(output.shape)
+        return loss(output.unsqueeze(0), target.unsqueeze(0)).mean()
+
+    return row_loss
+
+
+def _tried(argument: str, call: Callable[[], Any], *tensors: Any) -> Any:
+    try:
+        return call()
+    except Exception as error:  # what the user wrote may raise anything
+        shapes = " and ".join(str(tuple(each.shape)) for each in tensors)
+        hint = "" if argument == "module" else " For classes y must hold whole numbers."
+        raise ArgumentError(
+            f"`{argument}` raised {type(error).__name__} on tensors of shape {shapes}: {first_line(error)}.{hint}"
+        ) from error
+
+
+def checked_target(module: Any, target: Any, table: Table) -> Callable[[Any], Any] | None:
+    """Return the target as a function of the module; new rows become their outputs."""
+    if target is None or (callable(target) and not isinstance(target, torch.Tensor)):
+        return target
+    rows = _array("target", target)
+    if rows.shape[1:] != table.shape:
+        raise ArgumentError(
+            f"`target` must be a function of the module, or rows of the shape of X's, {table.shape}; got rows of shape "
+            f"{rows.shape[1:]}."
+        )
+    new = table.tensor(rows)
+
+    def outputs(fitted: Any) -> Any:
+        values = fitted(new)
+        return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+    return outputs
+
+
+def checked_training(
+    module: Any, epochs: Any, batch_size: Any, learning_rate: Any, weight_decay: float
+) -> AdamTraining:
+    """Return how refits train from scratch; raise where the options or the module do not allow that."""
+    for name, value in (("epochs", epochs), ("batch_size", batch_size)):
+        if value is None:
+            raise ArgumentError(f'protocol="paper" trains from scratch and needs `{name}`, as the module was trained.')
+    without = layers_without_start(module)
+    if without:
+        raise ArgumentError(
+            'protocol="paper" draws fresh parameters by `reset_parameters()`, which these layers of `module` do not '
+            f'have: {", ".join(map(repr, without))}. Define it there, or use protocol="polished".'
+        )
+    unstable = [name for name, part in module.named_modules() if isinstance(part, _DEPENDS_ON_BATCH + _RANDOM)]
+    if unstable:
+        raise ArgumentError(
+            f'protocol="paper" trains without dropout and batch normalisation; `module` has them in '
+            f'{", ".join(map(repr, unstable))}. Use protocol="polished", which keeps them as in evaluation.'
+        )
+    if not is_real(learning_rate) or not 0 < float(learning_rate) < np.inf:
+        raise ArgumentError(f"`learning_rate` must be a positive number; got {learning_rate!r}.")
+    return AdamTraining(
+        checked_count("epochs", epochs, least=1),
+        checked_count("batch_size", batch_size, least=1),
+        float(learning_rate),
+        weight_decay,
+    )

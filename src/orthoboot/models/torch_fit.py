@@ -1,0 +1,297 @@
+"""The fit of a network as the solution of equations: its minimum, its curvature, and how it moves with the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from scipy import linalg
+
+from orthoboot.errors import FitError
+from orthoboot.models.torch_network import NetworkLoss
+from orthoboot.optimisation.lbfgs import Minima, lbfgs_minima
+from orthoboot.solvers import Cholesky, ConjugateGradients, DenseOperator, Factor, ProductOperator
+from orthoboot.typing import FloatArray
+
+DENSE_PARAMETERS = 5_000
+"""Up to so many parameters their curvature is held and factored, beyond them it is multiplied with vectors."""
+_HESSIAN_WORK = 2e10
+"""Of rows times squared parameters: the most for which an exact Hessian is worth its time, half a minute or so."""
+_BASE_PRECISION, _REFIT_PRECISION = 1e-8, 1e-6
+"""What a fit and a refit may still fall, in units of the spread of the losses over n: the error of estimation is one
+per parameter."""
+_ROUNDS, _STEPS_PER_ROUND, _REFIT_STEPS = 50, 100, 1000
+_ESCAPES = 10
+_ESCAPE_LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3)
+_RELATIVE_DAMPING = 1e-6
+"""Of the mean curvature, where the data leave directions without any."""
+_PROBES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """The matrix of the implicit function theorem, ready for solving.
+
+    Attributes
+    ----------
+    factor
+        Solves with it.
+    title
+        What it is, in words.
+    reason
+        Why it is not the exact Hessian, in words; empty where it is.
+    damping
+        What was added to the diagonal beside the penalty.
+    matrix
+        Itself, shape ``(p, p)``; None where it is never held.
+    """
+
+    factor: Factor
+    title: str
+    reason: str = ""
+    damping: float = 0.0
+    matrix: FloatArray | None = None
+
+    @cached_property
+    def smallest_eigenvalue(self) -> float:
+        """Return the smallest eigenvalue, NaN where the matrix is not held."""
+        if self.matrix is None:
+            return float("nan")
+        return float(linalg.eigvalsh(self.matrix, subset_by_index=(0, 0))[0])
+
+
+@dataclass(frozen=True)
+class CurvatureOptions:
+    """Which curvature is wanted.
+
+    Parameters
+    ----------
+    kind
+        "auto", "hessian" or "gauss-newton".
+    damping
+        Added to the diagonal; None for what is needed.
+    dense_parameters
+        Up to how many parameters it is held.
+    """
+
+    KINDS: ClassVar[tuple[str, ...]] = ("auto", "hessian", "gauss-newton")
+
+    kind: str = "auto"
+    damping: float | None = None
+    dense_parameters: int = DENSE_PARAMETERS
+
+    def is_held(self, loss: NetworkLoss) -> bool:
+        """Return whether the matrix of this many parameters is held."""
+        return loss.network.size <= self.dense_parameters
+
+    def tries_exact(self, loss: NetworkLoss) -> bool:
+        """Return whether the exact Hessian is to be tried."""
+        if self.kind != "auto" or not self.is_held(loss):
+            return self.kind == "hessian" and self.is_held(loss)
+        return len(loss.X) * loss.network.size**2 <= _HESSIAN_WORK
+
+
+def curvature_at(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions) -> Curvature:
+    """Return the exact Hessian where it is wanted and positive definite, else the Gauss-Newton matrix."""
+    if not options.is_held(loss):
+        return _by_products(loss, point, options)
+    if options.tries_exact(loss):
+        return _exact(loss, point, options, loss.hessian(point, _equal_weights(loss)))
+    reason = "as asked" if options.kind == "gauss-newton" else "since the exact Hessian would take long"
+    return _gauss_newton(loss, point, options, reason)
+
+
+def _exact(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions, hessian: FloatArray) -> Curvature:
+    try:
+        return _factored(hessian, "exact Hessian", "", options.damping or 0.0, loss)
+    except FitError:
+        if options.kind == "hessian":
+            raise
+        return _gauss_newton(loss, point, options, "since the exact Hessian is not positive definite")
+
+
+def _gauss_newton(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions, reason: str) -> Curvature:
+    matrix, title = loss.gauss_newton(point, _equal_weights(loss)), "Gauss-Newton matrix"
+    try:
+        return _factored(matrix, title, reason, options.damping or 0.0, loss)
+    except FitError:
+        if options.damping is not None:
+            raise
+        # Without a penalty there are directions that no row determines; along these no prediction moves either.
+        return _factored(matrix, title, reason, _RELATIVE_DAMPING * float(np.trace(matrix)) / len(matrix), loss)
+
+
+def _factored(matrix: FloatArray, title: str, reason: str, damping: float, loss: NetworkLoss) -> Curvature:
+    operator = DenseOperator(matrix, title=f"the {title}", names=loss.network.names)
+    return Curvature(Cholesky(damping).factor(operator), title, reason, damping, matrix)
+
+
+def _by_products(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions) -> Curvature:
+    """Return the Gauss-Newton matrix for conjugate gradients: the exact Hessian may have negative curvature."""
+    weights, size = _equal_weights(loss), loss.network.size
+
+    def product(vector: FloatArray) -> FloatArray:
+        return loss.gauss_newton_product(point, weights, vector)
+
+    damping = options.damping
+    if damping is None:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (_PROBES, size))
+        trace = float(np.mean([probe @ product(probe) for probe in signs]))  # Hutchinson (1990)
+        damping = 1e-3 * trace / size if not loss.decay.any() else 0.0
+    operator = ProductOperator(product, size, title="the Gauss-Newton matrix", names=loss.network.names)
+    reason = f"since {size:,} parameters are too many to hold their Hessian"
+    factor = ConjugateGradients(damping, tolerance=1e-6).factor(operator)
+    return Curvature(factor, "Gauss-Newton matrix by conjugate gradients", reason, damping)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFit:
+    r"""Where a network was fitted to the data, and how it moves with the weights to first order.
+
+    .. math:: I^\theta_j = -H^{-1} (\nabla \ell_j + d \theta)
+
+    Attributes
+    ----------
+    loss
+        What was minimised.
+    point
+        The parameters, shape ``(p,)``.
+    curvature
+        H.
+    """
+
+    loss: NetworkLoss
+    point: FloatArray
+    curvature: Curvature
+
+    def influence(self, jacobian: FloatArray) -> FloatArray:
+        """Return the influence, shape ``(n, k)``, on what has that derivative ``(k, p)`` by the point; centred.
+
+        Training seldom stops where the mean gradient is zero; the mean of the influence says how far from there.
+        """
+        rows = self.uncentred_influence(jacobian)
+        return np.asarray(rows - rows.mean(axis=0))
+
+    def uncentred_influence(self, jacobian: FloatArray) -> FloatArray:
+        """Return the same before the mean is taken off."""
+        directions = self.curvature.factor.solve(jacobian.T).T
+        if self.curvature.matrix is None:
+            return -self.loss.scores_along(directions, self.point)
+        rows: FloatArray = -self._scores @ directions.T
+        return rows
+
+    def distance(self, jacobian: FloatArray) -> float:
+        """Return the mean of the influence in standard errors, where it is most: how far the minimum still is."""
+        rows = self.uncentred_influence(jacobian)
+        errors = rows.std(axis=0) / np.sqrt(len(rows))
+        return float(np.max(np.abs(rows.mean(axis=0))[errors > 0] / errors[errors > 0], initial=0.0))
+
+    def refits(self, weights: FloatArray) -> Minima:
+        """Return the minima at weights ``(B, n)``, from the fit to the data and all together."""
+        held = self.curvature.matrix is not None
+        return lbfgs_minima(
+            lambda points, which: self.loss.values_and_gradients(points, weights[which]),
+            np.repeat(self.point[np.newaxis], len(weights), axis=0),
+            precondition=self.curvature.factor.solve if held else None,
+            tolerance=_REFIT_PRECISION * self._unit,
+            max_iterations=_REFIT_STEPS,
+        )
+
+    @property
+    def gradient_norm(self) -> float:
+        """Return the length of the gradient of what is minimised."""
+        return float(np.linalg.norm(self._gradient))
+
+    @property
+    def solve_residual(self) -> float:
+        """Return how exactly a system is solved: the residual relative to the right-hand side, for a random one."""
+        rhs = np.random.default_rng(0).standard_normal(len(self.point))
+        solution = self.curvature.factor.solve(rhs)
+        if self.curvature.matrix is None:
+            product = self.loss.gauss_newton_product(self.point, _equal_weights(self.loss), solution)
+        else:
+            product = self.curvature.matrix @ solution
+        product = product + self.curvature.damping * solution
+        return float(np.linalg.norm(product - rhs) / np.linalg.norm(rhs))
+
+    @cached_property
+    def _scores(self) -> FloatArray:
+        return self.loss.scores(self.point)
+
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        _, (gradient, *_) = self.loss.values_and_gradients(self.point[np.newaxis], np.ones((1, len(self.loss.X))))
+        return np.asarray(gradient)
+
+    @cached_property
+    def _unit(self) -> float:
+        return loss_unit(self.loss, self.point)
+
+
+def loss_unit(loss: NetworkLoss, point: FloatArray) -> float:
+    """Return by how much the mean loss moves with the rows: the spread of the losses over n."""
+    losses = loss.row_losses(point)
+    return float(losses.std() or np.abs(losses).max() or 1.0) / len(losses)
+
+
+def polished(loss: NetworkLoss, start: FloatArray, options: CurvatureOptions) -> NetworkFit:
+    """Return the fit at the minimum near `start`; raise a `FitError` where none is reached.
+
+    L-BFGS with the Gauss-Newton matrix as the first Hessian, which is factored anew every hundred steps. It may end at
+    a saddle, as where two units have become one: the exact Hessian tells, and the search goes on from a step along its
+    negative curvature.
+    """
+    loss.check_finite(start, "where the search for the minimum starts")
+    point = _descended(loss, start, options)
+    if not options.tries_exact(loss):
+        return NetworkFit(loss, point, curvature_at(loss, point, options))
+    for _ in range(_ESCAPES):
+        hessian = loss.hessian(point, _equal_weights(loss))
+        lower = _below_saddle(loss, point, hessian)
+        if lower is None:
+            break
+        point = _descended(loss, lower, options)
+    return NetworkFit(loss, point, _exact(loss, point, options, hessian))
+
+
+def _descended(loss: NetworkLoss, start: FloatArray, options: CurvatureOptions) -> FloatArray:
+    weights, point = _equal_weights(loss), start
+    held = CurvatureOptions("gauss-newton", options.damping, options.dense_parameters)
+    for _ in range(_ROUNDS):
+        curvature = _gauss_newton(loss, point, held, "") if options.is_held(loss) else None
+        found = lbfgs_minima(
+            lambda points, which: loss.values_and_gradients(points, np.tile(weights, (len(points), 1))),
+            point[np.newaxis],
+            precondition=None if curvature is None else curvature.factor.solve,
+            tolerance=_BASE_PRECISION * loss_unit(loss, point),
+            max_iterations=_STEPS_PER_ROUND,
+        )
+        point = np.asarray(found.points[0])
+        if found.converged[0]:
+            return point
+    raise FitError(
+        f"the network did not reach a minimum in {_ROUNDS * _STEPS_PER_ROUND:,} steps: the next ones would still gain "
+        f"{found.decrements[0]:.2g}. Scale the columns and the target to a standard deviation of one, raise the weight "
+        'decay, take a smaller network, or use protocol="paper", which needs no minimum.'
+    )
+
+
+def _below_saddle(loss: NetworkLoss, point: FloatArray, hessian: FloatArray) -> FloatArray | None:
+    """Return a lower point along the directions of negative curvature; None where there is none."""
+    _, failed_at = linalg.lapack.dpotrf(hessian)
+    if not failed_at:
+        return None
+    values, directions = linalg.eigh(hessian)
+    falling = directions[:, values < 0]
+    step = falling @ np.random.default_rng(0).choice([-1.0, 1.0], falling.shape[1])
+    lengths = [sign * length for length in _ESCAPE_LENGTHS for sign in (1, -1)]
+    candidates = np.vstack([point, point + np.outer(lengths, step)])
+    heights, _ = loss.values_and_gradients(candidates, np.ones((len(candidates), len(loss.X))))
+    lowest = int(np.nanargmin(heights))
+    return None if lowest == 0 else candidates[lowest]
+
+
+def _equal_weights(loss: NetworkLoss) -> FloatArray:
+    return np.ones(len(loss.X))

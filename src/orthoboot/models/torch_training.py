@@ -1,0 +1,141 @@
+"""Training from a fresh start, of many small networks as one program."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch.func import functional_call, vmap
+
+from orthoboot.models.torch_network import RowLoss, groups_of, threads_for
+from orthoboot.typing import FloatArray, IntArray
+
+_ROWS_AT_ONCE = 1 << 16
+"""Of the batches of all networks together."""
+
+
+@dataclass(frozen=True)
+class AdamTraining:
+    """Adam on random batches, from parameters that are drawn anew (``appendix:pi experiment detail``).
+
+    Parameters
+    ----------
+    epochs
+        How often every row is seen.
+    batch_size
+        How many rows make a step.
+    learning_rate
+        The size of the steps.
+    weight_decay
+        What is added to the gradient, times the parameters.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+
+    def points(
+        self, module: Any, row_loss: RowLoss, X: Any, y: Any, rows: Sequence[IntArray], seeds: Sequence[int]
+    ) -> FloatArray:
+        """Return the parameters of one network for each set of rows, shape ``(B, p)``.
+
+        A network depends on its own rows and its own seed alone, not on those that it is trained with.
+
+        Parameters
+        ----------
+        module
+            Gives the architecture, and the precision of the training.
+        row_loss
+            The loss of one output and target.
+        X, y
+            Tensors with the rows first.
+        rows
+            The numbers of the rows that a network is trained with, in which rows repeat; all of one length.
+        seeds
+            Of the start and of the order of the rows.
+        """
+        groups = groups_of(len(rows), max(_ROWS_AT_ONCE // self.batch_size, 2))
+        points = np.empty((len(rows), _size(module)))
+        with threads_for(self.batch_size * points.shape[1]):
+            for group in groups:
+                own_rows, own_seeds = [rows[b] for b in group], [int(seeds[b]) for b in group]
+                points[group] = self._together(module, row_loss, X, y, own_rows, own_seeds)
+        return points
+
+    def _together(
+        self, module: Any, row_loss: RowLoss, X: Any, y: Any, rows: list[IntArray], seeds: list[int]
+    ) -> FloatArray:
+        starts = torch.stack([_flat(restarted(module, seed)) for seed in seeds])
+        X, y = (_as_precise(table, starts.dtype) for table in (X, y))
+        shuffles = [torch.Generator().manual_seed(seed) for seed in seeds]
+        drawn = torch.from_numpy(np.stack(rows))
+        points, mean_losses = starts.requires_grad_(True), _mean_losses(module, row_loss)
+        optimiser = torch.optim.Adam([points], self.learning_rate, weight_decay=self.weight_decay, foreach=False)
+        n = drawn.shape[1]
+        for _ in range(self.epochs):
+            order = torch.stack([torch.randperm(n, generator=shuffle) for shuffle in shuffles])
+            for batch in torch.split(drawn.gather(1, order), self.batch_size, dim=1):
+                total = mean_losses(points, X[batch], y[batch]).sum()
+                (points.grad,) = torch.autograd.grad(total, points)
+                optimiser.step()
+        trained: FloatArray = points.detach().numpy().astype(np.float64)
+        return trained
+
+
+def restarted(module: Any, seed: int) -> Any:
+    """Return a copy of `module` with parameters drawn anew, as its layers draw them when they are made."""
+    result = copy.deepcopy(module)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for part in result.modules():
+            if hasattr(part, "reset_parameters"):
+                part.reset_parameters()
+    return result
+
+
+def layers_without_start(module: Any) -> list[str]:
+    """Return the layers whose own parameters `restarted` cannot draw."""
+    return [
+        name or type(part).__name__
+        for name, part in module.named_modules()
+        if not hasattr(part, "reset_parameters") and any(True for _ in part.parameters(recurse=False))
+    ]
+
+
+def _mean_losses(module: Any, row_loss: RowLoss) -> Callable[..., Any]:
+    """Return the mean loss of a batch, for each of many networks with a batch of its own."""
+    shapes = {name: part.shape for name, part in module.named_parameters() if part.requires_grad}
+    sizes = [shape.numel() for shape in shapes.values()]
+    architecture = copy.deepcopy(module)
+
+    def mean_loss(point: Any, X: Any, y: Any) -> Any:
+        parts = zip(shapes.items(), torch.split(point, sizes), strict=True)
+        outputs = functional_call(architecture, {name: part.view(shape) for (name, shape), part in parts}, (X,))
+        return vmap(row_loss)(outputs, y).mean()
+
+    together: Callable[..., Any] = vmap(mean_loss)
+    return together
+
+
+def _flat(module: Any) -> Any:
+    return torch.cat([part.detach().reshape(-1) for part in module.parameters() if part.requires_grad])
+
+
+def _size(module: Any) -> int:
+    return sum(part.numel() for part in module.parameters() if part.requires_grad)
+
+
+def _as_precise(table: Any, dtype: Any) -> Any:
+    return table.to(dtype) if table.is_floating_point() else table
+
+
+def seed_of(weights: FloatArray, seed: int) -> int:
+    """Return a seed that a resample determines, so that a replicate is a function of its resample."""
+    digest = hashlib.blake2b(np.ascontiguousarray(weights).tobytes(), digest_size=7, key=str(seed).encode()).digest()
+    return int.from_bytes(digest, "big")

@@ -1,0 +1,445 @@
+"""Prediction intervals for any scikit-learn regressor, from a handful of refits."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from scipy import special
+
+from orthoboot.arguments import checked_confidence_level, checked_count, checked_name
+from orthoboot.data import Data, read
+from orthoboot.diagnostics import FEW_REPLICATES, WEAK_R_SQUARED
+from orthoboot.errors import (
+    ArgumentError,
+    DataError,
+    FailedReplicatesWarning,
+    FallbackWarning,
+    FewReplicatesWarning,
+    InfluenceError,
+    MissingDependencyError,
+    OrthobootWarning,
+    ReplicationError,
+    WeakInfluenceWarning,
+    emit,
+)
+from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread, moments, r_squared
+from orthoboot.estimators.moments import deleted_moments
+from orthoboot.models.sklearn import SklearnModel
+from orthoboot.models.sklearn_point import predictions
+from orthoboot.models.sklearn_refits import LinearPart, Refits, linear_part, refits
+from orthoboot.models.sklearn_solution import Solution
+from orthoboot.plans import key_from, plan_for
+from orthoboot.replicates import Replicates
+from orthoboot.typing import FloatArray, IntArray
+
+try:
+    from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, is_classifier, is_regressor
+    from sklearn.utils import _safe_indexing
+    from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+except ImportError as missing:
+    raise MissingDependencyError(
+        "`PredictionIntervalRegressor` needs scikit-learn; install it with `pip install 'orthoboot[sklearn]'`."
+    ) from missing
+
+_NUMBERS_AT_ONCE = 1 << 21
+"""Numbers held at once for new rows, 16 MB; those of one row where that has more."""
+_TRIED_ROWS = 50
+"""Rows of the data at which a fit is judged."""
+
+
+class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    r"""A regressor that says how far its predictions may be off: an interval for the response of every new row.
+
+    .. math:: \hat f(x) \pm z_{1-\alpha/2} \sqrt{S^2(x) + \sigma^2}
+
+    with :math:`S^2` the variance of the prediction over resamples, from a few refits and the influence function of the
+    model, and :math:`\sigma^2` the variance of the noise: the mean over the refits of the mean squared residual at the
+    rows that their resample left out. Algorithm ``alg:piconstructionob``. The noise is taken to be of the same size
+    everywhere.
+
+    Parameters
+    ----------
+    estimator
+        A regressor, or a pipeline that ends in one; it is cloned and never changed. For the models whose influence
+        function `from_sklearn` knows, `n_resamples` may be small; for any other the standard bootstrap is used.
+    n_resamples
+        How many refits.
+    confidence_level
+        Of the intervals, in (0, 1).
+    variance_estimator
+        How the refits become :math:`S^2`: "orthogonal", "paper" (the algorithm exactly), "standard", "cheap", whose
+        intervals have t quantiles, or "jackknife", which uses the refits for the noise alone.
+    rng
+        None, a whole number, a SeedSequence or a Generator. Refit b depends on the seed and b alone.
+
+    Attributes
+    ----------
+    estimator_
+        The estimator, fitted to all rows.
+    estimators_
+        The refits. Models with an influence function are at the exact minimum of their loss.
+    noise_variance_
+        :math:`\sigma^2`.
+    variance_estimator_
+        The estimator of the variance that was used: "standard" where there is no influence function.
+    n_failed_
+        How many refits failed and were left out.
+    n_features_in_, feature_names_in_
+        The columns of X, as for every regressor of scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import orthoboot as ob
+    >>> from sklearn.linear_model import Ridge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 2))
+    >>> y = X @ [1.0, -2.0] + rng.standard_normal(200)
+    >>> model = ob.PredictionIntervalRegressor(Ridge(), rng=0).fit(X, y)
+    >>> points, intervals = model.predict_interval([[0.0, 0.0], [1.0, 1.0]])
+    >>> points.shape, intervals.shape
+    ((2,), (2, 2))
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        n_resamples: int = 5,
+        confidence_level: float = 0.95,
+        variance_estimator: str = "orthogonal",
+        rng: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_resamples = n_resamples
+        self.confidence_level = confidence_level
+        self.variance_estimator = variance_estimator
+        self.rng = rng
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the estimator to the data and to resamples of them.
+
+        Parameters
+        ----------
+        X
+            Rows with columns, an array or a data frame, without missing values.
+        y
+            One number per row.
+        """
+        chosen = ESTIMATORS[checked_name("variance_estimator", self.variance_estimator, ESTIMATORS)]
+        n_resamples = _checked_resamples(self.n_resamples, chosen)
+        checked_confidence_level(self.confidence_level)
+        key = key_from(self.rng)
+        _check_regressor(self.estimator)
+        data = _read(*self._validated(X, y))
+        tried_rows, _ = data.take((_tried_rows(data),))
+        statistic = SklearnModel(self.estimator, tried_rows)
+        statistic.check(data)
+        usable, solution, fallback = _usable(statistic, data, chosen)
+        _checked_resamples(n_resamples, usable)
+        plan = plan_for(data.sizes)
+        kept = refits(statistic, data, plan, key, n_resamples)
+        _check_enough(kept, usable)
+
+        self.noise_variance_ = _mean_noise_variance(kept, data.sizes[0])
+        self.estimator_ = statistic.fitted(data)
+        self.estimators_ = list(kept.models)
+        self.n_failed_ = kept.n_failed
+        self.variance_estimator_ = usable.name
+        self._refits = kept
+        self._linear_part = None if solution is None else linear_part(solution, plan, key, kept.numbers)
+        for warning in (*fallback, *statistic.findings(data), *self._doubts(tried_rows)):
+            emit(warning)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        r"""Return the predictions of the estimator, the same as without intervals.
+
+        Parameters
+        ----------
+        X
+            New rows, with the columns of the fit.
+        return_std
+            Whether to return the pair of the predictions and the standard deviations
+            :math:`\sqrt{S^2(x) + \sigma^2}` of the response about them, each of shape ``(m,)``.
+        """
+        rows = self._new_rows(X)
+        points = self._points(rows)
+        return (points, self._response_std(rows)) if return_std else points
+
+    def predict_interval(self, X: Any, confidence_level: Any = None, *, as_frame: bool = False) -> Any:
+        """Return the predictions and the intervals for the responses.
+
+        Parameters
+        ----------
+        X
+            New rows, with the columns of the fit.
+        confidence_level
+            In (0, 1), or a list of such levels; that of the regressor by default.
+        as_frame
+            Whether to return one pandas frame with the columns ``prediction``, ``lower`` and ``upper``, or
+            ``lower_0.9`` and so on for several levels, and the index of X.
+
+        Returns
+        -------
+        points, intervals
+            Of shapes ``(m,)`` and ``(m, 2)``, lower ends first; ``(m, 2, levels)`` for a list of levels.
+        """
+        rows = self._new_rows(X)
+        levels, several = _checked_levels(self.confidence_level if confidence_level is None else confidence_level)
+        points, std = self._points(rows), self._response_std(rows)
+        half_widths = np.multiply.outer(std, [self._quantile(level) for level in levels])
+        centres = np.reshape(points, (-1, 1))
+        intervals = np.stack([centres - half_widths, centres + half_widths], axis=1)
+        if as_frame:
+            return _frame(X, points, intervals, [f"_{level:g}" for level in levels] if several else [""])
+        return points, intervals if several else intervals[:, :, 0]
+
+    def model_std(self, X: Any) -> FloatArray:
+        """Return :math:`S(x)`, the standard error of the prediction without the noise, shape ``(m,)``."""
+        return np.sqrt(self._at(self._new_rows(X), self._variance))
+
+    def simulation_error(self, X: Any) -> FloatArray:
+        r"""Return what another seed would change of the standard deviations of `predict`, shape ``(m,)``.
+
+        A jackknife over the refits of :math:`\sqrt{S^2(x) + \sigma^2}`; NaN with too few of them.
+        """
+        return self._at(self._new_rows(X), self._std_error)
+
+    def variance_reduction(self, X: Any) -> FloatArray:
+        """Return how many times less the refits vary about their linear part than as they are, shape ``(m,)``.
+
+        ``Var(P) / Var(P - L)``, P the predictions of the refits and L their linear part; NaN without an influence
+        function. Large where the influence function is right and the model nearly linear in it; at one and below the
+        refits are worth no more than those of the standard bootstrap.
+        """
+        return self._at(self._new_rows(X), _reduction)
+
+    # The data
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return the data, checked; a frame stays one, for pipelines that go by its columns."""
+        if not _is_frame(X):
+            rows, response = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2)
+            return rows, response
+        validate_data(self, X, y, skip_check_array=True)
+        response = column_or_1d(y, warn=True)
+        check_consistent_length(X, response)
+        return X, response
+
+    def _new_rows(self, X: Any) -> Any:
+        check_is_fitted(self, "estimator_")
+        is_frame = _is_frame(X)
+        array = validate_data(self, X, reset=False, skip_check_array=is_frame)
+        return X if is_frame else array
+
+    def _points(self, rows: Any) -> Any:
+        with warnings.catch_warnings():
+            # Said already, under the name of this class.
+            warnings.filterwarnings("ignore", message="X (has|does not have valid) feature names")
+            return self.estimator_.predict(rows)
+
+    # The estimates
+
+    @property
+    def _estimator_of_variance(self) -> Estimator:
+        return ESTIMATORS[self.variance_estimator_]
+
+    def _response_std(self, rows: Any) -> FloatArray:
+        return np.sqrt(self._at(rows, self._variance) + self.noise_variance_)
+
+    def _at(self, rows: Any, quantity: Callable[[Replicates], FloatArray]) -> FloatArray:
+        """Return a quantity of the replicates at new rows, shape ``(m,)``, found for a few rows at a time."""
+        n_rows = rows.shape[0]
+        size = max(_NUMBERS_AT_ONCE // self._numbers_per_row, 1)
+        # At least one chunk, so that the estimator can say what it thinks of no rows.
+        starts = range(0, max(n_rows, 1), size)
+        chunks = (np.arange(start, min(start + size, n_rows)) for start in starts)
+        return np.concatenate([quantity(self._replicates(_safe_indexing(rows, chunk))) for chunk in chunks])
+
+    @property
+    def _numbers_per_row(self) -> int:
+        part: LinearPart | None = self._linear_part
+        # Moments take some ten arrays of the size of the replicates.
+        return 10 * len(self._refits) + (0 if part is None else part.numbers_per_row)
+
+    def _replicates(self, rows: Any) -> Replicates:
+        """Return the predictions at `rows` as a statistic with its replicates."""
+        linear, variance = (None, None) if self._linear_part is None else self._linear_part.at(rows)
+        return Replicates(
+            estimate=predictions(self.estimator_, rows),
+            values=self._refits.predictions(rows),
+            linear=linear,
+            linear_variance=variance,
+            numbers=self._refits.numbers,
+            n_drawn=self._refits.n_drawn,
+            first_failure=self._refits.first_failure,
+        )
+
+    def _variance(self, replicates: Replicates) -> FloatArray:
+        return self._estimator_of_variance.variance(moments(replicates))
+
+    def _std_error(self, replicates: Replicates) -> FloatArray:
+        estimator = self._estimator_of_variance
+        if len(replicates) - 1 < max(estimator.minimum, 2):
+            return np.full_like(replicates.estimate, np.nan)
+        deleted = estimator.variance(deleted_moments(replicates))
+        noise = _deleted_noise_variances(self._refits.noise_variances)
+        return jackknife_spread(np.sqrt(deleted + noise[:, np.newaxis]))
+
+    def _quantile(self, level: float) -> float:
+        estimator, probability = self._estimator_of_variance, (1 + level) / 2
+        if not estimator.always_t:
+            return float(special.ndtri(probability))
+        degrees = estimator.degrees_of_freedom(len(self._refits), np.array(np.nan))
+        return float(special.stdtrit(np.asarray(degrees, dtype=np.float64), probability))
+
+    # What to worry about
+
+    def _doubts(self, tried_rows: Any) -> list[OrthobootWarning]:
+        """Return what a careful user should know of the refits, as seen from some rows of the data."""
+        found: list[OrthobootWarning] = []
+        kept = self._refits
+        if kept.n_failed:
+            found.append(
+                FailedReplicatesWarning(
+                    f"{kept.n_failed} of {kept.n_drawn} refits failed and were left out; the first failure was: "
+                    f"{kept.first_failure}. The intervals describe the resamples on which the estimator can be fitted."
+                )
+            )
+        estimator = self._estimator_of_variance
+        if not (estimator.needs_influence and estimator.simulates):
+            return found
+        if len(kept) < FEW_REPLICATES:
+            text = f"with {len(kept)} refits the influence function cannot be judged, and `simulation_error` is rough"
+            return [*found, FewReplicatesWarning(f"{text}; use n_resamples={FEW_REPLICATES} or more.")]
+        explained = float(np.median(r_squared(moments(self._replicates(tried_rows)))))
+        if explained < WEAK_R_SQUARED:
+            found.append(
+                WeakInfluenceWarning(
+                    f"the linear part explains only {explained:.0%} of the variance of the refits' predictions (median "
+                    f"over rows of the data), so {len(kept)} refits are worth little more than as many ordinary ones. "
+                    "Increase `n_resamples`; `simulation_error` and `variance_reduction` say more."
+                )
+            )
+        return found
+
+
+def _checked_resamples(n_resamples: Any, estimator: Estimator) -> int:
+    # The noise needs a refit also where the variance needs none.
+    least = max(estimator.minimum, 1)
+    return checked_count("n_resamples", n_resamples, least=least, reason=f"for variance_estimator={estimator.name!r}")
+
+
+def _check_regressor(estimator: Any) -> None:
+    """Raise for an estimator that is no regressor; what is no estimator at all, `SklearnModel` refuses."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        return
+    if not hasattr(estimator, "predict") or not is_regressor(estimator):
+        kind = type(estimator).__name__
+        advice = (
+            "For probabilities of classes with their confidence intervals use `ob.from_sklearn(classifier, new_rows)`."
+            if is_classifier(estimator)
+            else "Put a regressor behind it in a pipeline, or pass one alone."
+        )
+        raise ArgumentError(f"`estimator` must be a regressor, such as `Ridge()`; got {kind}. {advice}")
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def _read(X: Any, y: Any) -> Data:
+    """Return the data as one sample; what is wrong with them is told by the names that they have here."""
+    try:
+        return read((X, y), paired=True)
+    except DataError as error:
+        raise DataError(str(error).replace("`data[0]`", "`X`").replace("`data[1]`", "`y`")) from None
+
+
+def _tried_rows(data: Data) -> IntArray:
+    """Return the numbers of some rows, evenly spread."""
+    n_rows = data.sizes[0]
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, _TRIED_ROWS)).astype(np.int64))
+
+
+def _usable(
+    statistic: SklearnModel, data: Data, chosen: Estimator
+) -> tuple[Estimator, Solution | None, list[OrthobootWarning]]:
+    """Return the estimator of the variance that the model allows, and its solution where that is needed."""
+    if not chosen.needs_influence:
+        return chosen, None, []
+    try:
+        return chosen, statistic.solution(data), []
+    except InfluenceError as error:
+        # What it goes on to advise are arguments of `bootstrap`.
+        reason = str(error).partition("; use ")[0].rstrip(".")
+        if not chosen.simulates:
+            raise InfluenceError(
+                f"variance_estimator={chosen.name!r} needs an influence function: {reason}."
+            ) from error
+        warning = FallbackWarning(
+            f"the standard bootstrap is used instead of variance_estimator={chosen.name!r}: {reason}. It needs more "
+            'refits for the same precision: see `simulation_error`, raise `n_resamples`, or use "cheap", whose '
+            "intervals allow for few."
+        )
+        return ESTIMATORS["standard"], None, [warning]
+
+
+def _mean_noise_variance(kept: Refits, n_rows: int) -> float:
+    if np.isnan(kept.noise_variances).all():
+        raise DataError(
+            f"none of the {len(kept)} resamples of the {n_rows} rows left out a row, so the noise cannot be estimated. "
+            "Use more rows, or a larger `n_resamples`."
+        )
+    return float(np.nanmean(kept.noise_variances))
+
+
+def _deleted_noise_variances(noise_variances: FloatArray) -> FloatArray:
+    """Return their mean with each refit left out in turn, shape ``(B,)``; NaN where no other refit has one."""
+    known = np.isfinite(noise_variances)
+    values = np.where(known, noise_variances, 0.0)
+    counts = known.sum() - known
+    means: FloatArray = np.full(len(values), np.nan)
+    np.divide(values.sum() - values, counts, out=means, where=counts > 0)
+    return means
+
+
+def _check_enough(kept: Refits, estimator: Estimator) -> None:
+    if len(kept) < estimator.minimum:
+        raise ReplicationError(
+            f"only {len(kept)} refit(s) succeeded, and variance_estimator={estimator.name!r} needs "
+            f"{estimator.minimum}. The first failure was: {kept.first_failure}."
+        )
+
+
+def _reduction(replicates: Replicates) -> FloatArray:
+    sums = moments(replicates)
+    if replicates.linear is None:
+        return np.full_like(sums.total, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reduction: FloatArray = sums.total / sums.residual
+    return reduction
+
+
+def _checked_levels(levels: Any) -> tuple[list[float], bool]:
+    """Return the levels, and whether there may be several."""
+    if not isinstance(levels, (list, tuple, np.ndarray)) or np.ndim(levels) == 0:
+        return [checked_confidence_level(levels)], False
+    if not len(levels):
+        raise ArgumentError("`confidence_level` must be a number in (0, 1) or a list of them; got an empty list.")
+    return [checked_confidence_level(level) for level in levels], True
+
+
+def _frame(X: Any, points: Any, intervals: FloatArray, suffixes: list[str]) -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingDependencyError("`as_frame` needs pandas; install it with `pip install pandas`.") from error
+    columns = {"prediction": points}
+    for number, suffix in enumerate(suffixes):
+        columns[f"lower{suffix}"], columns[f"upper{suffix}"] = intervals[:, 0, number], intervals[:, 1, number]
+    return pd.DataFrame(columns, index=getattr(X, "index", None))
