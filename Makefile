@@ -39,6 +39,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.autodiff
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.roc_auc
+	$(BIN)/python -m benchmarks.networks
+	$(BIN)/python -m benchmarks.prediction
 
 # A version counts as found if its interpreter runs: on the path, or among the versions pyenv keeps.
 test-all:

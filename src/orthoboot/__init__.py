@@ -54,6 +54,7 @@ from orthoboot.models import from_cvxpy, from_sklearn, from_statsmodels, from_to
 from orthoboot.result import ConfidenceInterval, Result, SimulationError
 
 if TYPE_CHECKING:
+    from orthoboot.models.neural import NeuralRegressor as NeuralRegressor
     from orthoboot.prediction import PredictionIntervalRegressor as PredictionIntervalRegressor
 
 __version__ = "0.1.0"
@@ -116,6 +117,7 @@ __all__ = [
 # Classes that derive from those of an optional package, and where they are: imported when they are asked for. They are
 # not in `__all__`, since `from orthoboot import *` must work without these packages.
 _LAZY = {
+    "NeuralRegressor": "orthoboot.models.neural",
     "PredictionIntervalRegressor": "orthoboot.prediction",
 }
 

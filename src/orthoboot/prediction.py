@@ -36,7 +36,7 @@ from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray, IntArray
 
 try:
-    from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, is_classifier, is_regressor
+    from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier, is_regressor
     from sklearn.utils import _safe_indexing
     from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 except ImportError as missing:
@@ -46,6 +46,7 @@ except ImportError as missing:
 
 _NUMBERS_AT_ONCE = 1 << 21
 """Numbers held at once for new rows, 16 MB; those of one row where that has more."""
+_NOISES = ("corrected", "out-of-bag")
 _TRIED_ROWS = 50
 """Rows of the data at which a fit is judged."""
 
@@ -56,9 +57,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
     .. math:: \hat f(x) \pm z_{1-\alpha/2} \sqrt{S^2(x) + \sigma^2}
 
     with :math:`S^2` the variance of the prediction over resamples, from a few refits and the influence function of the
-    model, and :math:`\sigma^2` the variance of the noise: the mean over the refits of the mean squared residual at the
-    rows that their resample left out. Algorithm ``alg:piconstructionob``. The noise is taken to be of the same size
-    everywhere.
+    model, and :math:`\sigma^2` the variance of the noise, from the residuals of the refits at the rows that their
+    resamples left out. Algorithm ``alg:piconstructionob``. The noise is taken to be of the same size everywhere.
 
     Parameters
     ----------
@@ -72,6 +72,10 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
     variance_estimator
         How the refits become :math:`S^2`: "orthogonal", "paper" (the algorithm exactly), "standard", "cheap", whose
         intervals have t quantiles, or "jackknife", which uses the refits for the noise alone.
+    noise
+        "out-of-bag" for the paper's :math:`\sigma^2`, the mean squared residual at the rows left out. It contains the
+        variance of the refits, so that intervals are wide where models vary much; "corrected", the default, takes that
+        out, and the chance of which rows are left out.
     rng
         None, a whole number, a SeedSequence or a Generator. Refit b depends on the seed and b alone.
 
@@ -111,12 +115,14 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         n_resamples: int = 5,
         confidence_level: float = 0.95,
         variance_estimator: str = "orthogonal",
+        noise: str = "corrected",
         rng: Any = None,
     ) -> None:
         self.estimator = estimator
         self.n_resamples = n_resamples
         self.confidence_level = confidence_level
         self.variance_estimator = variance_estimator
+        self.noise = noise
         self.rng = rng
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -131,6 +137,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         """
         chosen = ESTIMATORS[checked_name("variance_estimator", self.variance_estimator, ESTIMATORS)]
         n_resamples = _checked_resamples(self.n_resamples, chosen)
+        checked_name("noise", self.noise, _NOISES)
         checked_confidence_level(self.confidence_level)
         key = key_from(self.rng)
         _check_regressor(self.estimator)
@@ -144,13 +151,9 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         kept = refits(statistic, data, plan, key, n_resamples)
         _check_enough(kept, usable)
 
-        self.noise_variance_ = _mean_noise_variance(kept, data.sizes[0])
         self.estimator_ = statistic.fitted(data)
-        self.estimators_ = list(kept.models)
-        self.n_failed_ = kept.n_failed
-        self.variance_estimator_ = usable.name
-        self._refits = kept
-        self._linear_part = None if solution is None else linear_part(solution, plan, key, kept.numbers)
+        linear = None if solution is None else linear_part(solution, plan, key, kept.numbers)
+        self._keep(kept, usable, linear)
         for warning in (*fallback, *statistic.findings(data), *self._doubts(tried_rows)):
             emit(warning)
         return self
@@ -218,6 +221,49 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         """
         return self._at(self._new_rows(X), _reduction)
 
+    def with_variance_estimator(
+        self, variance_estimator: str, refits: slice = slice(None), *, noise: str | None = None
+    ) -> Self:
+        """Return the same fit with another estimator of the variance; nothing is fitted again.
+
+        Parameters
+        ----------
+        variance_estimator
+            One of those that the fit has what they need: for "orthogonal", "paper" and "jackknife" the fit must have
+            been made with one of these three.
+        refits
+            Which of them to use, all by default. Refit b depends on the seed and b alone, so that ``slice(5)`` is what
+            a fit with five would have given.
+        noise
+            As in the constructor; that of this regressor by default.
+        """
+        check_is_fitted(self, "estimator_")
+        chosen = ESTIMATORS[checked_name("variance_estimator", variance_estimator, ESTIMATORS)]
+        if chosen.needs_influence and self._linear_part is None:
+            raise ArgumentError(
+                f"variance_estimator={variance_estimator!r} needs the influence function, which this fit, made with "
+                f"{self.variance_estimator_!r}, does not have. Fit with {variance_estimator!r}."
+            )
+        kept = self._refits.among(refits)
+        _checked_resamples(len(kept), chosen)
+        result: Self = clone(self).set_params(variance_estimator=variance_estimator, n_resamples=len(kept))
+        result.noise = checked_name("noise", self.noise if noise is None else noise, _NOISES)
+        for name in ("n_features_in_", "feature_names_in_", "estimator_"):
+            if hasattr(self, name):
+                setattr(result, name, getattr(self, name))
+        linear = None if self._linear_part is None else self._linear_part.among(refits)
+        return result._keep(kept, chosen, linear)
+
+    def _keep(self, kept: Refits, estimator: Estimator, linear: LinearPart | None) -> Self:
+        """Keep what the intervals are made of."""
+        self.noise_variance_ = kept.out_of_bag.noise_variance(corrected=self._corrects_noise)
+        self.estimators_ = list(kept.models)
+        self.n_failed_ = kept.n_failed
+        self.variance_estimator_ = estimator.name
+        self._refits = kept
+        self._linear_part = linear
+        return self
+
     # The data
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
@@ -243,6 +289,10 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
             return self.estimator_.predict(rows)
 
     # The estimates
+
+    @property
+    def _corrects_noise(self) -> bool:
+        return bool(self.noise == "corrected")
 
     @property
     def _estimator_of_variance(self) -> Estimator:
@@ -287,7 +337,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         if len(replicates) - 1 < max(estimator.minimum, 2):
             return np.full_like(replicates.estimate, np.nan)
         deleted = estimator.variance(deleted_moments(replicates))
-        noise = _deleted_noise_variances(self._refits.noise_variances)
+        noise = self._refits.out_of_bag.deleted(corrected=self._corrects_noise)
         return jackknife_spread(np.sqrt(deleted + noise[:, np.newaxis]))
 
     def _quantile(self, level: float) -> float:
@@ -387,25 +437,6 @@ def _usable(
             "intervals allow for few."
         )
         return ESTIMATORS["standard"], None, [warning]
-
-
-def _mean_noise_variance(kept: Refits, n_rows: int) -> float:
-    if np.isnan(kept.noise_variances).all():
-        raise DataError(
-            f"none of the {len(kept)} resamples of the {n_rows} rows left out a row, so the noise cannot be estimated. "
-            "Use more rows, or a larger `n_resamples`."
-        )
-    return float(np.nanmean(kept.noise_variances))
-
-
-def _deleted_noise_variances(noise_variances: FloatArray) -> FloatArray:
-    """Return their mean with each refit left out in turn, shape ``(B,)``; NaN where no other refit has one."""
-    known = np.isfinite(noise_variances)
-    values = np.where(known, noise_variances, 0.0)
-    counts = known.sum() - known
-    means: FloatArray = np.full(len(values), np.nan)
-    np.divide(values.sum() - values, counts, out=means, where=counts > 0)
-    return means
 
 
 def _check_enough(kept: Refits, estimator: Estimator) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 from collections.abc import Callable
 from typing import Any
@@ -475,19 +474,3 @@ def test_without_cvxpy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(model, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=re.escape('pip install "orthoboot[cvxpy]"')):
         ob.from_cvxpy(problem, {mean: ob.mean}, x)
-
-
-# The page of the documentation
-
-
-@pytest.mark.filterwarnings("ignore:the problem is no disciplined parametrised program")
-def test_the_programs_of_the_page_print_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (pathlib.Path(__file__).parents[2] / "docs" / "cvxpy.md").read_text()
-    names: dict[str, Any] = {}
-    blocks = re.findall(r"```(\w*)\n(.*?)```", page, flags=re.DOTALL)
-    assert [language for language, _ in blocks].count("python") >= 3
-    for (language, program), (_, printed) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
-        if language == "python":
-            exec(program, names)
-            shown = capsys.readouterr().out
-            assert not shown or shown == printed

@@ -264,7 +264,7 @@ def test_the_estimator_is_never_changed_and_its_own_fit_is_the_estimate() -> Non
 def test_unconverged_refits_are_one_finding() -> None:
     from sklearn.neural_network import MLPRegressor
 
-    network = MLPRegressor(hidden_layer_sizes=(2,), max_iter=2, random_state=0)
+    network = MLPRegressor(hidden_layer_sizes=(2,), max_iter=2, early_stopping=True, random_state=0)
     with pytest.warns(FitWarning, match="did not converge in 6 of 6 fits") as caught:
         ob.bootstrap(
             (X[:60], RESPONSES["number"][:60]),

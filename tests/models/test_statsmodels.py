@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import pathlib
-import re
 import subprocess
 import sys
 import warnings
@@ -34,7 +31,6 @@ sm = pytest.importorskip("statsmodels.api")
 smf = pytest.importorskip("statsmodels.formula.api")
 families, norms = sm.families, sm.robust.norms
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "statsmodels.md"
 PRECISE = {"tol_criterion": "params", "tol": 1e-13}
 """statsmodels stops where the deviance stands still, which leaves the coefficients half of their digits."""
 
@@ -533,19 +529,6 @@ def test_a_table_of_another_result_is_refused(ols):
 
 
 # The page, and the standard bootstrap
-
-
-def test_the_page_runs_and_prints_what_it_says(capsys):
-    blocks = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
-    names: dict[str, Any] = {}
-    for (language, program), (following, printed) in itertools.pairwise([*blocks, ("end", "")]):
-        if language == "python":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ob.errors.OrthobootWarning)
-                exec(program, names)
-            out = capsys.readouterr().out
-            assert out == (printed if following == "" else "")
-    assert len(blocks) > 6
 
 
 @pytest.mark.slow

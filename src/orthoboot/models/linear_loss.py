@@ -163,6 +163,9 @@ class PenalisedLoss:
         What the losses of the rows are multiplied with, shape ``(n,)``.
     free
         Which parameters the data may move, shape ``(p,)``; the others are held where they are.
+    n_predictors
+        How many of the predictors, counted from the first one, have the columns of X, which come first in their
+        designs.
     """
 
     row_loss: RowLoss
@@ -173,6 +176,7 @@ class PenalisedLoss:
     names: tuple[str, ...]
     factors: FloatArray
     free: BoolArray
+    n_predictors: int = 1
     _ends: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -206,7 +210,7 @@ class PenalisedLoss:
         hessian: FloatArray = np.block(blocks) + self.quadratic
         return hessian
 
-    def gradient_by_columns(self, theta: FloatArray, changes: FloatArray, n_predictors: int) -> FloatArray:
+    def gradient_by_columns(self, theta: FloatArray, changes: FloatArray) -> FloatArray:
         """Return how the gradient at equal weights moves as each column of X moves along a change of its own.
 
         Parameters
@@ -214,9 +218,7 @@ class PenalisedLoss:
         theta
             Shape ``(p,)``.
         changes
-            Of the d columns of X, which come first in the designs that have them, shape ``(n, d)``.
-        n_predictors
-            How many of the predictors, counted from the first one, have these columns.
+            Of the d columns of X, shape ``(n, d)``.
 
         Returns
         -------
@@ -226,12 +228,12 @@ class PenalisedLoss:
         _, slope, curvature = self._losses(theta)
         shares = self.factors / len(self.factors)
         d = changes.shape[1]
-        moves = [changes * part[:d] for part in np.split(theta, self._ends)[:n_predictors]]
+        moves = [changes * part[:d] for part in np.split(theta, self._ends)[: self.n_predictors]]
         blocks = []
         for k, design in enumerate(self.designs):
             along = sum((shares * curvature[:, k, m])[:, np.newaxis] * move for m, move in enumerate(moves))
             blocks.append(design.T @ along)
-            if k < n_predictors:
+            if k < self.n_predictors:
                 blocks[k][:d] += np.diag((shares * slope[:, k]) @ changes)
         return np.concatenate(blocks)
 

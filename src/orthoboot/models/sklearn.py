@@ -1,4 +1,4 @@
-"""Models of scikit-learn as statistics: refitted on resamples, with the influence functions of the linear ones."""
+"""Models of scikit-learn as statistics: refitted on resamples, with their influence functions where they are known."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from orthoboot.errors import (
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.output import Output
-from orthoboot.models.sklearn_adapters import LinearModel, adapter_of
+from orthoboot.models.sklearn_adapters import adapter_of
+from orthoboot.models.sklearn_interface import Adapter
 from orthoboot.models.sklearn_pipeline import (
+    drawn_rows,
     feature_names,
     held_fixed,
     last_step,
     takes_weights,
+    transformers_take_weights,
     weight_arguments,
     with_last_step,
 )
@@ -63,13 +66,18 @@ class SklearnModel(Functional):
     fractional: bool = field(init=False, repr=False)
 
     paired = True
-    batched = False
 
     def __post_init__(self) -> None:
         _check_estimator(self.estimator)
         object.__setattr__(self, "name", type(last_step(self.estimator)).__name__)
-        object.__setattr__(self, "fractional", takes_weights(self.estimator))
+        object.__setattr__(self, "fractional", _takes_fractions(self.estimator))
         target_of(self.target)
+
+    @property
+    def batched(self) -> bool:  # type: ignore[override]
+        """Return whether refits are made together: those of networks are."""
+        adapter = adapter_of(last_step(self.estimator))
+        return adapter is not None and adapter.refits_from_solution
 
     def check(self, data: Data) -> None:
         """Raise unless the data are X and y, the estimator can be fitted to them and the target be computed."""
@@ -91,7 +99,7 @@ class SklearnModel(Functional):
 
     def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
         """Return the target of a refit on each resample, shape ``(B, k)``."""
-        return np.stack([self._value_on(data, resamples, b) for b in range(len(resamples))])
+        return np.stack([self._value_of(data, outcome) for outcome in self.refits(data, resamples)])
 
     @once_per_data
     def influence(self, data: Data) -> Influence:
@@ -113,11 +121,13 @@ class SklearnModel(Functional):
     @property
     def influence_source(self) -> str:
         """Return that it is the implicit function theorem's, and what is held fixed in it."""
-        adapter, held = adapter_of(last_step(self.estimator)), held_fixed(self.estimator)
-        if adapter is not None and adapter.selects(last_step(self.estimator)):
-            held.append("the set of coefficients that are not zero")
+        last = last_step(self.estimator)
+        adapter, held = adapter_of(last), held_fixed(self.estimator)
+        where = ""
+        if adapter is not None:
+            where, held = adapter.source(last), [*held, *adapter.held(last)]
         fixed = f"; held fixed: {', '.join(held)}" if held else ""
-        return f"implicit function theorem for `{self.name}`{fixed}"
+        return f"implicit function theorem for `{self.name}`{where}{fixed}"
 
     def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
         """Return warnings where fits did not converge, where they are random, and where the fit is near a kink."""
@@ -143,18 +153,44 @@ class SklearnModel(Functional):
         self._count(data).unconverged += not converged
         return model
 
-    def refit(self, data: Data, resamples: Resamples, b: int) -> Any:
+    def refits(self, data: Data, resamples: Resamples) -> list[Any]:
+        """Return the estimator fitted to each resample, or in its place the exception that this raised."""
+        known = self._known(data)
+        if isinstance(known, Solution) and known.adapter.refits_from_solution:
+            return self._refits_from(known, data, resamples)
+        outcomes: list[Any] = []
+        for b in range(len(resamples)):
+            try:
+                outcomes.append(self._refit(data, resamples, b))
+            except Exception as error:  # an estimator may refuse a resample in any way
+                outcomes.append(error)
+        return outcomes
+
+    def _refit(self, data: Data, resamples: Resamples, b: int) -> Any:
         """Return the estimator fitted to resample `b`, by weights where it takes them and else to its rows."""
-        weights = resamples.weights[0][b]
-        # Rows of weight zero are left out: not every model ignores them.
-        rows = np.flatnonzero(weights) if self.fractional else resamples.indices(b)[0]
-        kept = weights[rows] * (len(weights) / weights.sum()) if self.fractional else np.ones(len(rows))
+        weighted = takes_weights(self.estimator)
+        rows, weights = drawn_rows(resamples, b, weighted=weighted)
         X, y = data.take((rows,))
         self._check_classes(data, _column(y))
         model = copy.deepcopy(self._start(data))
-        arguments = weight_arguments(model, kept) if self.fractional else {}
+        arguments = weight_arguments(model, weights) if weighted else {}
         model, converged = _fitted(model, X, _column(y), arguments, quiet=True)
-        return self._at_minimum(data, model, X, _column(y), kept, converged)
+        return self._at_minimum(data, model, X, _column(y), weights, converged)
+
+    def _refits_from(self, solution: Solution, data: Data, resamples: Resamples) -> list[Any]:
+        """Return the refits that start at the solution, all together where none has lost a class."""
+        y = _column(data.containers[1])
+        try:
+            for weights in resamples.weights[0]:
+                self._check_classes(data, y[weights > 0])
+        except FitError as error:
+            if len(resamples) == 1:
+                return [error]
+            return [self._refits_from(solution, data, resamples.one(b))[0] for b in range(len(resamples))]
+        refits, count = solution.adapter.refits(solution, data, resamples), self._count(data)
+        count.fits += len(refits)
+        count.unconverged += sum(not refit.converged for refit in refits)
+        return [refit.outcome for refit in refits]
 
     def solution(self, data: Data) -> Solution:
         """Return the fit to the data at its minimum; raise an `InfluenceError` where that is not known."""
@@ -189,9 +225,7 @@ class SklearnModel(Functional):
         X, y = data.containers[0], _column(data.containers[1])
         if adapter.selects(last_step(model)):
             model, _ = _fitted(with_last_step(model, _tightened(adapter, model)), X, y, {}, quiet=True)
-        solution = Solution.of(polished(adapter, model, X, y, np.ones(len(y))), X, y)
-        solution.check()
-        return solution
+        return Solution.near(model, X, y)
 
     @once_per_data
     def _start(self, data: Data) -> Any:
@@ -206,11 +240,12 @@ class SklearnModel(Functional):
         starts_warm = known.adapter.starts_warm(last)
         return with_last_step(clone(self.estimator), last.set_params(warm_start=True) if starts_warm else clone(last))
 
-    def _value_on(self, data: Data, resamples: Resamples, b: int) -> FloatArray:
-        model = self.refit(data, resamples, b)
+    def _value_of(self, data: Data, outcome: Any) -> FloatArray:
+        if isinstance(outcome, Exception):
+            raise outcome
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            value = self._target.value(model)
+            value = self._target.value(outcome)
         try:
             return self.output(data).flatten(value)
         except StatisticError as error:
@@ -242,17 +277,26 @@ class SklearnModel(Functional):
         count = self._count(data)
         if not count.unconverged:
             return []
+        known = self._known(data)
+        is_network = isinstance(known, Solution) and known.adapter.refits_from_solution
+        advice = "Penalise the network more, give it fewer units" if is_network else "Raise `max_iter`"
         return [
             f"`{self.name}` did not converge in {count.unconverged} of {count.fits} fits, which adds noise to "
-            "the replicates that no influence function explains. Raise `max_iter`, or scale the columns."
+            f"the replicates that no influence function explains. {advice}, or scale the columns."
         ]
 
     def _randomness(self) -> list[str]:
-        """Return a warning where refits differ by more than the data."""
+        """Return a warning where another run gives other numbers, since refits or the fit itself are random."""
         options = self.estimator.get_params(deep=True)
         random = [key for key, value in options.items() if key.endswith("random_state") and value is None]
-        if not random or adapter_of(last_step(self.estimator)) is not None:
+        adapter = adapter_of(last_step(self.estimator))
+        if not random or (adapter is not None and not adapter.refits_from_solution):
             return []
+        if adapter is not None:
+            return [
+                f"`{random[0]}` of `{self.name}` is None, so that another run starts from other parameters and may end "
+                f"at another minimum, with other numbers. Set `{random[0]}=0` to get the same ones."
+            ]
         return [
             f"`{random[0]}` of `{self.name}` is None, so that refits vary by chance as well as by the data, and "
             f"another run gives other numbers: the standard error counts both. Set `{random[0]}=0` to count the data "
@@ -285,12 +329,14 @@ def from_sklearn(estimator: Any, target: Any = "coef_") -> SklearnModel:
     for the models that minimise a mean loss :math:`\ell` with a penalty P, in scikit-learn's own conventions for
     ``alpha``, ``C`` and the intercept; H is the Hessian with the penalty and g the target. The M-estimators of the
     paper's ``subsection:CIconstructionexample``. Known are `LinearRegression`, `Ridge`, `Lasso`, `ElasticNet`,
-    `LogisticRegression`, `PoissonRegressor`, `GammaRegressor`, `TweedieRegressor`, `HuberRegressor`, and pipelines
-    that end in one of them; others work with ``estimator="standard"`` and ``"cheap"``.
+    `LogisticRegression`, `PoissonRegressor`, `GammaRegressor`, `TweedieRegressor`, `HuberRegressor`, the networks
+    `MLPRegressor`, `MLPClassifier` and `NeuralRegressor`, and pipelines that end in one of them; others work with
+    ``estimator="standard"`` and ``"cheap"``.
 
     Every replicate is a refit with ``sample_weight``, or on the drawn rows where the estimator takes no weights, all
     steps of a pipeline included. Where the influence function is known the refit goes on to the exact minimum by
-    Newton's method. The data are ``(X, y)`` with ``paired=True``.
+    Newton's method. Networks, which need PyTorch, are not trained again from scratch: their refits minimise the
+    weighted loss from the minimum on all rows, many of them together. The data are ``(X, y)`` with ``paired=True``.
 
     Parameters
     ----------
@@ -335,6 +381,14 @@ def _check_estimator(estimator: Any) -> None:
         )
 
 
+def _takes_fractions(estimator: Any) -> bool:
+    """Return whether refits take weights that are not whole numbers."""
+    adapter = adapter_of(last_step(estimator))
+    if adapter is None or not adapter.refits_from_solution:
+        return takes_weights(estimator)
+    return adapter.refits_by_weights(last_step(estimator)) and transformers_take_weights(estimator)
+
+
 def _check_tables(name: str, data: Data) -> None:
     if len(data.tables) != 2 or len(data.sizes) > 1:
         got = f"{len(data.sizes)} independent samples" if len(data.sizes) > 1 else f"{len(data.tables)} array(s)"
@@ -374,12 +428,12 @@ def _fitted(estimator: Any, X: Any, y: Any, arguments: dict[str, FloatArray], *,
     return estimator, converged
 
 
-def _tightened(adapter: LinearModel, model: Any) -> Any:
+def _tightened(adapter: Adapter, model: Any) -> Any:
     """Return a copy of the last step whose next fit is tight enough to tell which coefficients are zero."""
     return adapter.tightened(copy.deepcopy(last_step(model)))
 
 
-def _known_adapter(model: Any) -> LinearModel:
+def _known_adapter(model: Any) -> Adapter:
     """Return the adapter of a fitted model; raise an `InfluenceError` that says why where there is none."""
     last = last_step(model)
     adapter, kind = adapter_of(last), type(last).__name__

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from orthoboot.models.linear_loss import FamilyLoss, HuberLoss, MultinomialLoss, PenalisedLoss, RowLoss, TweedieLoss
+from orthoboot.models.sklearn_interface import Adapter
+from orthoboot.models.sklearn_networks import network_adapter
 from orthoboot.typing import FloatArray
 
 _TIGHT_TOLERANCE = 1e-10
@@ -23,12 +25,12 @@ class Penalty(NamedTuple):
     quadratic: float = 0.0
 
 
-def _no_obstacle(model: Any) -> str:
+def _all_known(model: Any) -> str:
     return ""
 
 
 @dataclass(frozen=True)
-class LinearModel:
+class LinearModel(Adapter):
     """How a fitted linear model is read as the minimum of a penalised loss, and written from its parameters.
 
     Attributes
@@ -37,7 +39,7 @@ class LinearModel:
         The loss of a row, from the model's options.
     penalty
         The penalty, from the model's options and the total weight of the rows. The intercept is not penalised.
-    obstacle
+    unknown
         In words which option of the model its influence function does not know; empty where there is none.
     coordinates
         The attributes whose numbers are parameters.
@@ -45,8 +47,12 @@ class LinearModel:
 
     row_loss: Callable[[Any], RowLoss]
     penalty: Callable[[Any, float], Penalty] = lambda model, total: Penalty()
-    obstacle: Callable[[Any], str] = _no_obstacle
+    unknown: Callable[[Any], str] = _all_known
     coordinates: tuple[str, ...] = ("coef_", "intercept_")
+
+    def obstacle(self, model: Any) -> str:
+        """Return which option of the model is not known."""
+        return self.unknown(model)
 
     def loss(self, model: Any, X: FloatArray, y: Any, total: float, names: tuple[str, ...] | None) -> PenalisedLoss:
         """Return what `model` minimises on rows whose weights sum to `total`."""
@@ -62,6 +68,7 @@ class LinearModel:
             names=self._names(model, names),
             factors=np.ones(len(X)),
             free=~bends | (theta != 0),
+            n_predictors=len(np.atleast_2d(model.coef_)),
         )
 
     def parameters(self, model: Any) -> FloatArray:
@@ -97,9 +104,13 @@ class LinearModel:
         max_iter = max(model.max_iter, _MANY_ITERATIONS)
         return model.set_params(tol=min(model.tol, _TIGHT_TOLERANCE), max_iter=max_iter)
 
-    def selects(self, model: Any) -> bool:
-        """Return whether the penalty sets coefficients to zero."""
-        return self.penalty(model, 1.0).absolute > 0
+    def absolute_penalty(self, model: Any) -> float:
+        """Return the penalty of the absolute values."""
+        return self.penalty(model, 1.0).absolute
+
+    def held(self, model: Any) -> list[str]:
+        """Return which coefficients are zero, where the penalty chooses that."""
+        return ["the set of coefficients that are not zero"] if self.selects(model) else []
 
     def starts_warm(self, model: Any) -> bool:
         """Return whether a refit may start from a fit."""
@@ -129,9 +140,7 @@ class Logistic(LinearModel):
         quadratic = plain.quadratic + _tie(plain.designs) + self._penalty_of_intercept(model, len(plain.linear), total)
         weights = dict.fromkeys(model.classes_, 1.0) | (model.class_weight or {})
         factors = np.array([weights[label] for label in model.classes_])[plain.response.astype(np.intp)]
-        return PenalisedLoss(
-            plain.row_loss, plain.response, plain.designs, quadratic, plain.linear, plain.names, factors, plain.free
-        )
+        return replace(plain, quadratic=quadratic, factors=factors)
 
     def response(self, model: Any, y: Any) -> FloatArray:
         """Return the numbers of the classes."""
@@ -236,7 +245,7 @@ def _logistic_obstacle(model: Any) -> str:
 
 
 ADAPTERS: dict[str, LinearModel] = {
-    "LinearRegression": LinearModel(_squares, obstacle=_bounded),
+    "LinearRegression": LinearModel(_squares, unknown=_bounded),
     "Ridge": LinearModel(
         _squares, lambda model, total: Penalty(quadratic=float(np.ravel(model.alpha)[0]) / total), _bounded
     ),
@@ -254,7 +263,9 @@ ADAPTERS: dict[str, LinearModel] = {
 """By the name of the class in `sklearn.linear_model`."""
 
 
-def adapter_of(model: Any) -> LinearModel | None:
+def adapter_of(model: Any) -> Adapter | None:
     """Return the adapter of a model, None where its loss is not known; a subclass may fit something else."""
     kind = type(model)
-    return ADAPTERS.get(kind.__name__) if kind.__module__.startswith("sklearn.linear_model.") else None
+    if kind.__module__.startswith("sklearn.linear_model."):
+        return ADAPTERS.get(kind.__name__)
+    return network_adapter(model)

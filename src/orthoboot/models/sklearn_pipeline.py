@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.typing import FloatArray
+from orthoboot.data import Data
+from orthoboot.resamples import Resamples
+from orthoboot.typing import FloatArray, IntArray
 
 _LEARNS_NO_NUMBERS = frozenset({"PolynomialFeatures"})
 """Transformers whose fit counts columns and looks at no row, though it must be called."""
@@ -79,7 +81,44 @@ def takes_weights(estimator: Any) -> bool:
     last = last_step(estimator)
     if str(getattr(last, "class_weight", "")).startswith("balanced"):
         return False
-    return _has_weights(last) and all(_has_weights(step) or _learns_nothing(step) for step in transformers(estimator))
+    return _has_weights(last) and transformers_take_weights(estimator)
+
+
+def transformers_take_weights(estimator: Any) -> bool:
+    """Return whether every step before the last one takes weights, or learns nothing from the rows."""
+    return all(_has_weights(step) or _learns_nothing(step) for step in transformers(estimator))
+
+
+def learns_nothing(estimator: Any) -> bool:
+    """Return whether no step before the last one learns from the rows."""
+    return all(_learns_nothing(step) for step in transformers(estimator))
+
+
+def drawn_rows(resamples: Resamples, b: int, *, weighted: bool) -> tuple[IntArray, FloatArray]:
+    """Return the rows that a fit to resample `b` gets, and their weights, which sum to the number of rows.
+
+    With weights, rows of weight zero are left out: not every model ignores them. Without, rows repeat.
+    """
+    weights = resamples.weights[0][b]
+    if not weighted:
+        rows = resamples.indices(b)[0]
+        return rows, np.ones(len(rows))
+    rows = np.flatnonzero(weights)
+    return rows, weights[rows] * (len(weights) / weights.sum())
+
+
+def refitted_transformers(model: Any, data: Data, resamples: Resamples) -> Any:
+    """Return a fitted pipeline whose steps before the last one are fitted again, to the one resample there is."""
+    from sklearn.base import clone
+
+    weighted = transformers_take_weights(model)
+    rows, weights = drawn_rows(resamples, 0, weighted=weighted)
+    X, y = data.take((rows,))
+    steps = clone(model[:-1])
+    steps.fit(X, np.asarray(y).reshape(-1), **(weight_arguments(steps, weights) if weighted else {}))
+    result = copy.copy(model)
+    result.steps = [*steps.steps, model.steps[-1]]
+    return result
 
 
 def weight_arguments(estimator: Any, weights: FloatArray) -> dict[str, FloatArray]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from orthoboot.functionals.function_of_means import jacobian_by_differences
-from orthoboot.models.sklearn_adapters import LinearModel, adapter_of
+from orthoboot.models.sklearn_adapters import adapter_of
+from orthoboot.models.sklearn_interface import Adapter
 from orthoboot.models.sklearn_pipeline import Scaling, last_step, transformed, with_last_step
 from orthoboot.typing import FloatArray
 
@@ -47,7 +48,7 @@ class ModelPoint:
     n_rows: int
 
     @property
-    def adapter(self) -> LinearModel:
+    def adapter(self) -> Adapter:
         """Return how the model is read; looked up, since adapters hold functions that cannot be pickled."""
         adapter = adapter_of(last_step(self.model))
         assert adapter is not None
@@ -70,13 +71,11 @@ class ModelPoint:
     def prediction_jacobian(self, rows: Any) -> FloatArray:
         """Return the derivative of the predictions at `rows` by the point, shape ``(m, p + q)``.
 
-        An adapter may know that by the parameters: ``prediction_jacobian(last_step, columns)``, shape ``(m, p)``, with
-        the columns as the last step sees them. All else takes differences.
+        The adapter may know that by the parameters. All else takes differences.
         """
-        exact = getattr(self.adapter, "prediction_jacobian", None)
-        if exact is None:
+        by_theta = self.adapter.prediction_jacobian(last_step(self.model), transformed(self.model, rows))
+        if by_theta is None:
             return self.jacobian(lambda model: predictions(model, rows))
-        by_theta: FloatArray = exact(last_step(self.model), transformed(self.model, rows))
         if self.scaling is None:
             return by_theta
         is_state = np.arange(len(self.numbers)) >= len(self.theta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.errors import FitError, ReplicationError
 from orthoboot.execution.progress import ProgressBar
+from orthoboot.models.out_of_bag import LeftOut, OutOfBag, out_of_bag
 from orthoboot.models.sklearn import SklearnModel
 from orthoboot.models.sklearn_point import ModelPoint, predictions
 from orthoboot.models.sklearn_solution import Solution
@@ -20,6 +21,8 @@ from orthoboot.typing import FloatArray, IntArray, Key
 
 MANY_PARAMETERS = 5000
 """Beyond so many the covariance of the parameters is not held: two hundred megabytes."""
+_TOGETHER = 64
+"""Refits that are made together, where they can be: whose weights are held at once."""
 _COPIES_HELD = 6
 """How many arrays of the size of a jacobian, or of the influence of all rows, exist at once while they are found."""
 
@@ -34,9 +37,8 @@ class Refits:
         The fitted models, B of them.
     numbers
         The number of each in the run, shape ``(B,)``.
-    noise_variances
-        The mean squared residual of each at the rows that its resample left out, shape ``(B,)``; NaN where it left out
-        none.
+    out_of_bag
+        What they say of the noise.
     n_drawn
         How many resamples were drawn, failed ones included.
     first_failure
@@ -45,7 +47,7 @@ class Refits:
 
     models: tuple[Any, ...]
     numbers: IntArray
-    noise_variances: FloatArray
+    out_of_bag: OutOfBag
     n_drawn: int
     first_failure: str | None
 
@@ -57,6 +59,13 @@ class Refits:
         """Return how many refits raised or predicted what is not finite."""
         return self.n_drawn - len(self.models)
 
+    def among(self, chosen: slice) -> Refits:
+        """Return some of them; those that failed are not counted any more, unless all are chosen."""
+        if chosen == slice(None):
+            return self
+        models = self.models[chosen]
+        return Refits(models, self.numbers[chosen], self.out_of_bag.among(chosen), len(models), None)
+
     def predictions(self, rows: Any) -> FloatArray:
         """Return what each refit predicts at `rows`, shape ``(B, m)``."""
         return np.stack([predictions(model, rows) for model in self.models])
@@ -64,38 +73,46 @@ class Refits:
 
 def refits(statistic: SklearnModel, data: Data, plan: Plan, key: Key, n_resamples: int) -> Refits:
     """Return the refits on the resamples 0 to `n_resamples` - 1; raise where more than half of them fail."""
-    models, numbers, noise_variances, failures = [], [], [], []
+    models, kept, left_out, failures = [], [], [], []
+    size = _TOGETHER if statistic.batched else 1
     with ProgressBar(n_resamples) as bar:
-        for number in range(n_resamples):
-            resamples = plan.resamples(key, [number])
-            try:
-                model = statistic.refit(data, resamples, 0)
-                noise_variances.append(_noise_variance(model, data, resamples.weights[0][0]))
-            except Exception as error:  # an estimator may refuse a resample in any way; counted and reported
-                failures.append(f"{type(error).__name__}: {first_line(error)}")
-                _check_failures(failures, number + 1, n_resamples)
-            else:
-                models.append(model)
-                numbers.append(number)
-            bar.advance(1)
+        for start in range(0, n_resamples, size):
+            numbers = range(start, min(start + size, n_resamples))
+            resamples = plan.resamples(key, numbers)
+            for number, model, weights in zip(
+                numbers, statistic.refits(data, resamples), resamples.weights[0], strict=True
+            ):
+                try:
+                    left_out.append(_left_out(model, data, weights))
+                except Exception as error:  # an estimator may refuse a resample in any way; counted and reported
+                    failures.append(f"{type(error).__name__}: {first_line(error)}")
+                    _check_failures(failures, number + 1, n_resamples)
+                else:
+                    models.append(model)
+                    kept.append(number)
+            bar.advance(len(numbers))
     return Refits(
         models=tuple(models),
-        numbers=np.array(numbers, dtype=np.int64),
-        noise_variances=np.array(noise_variances),
+        numbers=np.array(kept, dtype=np.int64),
+        out_of_bag=out_of_bag(left_out, _response(data), predictions(statistic.fitted(data), data.containers[0])),
         n_drawn=n_resamples,
         first_failure=failures[0] if failures else None,
     )
 
 
-def _noise_variance(model: Any, data: Data, weights: FloatArray) -> float:
-    left_out = np.flatnonzero(weights == 0)
-    if not len(left_out):
-        return float("nan")
-    X, y = data.take((left_out,))
-    variance = float(np.mean((np.asarray(y) - predictions(model, X)) ** 2))
-    if not np.isfinite(variance):
+def _response(data: Data) -> FloatArray:
+    return np.asarray(data.containers[1], dtype=np.float64).reshape(-1)
+
+
+def _left_out(model: Any, data: Data, weights: FloatArray) -> LeftOut:
+    """Return what a refit predicts at the rows left out; raise what was raised in its place."""
+    if isinstance(model, Exception):
+        raise model
+    rows = np.flatnonzero(weights == 0)
+    predicted = predictions(model, data.take((rows,))[0]) if len(rows) else np.empty(0)
+    if not np.isfinite(predicted).all():
         raise FitError("the predictions of a refit are not finite")
-    return variance
+    return LeftOut(rows, predicted)
 
 
 def _check_failures(failures: list[str], n_drawn: int, n_resamples: int) -> None:
@@ -113,6 +130,10 @@ class LinearPart(ABC):
     @abstractmethod
     def numbers_per_row(self) -> int:
         """Return how many numbers are held at once for each new row."""
+
+    @abstractmethod
+    def among(self, chosen: slice) -> LinearPart:
+        """Return that of some of the refits."""
 
     @abstractmethod
     def at(self, rows: Any) -> tuple[FloatArray, FloatArray]:
@@ -160,6 +181,10 @@ class LinearPartByParameters(LinearPart):
         """Return the number of parameters, for each array of the size of J."""
         return _COPIES_HELD * len(self.covariance)
 
+    def among(self, chosen: slice) -> LinearPart:
+        """Return the same with the changes of some."""
+        return replace(self, changes=self.changes[chosen])
+
     def at(self, rows: Any) -> tuple[FloatArray, FloatArray]:
         """Return ``J q_b`` and the diagonal of ``J C J'``."""
         jacobian = self.point.prediction_jacobian(rows)
@@ -188,6 +213,10 @@ class LinearPartByRows(LinearPart):
     def numbers_per_row(self) -> int:
         """Return the number of rows of the data and of parameters, for each array of that size."""
         return _COPIES_HELD * (len(self.solution.y) + self.solution.n_numbers)
+
+    def among(self, chosen: slice) -> LinearPart:
+        """Return the same with the numbers of some."""
+        return replace(self, numbers=self.numbers[chosen])
 
     def at(self, rows: Any) -> tuple[FloatArray, FloatArray]:
         """Return the sums of the influence over the resamples and its variance."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from orthoboot.errors import InfluenceError
 from orthoboot.functionals.output import Output
-from orthoboot.models.linear_loss import PenalisedLoss
-from orthoboot.models.sklearn_adapters import LinearModel, adapter_of
+from orthoboot.models.sklearn_adapters import adapter_of
+from orthoboot.models.sklearn_interface import Adapter, ModelLoss
 from orthoboot.models.sklearn_pipeline import Scaling, feature_names, last_step, transformed, with_last_step
 from orthoboot.models.sklearn_point import ModelPoint
 from orthoboot.models.sklearn_targets import RowsTarget, Target
@@ -22,12 +22,12 @@ _NEAR = 3.0
 """Standard errors from a kink within which some resamples are on its other side."""
 
 
-def loss_of(adapter: LinearModel, model: Any, X: Any, y: Any, total: float) -> PenalisedLoss:
+def loss_of(adapter: Adapter, model: Any, X: Any, y: Any, total: float) -> ModelLoss:
     """Return what the last step of a fitted model minimises on rows whose weights sum to `total`."""
     return adapter.loss(last_step(model), transformed(model, X), y, total, feature_names(model))
 
 
-def polished(adapter: LinearModel, model: Any, X: Any, y: Any, weights: FloatArray) -> Any:
+def polished(adapter: Adapter, model: Any, X: Any, y: Any, weights: FloatArray) -> Any:
     """Return a fitted model at its exact minimum: solvers stop where their tolerance says, far from rounding.
 
     Raise a `FitError` where Newton's method finds no minimum from where they stopped.
@@ -56,29 +56,37 @@ class Solution:
         The data.
     scaling
         That of the pipeline, where it has one.
+    loss
+        What is minimised.
     """
 
-    adapter: LinearModel
+    adapter: Adapter
     model: Any
     X: Any
     y: Any
     scaling: Scaling | None
+    loss: ModelLoss
 
     @staticmethod
     def of(model: Any, X: Any, y: Any) -> Solution:
         """Return a model that is at its minimum on the data, of a kind that has an adapter."""
         adapter = adapter_of(last_step(model))
         assert adapter is not None
-        return Solution(adapter, model, X, y, Scaling.of(model, X))
+        return Solution(adapter, model, X, y, Scaling.of(model, X), loss_of(adapter, model, X, y, float(len(y))))
+
+    @staticmethod
+    def near(model: Any, X: Any, y: Any) -> Solution:
+        """Return the minimum near a fitted model; raise a `FitError` where there is none."""
+        start = Solution.of(model, X, y)
+        theta = start.loss.minimum(start.theta, np.ones(len(y)))
+        moved = with_last_step(model, start.adapter.moved(last_step(model), theta))
+        solution = replace(start, model=moved)
+        _ = solution.factor  # which exists where the data determine the parameters
+        return solution
 
     def __reduce__(self) -> Any:
         # The adapter and the loss hold functions that cannot be pickled; both follow from the model and the data.
         return Solution.of, (self.model, self.X, self.y)
-
-    @cached_property
-    def loss(self) -> PenalisedLoss:
-        """Return what is minimised."""
-        return loss_of(self.adapter, self.model, self.X, self.y, float(len(self.y)))
 
     @cached_property
     def theta(self) -> FloatArray:
@@ -99,10 +107,6 @@ class Solution:
     def factor(self) -> Factor:
         """Return the Hessian of the free parameters, ready for solving."""
         return self.loss.factor(self.theta, np.ones(len(self.y)))
-
-    def check(self) -> None:
-        """Raise a `FitError` where the data do not determine the parameters."""
-        _ = self.factor
 
     def influence(self, jacobian: FloatArray) -> FloatArray:
         """Return the influence, shape ``(n, k)``, of what has that derivative ``(k, p + q)`` by the point."""
@@ -145,7 +149,7 @@ class Solution:
         """Return the coefficients that are zero and near to entering, and those near to leaving."""
         if self.loss.free.all() and not self.loss.linear.any():
             return [], []
-        limit = np.abs(self.loss.linear).max(initial=0.0) or self.adapter.penalty(last_step(self.model), 1.0).absolute
+        limit = np.abs(self.loss.linear).max(initial=0.0) or self.adapter.absolute_penalty(last_step(self.model))
         entering = self._near(limit - np.abs(self._scores.mean(axis=0)), self._score_errors, ~self.loss.free)
         leaving = self._near(np.abs(self.theta), self._errors[: len(self.theta)], self.loss.linear != 0)
         return entering, leaving
@@ -185,8 +189,7 @@ class Solution:
     def _scores_by_state(self) -> FloatArray:
         """Return the derivative of the mean scores by the scaling, shape ``(p, q)``."""
         assert self.scaling is not None
-        n_predictors = len(np.atleast_2d(last_step(self.model).coef_))
-        parts = [self.loss.gradient_by_columns(self.theta, change, n_predictors) for change in self.scaling.changes]
+        parts = [self.loss.gradient_by_columns(self.theta, change) for change in self.scaling.changes]
         return np.hstack(parts)
 
 

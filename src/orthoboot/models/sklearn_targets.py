@@ -65,12 +65,22 @@ def attribute(model: Any, name: str) -> Any:
     for owner in (model, last):
         if hasattr(owner, name):
             value = getattr(owner, name)
+            _check_one_array(name, value)
             return value.toarray() if hasattr(value, "toarray") else value
     fitted = ", ".join(repr(one) for one in sorted(vars(last)) if one.endswith("_") and not one.startswith("_"))
     raise ArgumentError(
         f"`target` must be an attribute that `{type(last).__name__}` has after `fit`; got {name!r}, and it has "
         f"{fitted}."
     )
+
+
+def _check_one_array(name: str, value: Any) -> None:
+    """Raise for the attributes of networks that are one array for each layer."""
+    if isinstance(value, list) and any(isinstance(part, np.ndarray) for part in value):
+        raise ArgumentError(
+            f"`target` must be a number or one array; {name!r} is a list of {len(value)} arrays. Choose one by a "
+            f"function, `lambda model: model.{name}[0]`."
+        )
 
 
 def _labels(name: str, shape: tuple[int, ...], model: Any, features: tuple[str, ...] | None) -> list[tuple[str, bool]]:

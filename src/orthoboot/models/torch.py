@@ -302,6 +302,7 @@ def from_torch(
     batch_size: int | None = None,
     learning_rate: float = 1e-3,
     curvature: str = "auto",
+    solver: str = "auto",
     damping: float | None = None,
     seed: int = 0,
 ) -> TorchModel:
@@ -339,6 +340,8 @@ def from_torch(
         Of Adam, for protocol "paper".
     curvature
         "hessian", "gauss-newton", or "auto": the exact Hessian where it is affordable and positive definite.
+    solver
+        "cholesky", "cg" for conjugate gradients, or "auto": by the number of parameters.
     damping
         Added to the diagonal of H; None for what is needed.
     seed
@@ -383,7 +386,9 @@ def from_torch(
 
     checked_name("protocol", protocol, PROTOCOLS)
     checked_name("curvature", curvature, CurvatureOptions.KINDS)
+    checked_name("solver", solver, CurvatureOptions.SOLVERS)
     decay = checked_number("weight_decay", weight_decay)
+    damping = None if damping is None else checked_number("damping", damping)
     checked_module(module)
     tables, arrays = checked_tables(X, y)
     row_loss = checked_row_loss(module, loss, tables, arrays)
@@ -402,7 +407,7 @@ def from_torch(
         target=checked_target(module, target, tables[0]),
         training=training,
         decay=decay,
-        curvature=CurvatureOptions(curvature, None if damping is None else checked_number("damping", damping)),
+        curvature=CurvatureOptions(curvature, damping, solver),
         data=arrays,
         seed=checked_count("seed", seed, least=0),
         name=type(module).__name__,

@@ -19,9 +19,11 @@ DENSE_PARAMETERS = 5_000
 """Up to so many parameters their curvature is held and factored, beyond them it is multiplied with vectors."""
 _HESSIAN_WORK = 2e10
 """Of rows times squared parameters: the most for which an exact Hessian is worth its time, half a minute or so."""
-_BASE_PRECISION, _REFIT_PRECISION = 1e-8, 1e-6
-"""What a fit and a refit may still fall, in units of the spread of the losses over n: the error of estimation is one
-per parameter."""
+_PRECISION = 1e-10
+"""What a fit may still fall, in units of the spread of the losses over n: the error of estimation is one per parameter,
+so that this is a hundred-thousandth of a standard error."""
+_REFUSED = 1e-2
+"""The same by Newton's step, where there is no minimum: on the way to infinity every step gains."""
 _ROUNDS, _STEPS_PER_ROUND, _REFIT_STEPS = 50, 100, 1000
 _ESCAPES = 10
 _ESCAPE_LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3)
@@ -72,19 +74,20 @@ class CurvatureOptions:
         "auto", "hessian" or "gauss-newton".
     damping
         Added to the diagonal; None for what is needed.
-    dense_parameters
-        Up to how many parameters it is held.
+    solver
+        "cholesky" holds and factors it, "cg" multiplies with it; "auto" goes by the number of parameters.
     """
 
     KINDS: ClassVar[tuple[str, ...]] = ("auto", "hessian", "gauss-newton")
+    SOLVERS: ClassVar[tuple[str, ...]] = ("auto", "cholesky", "cg")
 
     kind: str = "auto"
     damping: float | None = None
-    dense_parameters: int = DENSE_PARAMETERS
+    solver: str = "auto"
 
     def is_held(self, loss: NetworkLoss) -> bool:
         """Return whether the matrix of this many parameters is held."""
-        return loss.network.size <= self.dense_parameters
+        return loss.network.size <= DENSE_PARAMETERS if self.solver == "auto" else self.solver == "cholesky"
 
     def tries_exact(self, loss: NetworkLoss) -> bool:
         """Return whether the exact Hessian is to be tried."""
@@ -141,7 +144,7 @@ def _by_products(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions
         trace = float(np.mean([probe @ product(probe) for probe in signs]))  # Hutchinson (1990)
         damping = 1e-3 * trace / size if not loss.decay.any() else 0.0
     operator = ProductOperator(product, size, title="the Gauss-Newton matrix", names=loss.network.names)
-    reason = f"since {size:,} parameters are too many to hold their Hessian"
+    reason = "as asked" if options.solver == "cg" else f"since {size:,} parameters are too many to hold their Hessian"
     factor = ConjugateGradients(damping, tolerance=1e-6).factor(operator)
     return Curvature(factor, "Gauss-Newton matrix by conjugate gradients", reason, damping)
 
@@ -188,21 +191,26 @@ class NetworkFit:
         errors = rows.std(axis=0) / np.sqrt(len(rows))
         return float(np.max(np.abs(rows.mean(axis=0))[errors > 0] / errors[errors > 0], initial=0.0))
 
-    def refits(self, weights: FloatArray) -> Minima:
+    def refits(self, weights: FloatArray, *, max_steps: int = _REFIT_STEPS) -> Minima:
         """Return the minima at weights ``(B, n)``, from the fit to the data and all together."""
         held = self.curvature.matrix is not None
         return lbfgs_minima(
             lambda points, which: self.loss.values_and_gradients(points, weights[which]),
             np.repeat(self.point[np.newaxis], len(weights), axis=0),
             precondition=self.curvature.factor.solve if held else None,
-            tolerance=_REFIT_PRECISION * self._unit,
-            max_iterations=_REFIT_STEPS,
+            tolerance=_PRECISION * self._unit,
+            max_iterations=max_steps,
         )
 
     @property
     def gradient_norm(self) -> float:
         """Return the length of the gradient of what is minimised."""
         return float(np.linalg.norm(self._gradient))
+
+    @property
+    def decrement(self) -> float:
+        """Return ``g' H^-1 g``, twice what Newton's step would gain."""
+        return float(self._gradient @ self.curvature.factor.solve(self._gradient))
 
     @property
     def solve_residual(self) -> float:
@@ -233,7 +241,8 @@ class NetworkFit:
 def loss_unit(loss: NetworkLoss, point: FloatArray) -> float:
     """Return by how much the mean loss moves with the rows: the spread of the losses over n."""
     losses = loss.row_losses(point)
-    return float(losses.std() or np.abs(losses).max() or 1.0) / len(losses)
+    # Of rows that all lose the same the spread is rounding.
+    return float(max(losses.std(), 1e-8 * np.abs(losses).max()) or 1.0) / len(losses)
 
 
 def polished(loss: NetworkLoss, start: FloatArray, options: CurvatureOptions) -> NetworkFit:
@@ -246,26 +255,36 @@ def polished(loss: NetworkLoss, start: FloatArray, options: CurvatureOptions) ->
     loss.check_finite(start, "where the search for the minimum starts")
     point = _descended(loss, start, options)
     if not options.tries_exact(loss):
-        return NetworkFit(loss, point, curvature_at(loss, point, options))
+        return _checked(NetworkFit(loss, point, curvature_at(loss, point, options)))
     for _ in range(_ESCAPES):
         hessian = loss.hessian(point, _equal_weights(loss))
         lower = _below_saddle(loss, point, hessian)
         if lower is None:
             break
         point = _descended(loss, lower, options)
-    return NetworkFit(loss, point, _exact(loss, point, options, hessian))
+    return _checked(NetworkFit(loss, point, _exact(loss, point, options, hessian)))
+
+
+def _checked(fit: NetworkFit) -> NetworkFit:
+    """Return the fit; raise where the search stopped on the way to infinity."""
+    if fit.decrement > _REFUSED * loss_unit(fit.loss, fit.point):
+        raise FitError(
+            "the loss seems to have its minimum at infinity, as for classes that the columns separate: where the "
+            f"search stopped, Newton's step would gain {fit.decrement:.2g}. Train with a weight decay, and pass it."
+        )
+    return fit
 
 
 def _descended(loss: NetworkLoss, start: FloatArray, options: CurvatureOptions) -> FloatArray:
     weights, point = _equal_weights(loss), start
-    held = CurvatureOptions("gauss-newton", options.damping, options.dense_parameters)
+    held = CurvatureOptions("gauss-newton", options.damping, options.solver)
     for _ in range(_ROUNDS):
         curvature = _gauss_newton(loss, point, held, "") if options.is_held(loss) else None
         found = lbfgs_minima(
             lambda points, which: loss.values_and_gradients(points, np.tile(weights, (len(points), 1))),
             point[np.newaxis],
             precondition=None if curvature is None else curvature.factor.solve,
-            tolerance=_BASE_PRECISION * loss_unit(loss, point),
+            tolerance=_PRECISION * loss_unit(loss, point),
             max_iterations=_STEPS_PER_ROUND,
         )
         point = np.asarray(found.points[0])

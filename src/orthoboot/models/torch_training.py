@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.func import functional_call, vmap
+from torch.func import functional_call, grad, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from orthoboot.models.torch_network import RowLoss, groups_of, threads_for
 from orthoboot.typing import FloatArray, IntArray
@@ -71,21 +72,61 @@ class AdamTraining:
     def _together(
         self, module: Any, row_loss: RowLoss, X: Any, y: Any, rows: list[IntArray], seeds: list[int]
     ) -> FloatArray:
-        starts = torch.stack([_flat(restarted(module, seed)) for seed in seeds])
-        X, y = (_as_precise(table, starts.dtype) for table in (X, y))
+        points = torch.stack([_flat(restarted(module, seed)) for seed in seeds])
+        X, y = (_as_precise(table, points.dtype) for table in (X, y))
         shuffles = [torch.Generator().manual_seed(seed) for seed in seeds]
-        drawn = torch.from_numpy(np.stack(rows))
-        points, mean_losses = starts.requires_grad_(True), _mean_losses(module, row_loss)
+        drawn, gradients = torch.from_numpy(np.stack(rows)), _Gradients(module, row_loss)
+        # The other variants of torch's Adam round the last numbers of an array in another way than those before.
         optimiser = torch.optim.Adam([points], self.learning_rate, weight_decay=self.weight_decay, foreach=False)
-        n = drawn.shape[1]
         for _ in range(self.epochs):
-            order = torch.stack([torch.randperm(n, generator=shuffle) for shuffle in shuffles])
+            order = torch.stack([torch.randperm(drawn.shape[1], generator=shuffle) for shuffle in shuffles])
             for batch in torch.split(drawn.gather(1, order), self.batch_size, dim=1):
-                total = mean_losses(points, X[batch], y[batch]).sum()
-                (points.grad,) = torch.autograd.grad(total, points)
+                points.grad = gradients(points, X[batch], y[batch])
                 optimiser.step()
-        trained: FloatArray = points.detach().numpy().astype(np.float64)
+        trained: FloatArray = points.numpy().astype(np.float64)
         return trained
+
+
+class _Gradients:
+    """The gradient of the mean loss of a batch, for each of many networks with a batch of its own.
+
+    What torch does for a batch of one shape is recorded once and then played back, without the Python between.
+    """
+
+    def __init__(self, module: Any, row_loss: RowLoss) -> None:
+        shapes = {name: part.shape for name, part in module.named_parameters() if part.requires_grad}
+        sizes = [shape.numel() for shape in shapes.values()]
+        architecture = copy.deepcopy(module).requires_grad_(False)
+
+        def mean_loss(point: Any, X: Any, y: Any) -> Any:
+            parts = zip(shapes.items(), torch.split(point, sizes), strict=True)
+            outputs = functional_call(architecture, {name: part.view(shape) for (name, shape), part in parts}, (X,))
+            return vmap(row_loss)(outputs, y).mean()
+
+        self._program = vmap(grad(mean_loss))
+        self._recorded: dict[int, Callable[..., Any]] = {}
+
+    def __call__(self, points: Any, X: Any, y: Any) -> Any:
+        """Return the gradients at points ``(B, p)`` for batches ``(B, rows, ...)``, shape ``(B, p)``."""
+        n_rows = X.shape[1]
+        if n_rows not in self._recorded:
+            self._recorded[n_rows] = _without_idle_steps(make_fx(self._program)(points, X, y))
+        return self._recorded[n_rows](points, X, y)
+
+
+def _without_idle_steps(recording: Any) -> Any:
+    """Return a recording without the steps that give a tensor the shape it has already: a third of all."""
+    reshaping = {torch.ops.aten.expand.default, torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default}
+    for step in recording.graph.nodes:
+        if step.target in reshaping and _shape(step) == _shape(step.args[0]):
+            step.replace_all_uses_with(step.args[0])
+    recording.graph.eliminate_dead_code()
+    recording.recompile()
+    return recording
+
+
+def _shape(step: Any) -> Any:
+    return step.meta["tensor_meta"].shape
 
 
 def restarted(module: Any, seed: int) -> Any:
@@ -106,21 +147,6 @@ def layers_without_start(module: Any) -> list[str]:
         for name, part in module.named_modules()
         if not hasattr(part, "reset_parameters") and any(True for _ in part.parameters(recurse=False))
     ]
-
-
-def _mean_losses(module: Any, row_loss: RowLoss) -> Callable[..., Any]:
-    """Return the mean loss of a batch, for each of many networks with a batch of its own."""
-    shapes = {name: part.shape for name, part in module.named_parameters() if part.requires_grad}
-    sizes = [shape.numel() for shape in shapes.values()]
-    architecture = copy.deepcopy(module)
-
-    def mean_loss(point: Any, X: Any, y: Any) -> Any:
-        parts = zip(shapes.items(), torch.split(point, sizes), strict=True)
-        outputs = functional_call(architecture, {name: part.view(shape) for (name, shape), part in parts}, (X,))
-        return vmap(row_loss)(outputs, y).mean()
-
-    together: Callable[..., Any] = vmap(mean_loss)
-    return together
 
 
 def _flat(module: Any) -> Any:

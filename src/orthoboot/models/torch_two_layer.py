@@ -1,59 +1,20 @@
-"""The two-layer network of the paper in torch, and its squared error with derivatives in closed form."""
+"""The two-layer network of the paper in torch, and its squared error with second derivatives in closed form."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from orthoboot.models.torch_network import Network, NetworkLoss, tensor
+from orthoboot.models.two_layers import TwoLayers
 from orthoboot.typing import FloatArray
 
 _NUMBERS_AT_ONCE = 1 << 23
 """Of single rows' derivatives: 64 MB."""
-
-
-class TwoLayers(NamedTuple):
-    r"""The parameters of :math:`f(x) = v' \tanh(W x + b) + c`.
-
-    W has shape ``(h, d)``, b and v have ``(h,)``.
-    """
-
-    hidden_weights: FloatArray
-    hidden_bias: FloatArray
-    output_weights: FloatArray
-    output_bias: float
-
-    @staticmethod
-    def of(point: FloatArray, n_features: int) -> TwoLayers:
-        """Return the parameters in the order of the module's."""
-        h = (len(point) - 1) // (n_features + 2)
-        weights, bias, output, last = np.split(point, [h * n_features, h * (n_features + 1), h * (n_features + 2)])
-        return TwoLayers(weights.reshape(h, n_features), bias, output, float(last[0]))
-
-    @property
-    def point(self) -> FloatArray:
-        """Return them in one vector, shape ``(h (d + 2) + 1,)``."""
-        return np.concatenate([np.ravel(self.hidden_weights), self.hidden_bias, self.output_weights, [self.output_bias]])
-
-    def units(self, X: FloatArray) -> FloatArray:
-        """Return the values of the hidden units for rows X, shape ``(n, h)``."""
-        values: FloatArray = np.tanh(X @ self.hidden_weights.T + self.hidden_bias)
-        return values
-
-    def outputs(self, X: FloatArray) -> FloatArray:
-        """Return f for rows X, shape ``(n,)``."""
-        values: FloatArray = self.units(X) @ self.output_weights + self.output_bias
-        return values
-
-    def jacobian(self, X: FloatArray) -> FloatArray:
-        """Return the derivative of f by the point, shape ``(n, p)``."""
-        units = self.units(X)
-        slopes = (1 - units**2) * self.output_weights
-        by_weights = (slopes[:, :, np.newaxis] * X[:, np.newaxis, :]).reshape(len(X), -1)
-        return np.hstack([by_weights, slopes, units, np.ones((len(X), 1))])
 
 
 class TwoLayerLoss(NetworkLoss):
@@ -64,6 +25,21 @@ class TwoLayerLoss(NetworkLoss):
     :math:`2 \sum_j w_j r_j \tanh'(a_{ju}) z_j` between them and :math:`v_u`. Automatic differentiation takes tens of
     times as long.
     """
+
+    def values_and_gradients(self, points: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the loss at each point ``(A, p)`` with its own weights ``(A, n)``: shapes ``(A,)`` and ``(A, p)``."""
+        values, gradients = zip(*map(self._value_and_gradient, points, weights), strict=True)
+        return np.array(values), np.array(gradients)
+
+    def _value_and_gradient(self, point: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
+        X, layers, shares = self.X.numpy(), TwoLayers.of(point, self.X.shape[1]), weights / weights.sum()
+        units = layers.units(X)
+        residuals = units @ layers.output_weights + layers.output_bias - self.y.numpy()
+        slopes = 2 * shares * residuals
+        towards = slopes[:, np.newaxis] * (1 - units * units) * layers.output_weights
+        gradient = TwoLayers(towards.T @ X, towards.sum(axis=0), slopes @ units, float(slopes.sum()))
+        value = shares @ (residuals * residuals) + self.decay @ (point * point) / 2
+        return float(value), gradient.point + self.decay * point
 
     def hessian(self, point: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the second derivative, shape ``(p, p)``."""
@@ -115,8 +91,9 @@ def _bends(layers: TwoLayers, X: FloatArray, y: FloatArray, shares: FloatArray) 
 
 
 def two_layer_module(n_features: int, hidden_units: int) -> Any:
-    """Return the module, in double precision."""
-    return nn.Sequential(nn.Linear(n_features, hidden_units), nn.Tanh(), nn.Linear(hidden_units, 1)).double()
+    """Return the module, in double precision; what it starts from is drawn elsewhere."""
+    with torch.random.fork_rng(devices=[]):
+        return nn.Sequential(nn.Linear(n_features, hidden_units), nn.Tanh(), nn.Linear(hidden_units, 1)).double()
 
 
 def squared_error(output: Any, target: Any) -> Any:

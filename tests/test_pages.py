@@ -1,0 +1,35 @@
+"""The pages of the documentation: their programs run, one after the other, and print what the pages say."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from typing import Any
+
+import pytest
+
+DOCUMENTS = pathlib.Path(__file__).parents[1] / "docs"
+PAGES = {
+    "cvxpy": ("cvxpy", "diffcp"),
+    "prediction": ("sklearn",),
+    "sklearn": ("sklearn", "torch"),
+    "statsmodels": ("statsmodels",),
+    "torch": ("torch", "sklearn"),
+}
+"""Which packages a page needs."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_the_programs_of_a_page_print_what_it_says(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for package in PAGES[page]:
+        pytest.importorskip(package)
+    blocks = re.findall(r"```(\w*)\n(.*?)```", (DOCUMENTS / f"{page}.md").read_text(), flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    programs = 0
+    for (language, program), (following, printed) in zip(blocks, [*blocks[1:], ("end", "")], strict=True):
+        if language == "python":
+            exec(program, names)
+            assert capsys.readouterr().out == ("" if following else printed)
+            programs += 1
+    assert programs >= 3
