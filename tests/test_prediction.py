@@ -37,7 +37,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import orthoboot as ob
-from orthoboot import prediction
 from orthoboot.errors import (
     ArgumentError,
     DataError,
@@ -50,9 +49,9 @@ from orthoboot.errors import (
     ReplicationError,
     WeakInfluenceWarning,
 )
-from orthoboot.models import out_of_bag, sklearn_refits
 from orthoboot.models.sklearn_adapters import LinearModel
 from orthoboot.plans import key_from, plan_for
+from orthoboot.prediction import out_of_bag, refits, regressor
 
 N_ROWS, N_NEW = 80, 7
 ALPHA = 2.0
@@ -276,7 +275,7 @@ def test_a_grid_search_goes_through_it() -> None:
 @pytest.mark.parametrize("many_parameters", [False, True])
 def test_a_fitted_regressor_can_be_pickled(many_parameters: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if many_parameters:
-        monkeypatch.setattr(sklearn_refits, "MANY_PARAMETERS", 0)
+        monkeypatch.setattr(refits, "DENSE_PARAMETERS", 0)
     model = Regressor(SCALED, rng=0).fit(X, Y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_allclose(again.predict_interval(NEW)[1], model.predict_interval(NEW)[1], rtol=1e-12)
@@ -370,7 +369,7 @@ def test_a_refit_depends_on_the_seed_and_its_number_alone() -> None:
 def test_chunks_do_not_change_the_answer(quantity: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Regressor(SCALED, rng=0).fit(X, Y)
     whole = getattr(model, quantity)(NEW)
-    monkeypatch.setattr(prediction, "_NUMBERS_AT_ONCE", 300)
+    monkeypatch.setattr(regressor, "_NUMBERS_AT_ONCE", 300)
     assert 1 < 300 // model._numbers_per_row < N_NEW / 2
     np.testing.assert_allclose(getattr(model, quantity)(NEW), whole, rtol=1e-9)
 
@@ -378,9 +377,9 @@ def test_chunks_do_not_change_the_answer(quantity: str, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("estimator", [Ridge(ALPHA), SCALED], ids=str)
 def test_many_parameters_give_the_same_through_the_rows(estimator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = Regressor(estimator, rng=0).fit(X, Y).predict_interval(NEW)[1]
-    monkeypatch.setattr(sklearn_refits, "MANY_PARAMETERS", 3)
+    monkeypatch.setattr(refits, "DENSE_PARAMETERS", 3)
     model = Regressor(estimator, rng=0).fit(X, Y)
-    assert isinstance(model._linear_part, sklearn_refits.LinearPartByRows)
+    assert isinstance(model._linear_part, refits.LinearPartByRows)
     np.testing.assert_allclose(model.predict_interval(NEW)[1], expected, rtol=1e-12)
 
 

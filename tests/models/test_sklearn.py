@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import pathlib
 import re
 import sys
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
+from tests import agreement
 
 import orthoboot as ob
 from orthoboot.data import read
@@ -471,42 +469,15 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
         ob.from_sklearn(Ridge())
 
 
-# The page
-
-
-def test_the_page_prints_what_it_says() -> None:
-    page = (pathlib.Path(__file__).parents[2] / "docs" / "sklearn.md").read_text()
-    blocks = re.findall(r"```(python)?\n(.*?)```", page, flags=re.DOTALL)
-    names: dict[str, Any] = {}
-    programs = 0
-    printed = io.StringIO()
-    for language, text in blocks:
-        if language:
-            printed = io.StringIO()
-            with redirect_stdout(printed):
-                exec(text, names)
-            programs += 1
-        else:
-            assert printed.getvalue() == text
-    assert programs >= 3
-
-
 # Against the standard bootstrap
 
 
 @pytest.mark.slow
 @every_listed
 def test_the_standard_error_is_that_of_two_thousand_refits(case: Case) -> None:
-    # Two hundred, since at twenty the simulation error of the orthogonal bootstrap is itself too rough to judge by. The
-    # largest of up to 15 outputs is held to two of both errors added, which is 2.8 to 2 of their root sum of squares:
-    # for a right influence function one of the thirteen cases may well exceed it with other seeds.
+    # Two hundred, since at twenty the simulation error of the orthogonal bootstrap is itself too rough to judge by.
     few = ob.bootstrap(case.data, case.model, paired=True, n_resamples=200, rng=1)
     many = ob.bootstrap(case.data, case.model, paired=True, n_resamples=2000, estimator="standard", rng=2)
-    errors = [flat(result.standard_error) for result in (few, many)]
-    noise = sum(flat(result.simulation_error.standard_error) for result in (few, many))
-    varying = errors[1] > 0
-    distance = np.abs(errors[0] - errors[1])[varying] / noise[varying]
-    print(f"\n{case.id}: r_squared {flat(few.r_squared).min():.3f}, distance {distance.max():.2f}")
-    print(f"  orthogonal, B = 200   {np.array2string(errors[0], precision=4)}")
-    print(f"  standard, B = 2000    {np.array2string(errors[1], precision=4)}")
-    assert distance.max() < 2
+    apart = agreement.distances(few, many)
+    print(f"\n{case.id}: r_squared {flat(few.r_squared).min():.3f}, simulation errors apart {apart.round(1)}")
+    assert np.abs(apart).max() < agreement.limit(len(apart))

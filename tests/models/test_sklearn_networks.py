@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from tests import agreement
 
 import orthoboot as ob
 from orthoboot.data import read
@@ -350,15 +351,8 @@ def test_layers_are_chosen_by_a_function() -> None:
 @pytest.mark.slow
 @by_case(SMOOTH)
 def test_the_standard_error_is_that_of_two_thousand_refits(case: Case) -> None:
-    # In units of both simulation errors added. Two of them are 2.6 standard deviations of the difference, and one of
-    # 21 outputs is farther off with odds of 15%; two and a half are 3.3, with odds of 2%. Both perceptron regressors
-    # see the same draws, of which these 2000 have a standard error of `predict[0]` that is 2.7 of its errors high.
     few = ob.bootstrap(case.data, case.model, paired=True, n_resamples=200, rng=1)
     many = ob.bootstrap(case.data, case.model, paired=True, n_resamples=2000, estimator="standard", rng=2)
-    errors = [np.ravel(result.standard_error) for result in (few, many)]
-    noise = sum(np.ravel(result.simulation_error.standard_error) for result in (few, many))
-    distance = np.abs(errors[0] - errors[1]) / noise
-    print(f"\n{case.id}: r_squared {np.min(few.r_squared):.3f}, distance {distance.max():.2f}")
-    print(f"  orthogonal, B = 200   {np.array2string(errors[0], precision=4)}")
-    print(f"  standard, B = 2000    {np.array2string(errors[1], precision=4)}")
-    assert distance.max() < 2.5
+    apart = agreement.distances(few, many)
+    print(f"\n{case.id}: r_squared {np.min(few.r_squared):.3f}, simulation errors apart {apart.round(1)}")
+    assert np.abs(apart).max() < agreement.limit(len(apart))

@@ -10,6 +10,7 @@ import numpy as np
 
 from orthoboot.arguments import checked_count, checked_name, is_real
 from orthoboot.errors import ArgumentError, FitError, MissingDependencyError
+from orthoboot.models.fitting import PROTOCOLS
 from orthoboot.models.two_layers import TwoLayers
 from orthoboot.typing import FloatArray, IntArray
 
@@ -24,8 +25,6 @@ except ImportError as missing:
 
 if TYPE_CHECKING:
     from orthoboot.models.torch_two_layer import TwoLayerLoss
-
-PROTOCOLS = ("polished", "paper")
 
 
 class NeuralRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]

@@ -12,8 +12,6 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import (
-    ArgumentError,
-    DataError,
     FitError,
     FitWarning,
     InfluenceError,
@@ -24,7 +22,9 @@ from orthoboot.errors import (
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.output import Output
+from orthoboot.models.fitting import FitCount
 from orthoboot.models.sklearn_adapters import adapter_of
+from orthoboot.models.sklearn_arguments import check_estimator, check_tables
 from orthoboot.models.sklearn_interface import Adapter
 from orthoboot.models.sklearn_pipeline import (
     drawn_rows,
@@ -48,14 +48,6 @@ _NOT_SMOOTH = ("sklearn.ensemble.", "sklearn.tree.", "sklearn.neighbors.")
 _LISTED = 5
 
 
-@dataclass
-class FitCount:
-    """How many fits there were, and how many of them did not converge."""
-
-    fits: int = 0
-    unconverged: int = 0
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class SklearnModel(Functional):
     """A scikit-learn model, or what is wanted of it, as a statistic of ``(X, y)``; made by `from_sklearn`."""
@@ -68,7 +60,7 @@ class SklearnModel(Functional):
     paired = True
 
     def __post_init__(self) -> None:
-        _check_estimator(self.estimator)
+        check_estimator(self.estimator)
         object.__setattr__(self, "name", type(last_step(self.estimator)).__name__)
         object.__setattr__(self, "fractional", _takes_fractions(self.estimator))
         target_of(self.target)
@@ -81,7 +73,7 @@ class SklearnModel(Functional):
 
     def check(self, data: Data) -> None:
         """Raise unless the data are X and y, the estimator can be fitted to them and the target be computed."""
-        _check_tables(self.name, data)
+        check_tables(self.name, data)
         self.output(data)
 
     @once_per_data
@@ -369,42 +361,12 @@ def from_sklearn(estimator: Any, target: Any = "coef_") -> SklearnModel:
     return SklearnModel(estimator, target)
 
 
-def _check_estimator(estimator: Any) -> None:
-    if isinstance(estimator, type):
-        raise ArgumentError(
-            f"`estimator` must be an instance; got the class {estimator.__name__}. Write `{estimator.__name__}()`."
-        )
-    if not all(hasattr(estimator, method) for method in ("fit", "get_params", "set_params")):
-        raise ArgumentError(
-            "`estimator` must be a scikit-learn estimator, with `fit` and `get_params`, such as `Ridge()`; got "
-            f"{estimator!r}."
-        )
-
-
 def _takes_fractions(estimator: Any) -> bool:
     """Return whether refits take weights that are not whole numbers."""
     adapter = adapter_of(last_step(estimator))
     if adapter is None or not adapter.refits_from_solution:
         return takes_weights(estimator)
     return adapter.refits_by_weights(last_step(estimator)) and transformers_take_weights(estimator)
-
-
-def _check_tables(name: str, data: Data) -> None:
-    if len(data.tables) != 2 or len(data.sizes) > 1:
-        got = f"{len(data.sizes)} independent samples" if len(data.sizes) > 1 else f"{len(data.tables)} array(s)"
-        raise DataError(
-            f"`{name}` takes the data `(X, y)` with `paired=True`, so that their rows are drawn together; got {got}."
-        )
-    X, y = (np.shape(container) for container in data.containers)
-    if len(X) != 2:
-        raise DataError(
-            f"`{name}` takes X with rows and columns; got shape {X}. Write `X.reshape(-1, 1)` for one column."
-        )
-    if int(np.prod(y)) != data.sizes[0]:
-        raise DataError(
-            f"`{name}` takes y with one number or label per row, shape ({data.sizes[0]},); got shape {y}. Make one "
-            "call for each response."
-        )
 
 
 def _column(y: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import FitError
+from orthoboot.models.fitting import DENSE_PARAMETERS
 from orthoboot.models.sklearn_interface import Adapter, Refit
 from orthoboot.models.sklearn_pipeline import (
     last_step,
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from orthoboot.models.torch_fit import NetworkFit
     from orthoboot.models.torch_network import NetworkLoss
 
-MOST_PARAMETERS = 5_000
-"""Up to so many parameters their curvature is held and factored."""
+
 _NEGLIGIBLE = 1e-4
 """What a search may still gain, in units of the spread of the losses over n: resampling moves it by one a parameter."""
 
@@ -45,8 +45,8 @@ class NetworkModel(Adapter):
         if find_spec("torch") is None:
             return "without PyTorch: install it with `pip install 'orthoboot[torch]'`"
         size = len(self.parameters(model))
-        if size > MOST_PARAMETERS:
-            return f"with more than {MOST_PARAMETERS:,} parameters, and it has {size:,}: `from_torch` takes such ones"
+        if size > DENSE_PARAMETERS:
+            return f"with more than {DENSE_PARAMETERS:,} parameters, and it has {size:,}: `from_torch` takes such ones"
         return ""
 
     @abstractmethod

@@ -25,6 +25,7 @@ from orthoboot.functionals.base import Functional
 from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.parameter_target import ParametersTarget, WrittenTarget
+from orthoboot.models.fitting import PROTOCOLS, FitCount
 from orthoboot.resamples import Resamples
 from orthoboot.result import Result
 from orthoboot.typing import FloatArray, Influence
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from orthoboot.models.torch_network import Network, NetworkLoss
     from orthoboot.models.torch_training import AdamTraining
 
-PROTOCOLS = ("polished", "paper")
 _NOTED_DISTANCE = 0.05
 """From the module as given to its minimum, in standard errors: where the user hears of it."""
 
@@ -70,14 +70,6 @@ class NetworkDiagnostics:
     smallest_eigenvalue: float
     solve_residual: float
     variance_reduction: float = float("nan")
-
-
-@dataclass
-class _RefitCount:
-    """How many refits there were, and how many of them did not reach a minimum."""
-
-    refits: int = 0
-    unconverged: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,7 +158,7 @@ class TorchModel(Functional):
         count = self._count(data)
         if count.unconverged:
             found.append(
-                f"{count.unconverged} of {count.refits} refits of `{self.name}` did not reach a minimum, which adds "
+                f"{count.unconverged} of {count.fits} refits of `{self.name}` did not reach a minimum, which adds "
                 "noise to the replicates that no influence function explains. Scale the columns, or raise "
                 "`weight_decay`."
             )
@@ -240,13 +232,13 @@ class TorchModel(Functional):
         return self._target(data).jacobian(self._fit(data).point)
 
     @once_per_data
-    def _count(self, data: Data) -> _RefitCount:
-        return _RefitCount()
+    def _count(self, data: Data) -> FitCount:
+        return FitCount()
 
     def _polished(self, data: Data, resamples: Resamples) -> FloatArray:
         found = self._fit(data).refits(resamples.weights[0])
         count = self._count(data)
-        count.refits += len(found.points)
+        count.fits += len(found.points)
         count.unconverged += int((~found.converged).sum())
         return found.points
 
@@ -370,7 +362,7 @@ def from_torch(
     >>> model = ob.from_torch(line, torch.nn.MSELoss(), X, y, lambda module: module.weight[0])
     >>> result = ob.bootstrap(model.data, model, paired=True, rng=0)
     >>> result.estimate.round(1), result.n_resamples
-    (array([ 0.8, -2.1]), 10)
+    (array([ 0.9, -1.9]), 10)
     """
     if find_spec("torch") is None:
         raise MissingDependencyError("`from_torch` needs PyTorch; install it with `pip install 'orthoboot[torch]'`.")

@@ -10,13 +10,12 @@ import numpy as np
 from scipy import linalg
 
 from orthoboot.errors import FitError
+from orthoboot.models.fitting import DENSE_PARAMETERS
 from orthoboot.models.torch_network import NetworkLoss
 from orthoboot.optimisation.lbfgs import Minima, lbfgs_minima
 from orthoboot.solvers import Cholesky, ConjugateGradients, DenseOperator, Factor, ProductOperator
 from orthoboot.typing import FloatArray
 
-DENSE_PARAMETERS = 5_000
-"""Up to so many parameters their curvature is held and factored, beyond them it is multiplied with vectors."""
 _HESSIAN_WORK = 2e10
 """Of rows times squared parameters: the most for which an exact Hessian is worth its time, half a minute or so."""
 _PRECISION = 1e-10

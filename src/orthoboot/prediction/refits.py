@@ -11,16 +11,15 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.errors import FitError, ReplicationError
 from orthoboot.execution.progress import ProgressBar
-from orthoboot.models.out_of_bag import LeftOut, OutOfBag, out_of_bag
+from orthoboot.models.fitting import DENSE_PARAMETERS
 from orthoboot.models.sklearn import SklearnModel
 from orthoboot.models.sklearn_point import ModelPoint, predictions
 from orthoboot.models.sklearn_solution import Solution
 from orthoboot.models.sklearn_targets import first_line
 from orthoboot.plans import Plan
+from orthoboot.prediction.out_of_bag import LeftOut, OutOfBag, out_of_bag
 from orthoboot.typing import FloatArray, IntArray, Key
 
-MANY_PARAMETERS = 5000
-"""Beyond so many the covariance of the parameters is not held: two hundred megabytes."""
 _TOGETHER = 64
 """Refits that are made together, where they can be: whose weights are held at once."""
 _COPIES_HELD = 6
@@ -142,7 +141,7 @@ class LinearPart(ABC):
 
 def linear_part(solution: Solution, plan: Plan, key: Key, numbers: IntArray) -> LinearPart:
     """Return the linear part of the refits `numbers` of the model whose fit to the data is `solution`."""
-    if solution.n_numbers > MANY_PARAMETERS:
+    if solution.n_numbers > DENSE_PARAMETERS:
         return LinearPartByRows(solution, plan, key, numbers)
     influence = solution.influence(np.eye(solution.n_numbers))
     return LinearPartByParameters(solution.point, _linear(influence, plan, key, numbers), plan.covariance((influence,)))

@@ -8,13 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import special
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from orthoboot.arguments import checked_confidence_level, checked_count, checked_name
-from orthoboot.data import Data, read
+from orthoboot.arguments import checked_confidence_level, checked_name
+from orthoboot.data import Data
 from orthoboot.diagnostics import FEW_REPLICATES, WEAK_R_SQUARED
 from orthoboot.errors import (
     ArgumentError,
-    DataError,
     FailedReplicatesWarning,
     FallbackWarning,
     FewReplicatesWarning,
@@ -29,24 +31,22 @@ from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread, moment
 from orthoboot.estimators.moments import deleted_moments
 from orthoboot.models.sklearn import SklearnModel
 from orthoboot.models.sklearn_point import predictions
-from orthoboot.models.sklearn_refits import LinearPart, Refits, linear_part, refits
 from orthoboot.models.sklearn_solution import Solution
 from orthoboot.plans import key_from, plan_for
+from orthoboot.prediction.arguments import (
+    NOISES,
+    check_regressor,
+    checked_levels,
+    checked_resamples,
+    is_frame,
+    read_rows,
+)
+from orthoboot.prediction.refits import LinearPart, Refits, linear_part, refits
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray, IntArray
 
-try:
-    from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_classifier, is_regressor
-    from sklearn.utils import _safe_indexing
-    from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
-except ImportError as missing:
-    raise MissingDependencyError(
-        "`PredictionIntervalRegressor` needs scikit-learn; install it with `pip install 'orthoboot[sklearn]'`."
-    ) from missing
-
 _NUMBERS_AT_ONCE = 1 << 21
 """Numbers held at once for new rows, 16 MB; those of one row where that has more."""
-_NOISES = ("corrected", "out-of-bag")
 _TRIED_ROWS = 50
 """Rows of the data at which a fit is judged."""
 
@@ -136,17 +136,17 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
             One number per row.
         """
         chosen = ESTIMATORS[checked_name("variance_estimator", self.variance_estimator, ESTIMATORS)]
-        n_resamples = _checked_resamples(self.n_resamples, chosen)
-        checked_name("noise", self.noise, _NOISES)
+        n_resamples = checked_resamples(self.n_resamples, chosen)
+        checked_name("noise", self.noise, NOISES)
         checked_confidence_level(self.confidence_level)
         key = key_from(self.rng)
-        _check_regressor(self.estimator)
-        data = _read(*self._validated(X, y))
+        check_regressor(self.estimator)
+        data = read_rows(*self._validated(X, y))
         tried_rows, _ = data.take((_tried_rows(data),))
         statistic = SklearnModel(self.estimator, tried_rows)
         statistic.check(data)
         usable, solution, fallback = _usable(statistic, data, chosen)
-        _checked_resamples(n_resamples, usable)
+        checked_resamples(n_resamples, usable)
         plan = plan_for(data.sizes)
         kept = refits(statistic, data, plan, key, n_resamples)
         _check_enough(kept, usable)
@@ -192,7 +192,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
             Of shapes ``(m,)`` and ``(m, 2)``, lower ends first; ``(m, 2, levels)`` for a list of levels.
         """
         rows = self._new_rows(X)
-        levels, several = _checked_levels(self.confidence_level if confidence_level is None else confidence_level)
+        levels, several = checked_levels(self.confidence_level if confidence_level is None else confidence_level)
         points, std = self._points(rows), self._response_std(rows)
         half_widths = np.multiply.outer(std, [self._quantile(level) for level in levels])
         centres = np.reshape(points, (-1, 1))
@@ -245,9 +245,9 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
                 f"{self.variance_estimator_!r}, does not have. Fit with {variance_estimator!r}."
             )
         kept = self._refits.among(refits)
-        _checked_resamples(len(kept), chosen)
+        checked_resamples(len(kept), chosen)
         result: Self = clone(self).set_params(variance_estimator=variance_estimator, n_resamples=len(kept))
-        result.noise = checked_name("noise", self.noise if noise is None else noise, _NOISES)
+        result.noise = checked_name("noise", self.noise if noise is None else noise, NOISES)
         for name in ("n_features_in_", "feature_names_in_", "estimator_"):
             if hasattr(self, name):
                 setattr(result, name, getattr(self, name))
@@ -268,7 +268,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Return the data, checked; a frame stays one, for pipelines that go by its columns."""
-        if not _is_frame(X):
+        if not is_frame(X):
             rows, response = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2)
             return rows, response
         validate_data(self, X, y, skip_check_array=True)
@@ -278,9 +278,9 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
 
     def _new_rows(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_")
-        is_frame = _is_frame(X)
-        array = validate_data(self, X, reset=False, skip_check_array=is_frame)
-        return X if is_frame else array
+        keeps = is_frame(X)
+        array = validate_data(self, X, reset=False, skip_check_array=keeps)
+        return X if keeps else array
 
     def _points(self, rows: Any) -> Any:
         with warnings.catch_warnings():
@@ -378,38 +378,6 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         return found
 
 
-def _checked_resamples(n_resamples: Any, estimator: Estimator) -> int:
-    # The noise needs a refit also where the variance needs none.
-    least = max(estimator.minimum, 1)
-    return checked_count("n_resamples", n_resamples, least=least, reason=f"for variance_estimator={estimator.name!r}")
-
-
-def _check_regressor(estimator: Any) -> None:
-    """Raise for an estimator that is no regressor; what is no estimator at all, `SklearnModel` refuses."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        return
-    if not hasattr(estimator, "predict") or not is_regressor(estimator):
-        kind = type(estimator).__name__
-        advice = (
-            "For probabilities of classes with their confidence intervals use `ob.from_sklearn(classifier, new_rows)`."
-            if is_classifier(estimator)
-            else "Put a regressor behind it in a pipeline, or pass one alone."
-        )
-        raise ArgumentError(f"`estimator` must be a regressor, such as `Ridge()`; got {kind}. {advice}")
-
-
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
-
-
-def _read(X: Any, y: Any) -> Data:
-    """Return the data as one sample; what is wrong with them is told by the names that they have here."""
-    try:
-        return read((X, y), paired=True)
-    except DataError as error:
-        raise DataError(str(error).replace("`data[0]`", "`X`").replace("`data[1]`", "`y`")) from None
-
-
 def _tried_rows(data: Data) -> IntArray:
     """Return the numbers of some rows, evenly spread."""
     n_rows = data.sizes[0]
@@ -454,15 +422,6 @@ def _reduction(replicates: Replicates) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         reduction: FloatArray = sums.total / sums.residual
     return reduction
-
-
-def _checked_levels(levels: Any) -> tuple[list[float], bool]:
-    """Return the levels, and whether there may be several."""
-    if not isinstance(levels, (list, tuple, np.ndarray)) or np.ndim(levels) == 0:
-        return [checked_confidence_level(levels)], False
-    if not len(levels):
-        raise ArgumentError("`confidence_level` must be a number in (0, 1) or a list of them; got an empty list.")
-    return [checked_confidence_level(level) for level in levels], True
 
 
 def _frame(X: Any, points: Any, intervals: FloatArray, suffixes: list[str]) -> Any:
