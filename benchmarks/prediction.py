@@ -1,6 +1,6 @@
 """Print coverage and width of prediction intervals: the paper's table, and three kinds of models on other data.
 
-python -m benchmarks.prediction [yacht energy kin8nm friedman diabetes few_rows]
+python -m benchmarks.prediction [yacht energy kin8nm friedman diabetes few_rows rough]
 
 The three data sets of the paper are read from the folder in ORTHOBOOT_DATA, or fetched from OpenML.
 """
@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import fetch_openml, load_diabetes, make_friedman1
-from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 import orthoboot as ob
 from orthoboot.typing import FloatArray
@@ -191,6 +193,15 @@ def models(name: str, seed: int) -> dict[str, tuple[Any, str, int]]:
     """Return a linear model, a gradient boosting and a network, with what makes their intervals."""
     if name == "few_rows":
         return {"least squares": (LinearRegression(), "orthogonal", 5)}
+    if name == "rough":
+        rough = {
+            "forest": RandomForestRegressor(50, random_state=seed),
+            "five neighbours": KNeighborsRegressor(5),
+            "one neighbour": KNeighborsRegressor(1),
+            "tree": DecisionTreeRegressor(random_state=seed),
+            "tree, leaves of five": DecisionTreeRegressor(min_samples_leaf=5, random_state=seed),
+        }
+        return {f"{kind}, B = {B}": (model, "standard", B) for kind, model in rough.items() for B in (2, 10)}
     return {
         "ridge": (make_pipeline(StandardScaler(), Ridge()), "orthogonal", 5),
         "boosting": (GradientBoostingRegressor(n_estimators=200, max_depth=3, random_state=seed), "standard", 10),
@@ -215,6 +226,11 @@ def friedman(n_data_sets: int = 10) -> Iterator[tuple[str, Split]]:
         yield "", (X[:1000], y[:1000], X[1000:], y[1000:])
 
 
+def rough() -> Iterator[tuple[str, Split]]:
+    """Return the same with fewer rows, for models that vary much."""
+    return ((case, (X[:300], y[:300], X_test, y_test)) for case, (X, y, X_test, y_test) in friedman(20))
+
+
 def diabetes() -> Iterator[tuple[str, Split]]:
     """Return the folds of two cross-validations of real data."""
     X, y = load_diabetes(return_X_y=True)
@@ -223,7 +239,7 @@ def diabetes() -> Iterator[tuple[str, Split]]:
             yield "", (X[training], y[training], X[test], y[test])
 
 
-OTHERS = {"friedman": friedman, "diabetes": diabetes, "few_rows": few_rows}
+OTHERS = {"friedman": friedman, "diabetes": diabetes, "few_rows": few_rows, "rough": rough}
 
 
 def coverages(name: str) -> dict[tuple[str, str], tuple[float, float, float, float]]:

@@ -112,6 +112,19 @@ def test_predictions_do_not_depend_on_units_of_measurement_but_for_those_of_y() 
     np.testing.assert_allclose(scaled, 1000 * clone(SMALL).fit(X, Y).predict(NEW) - 5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("unit", [1e300, 1e-300])
+def test_columns_whose_squares_overflow_or_vanish_are_no_constants(unit: float) -> None:
+    expected = clone(SMALL).fit(X, Y).predict(NEW)
+    np.testing.assert_allclose(clone(SMALL).fit(unit * X, Y).predict(unit * NEW), expected, rtol=1e-5)
+    np.testing.assert_allclose(clone(SMALL).fit(X, unit * Y).predict(NEW), unit * expected, rtol=1e-5)
+
+
+def test_a_response_of_true_and_false_is_one_of_zeros_and_ones() -> None:
+    above = Y.mean() < Y
+    expected = clone(SMALL).fit(X, above.astype(float)).predict(NEW)
+    np.testing.assert_array_equal(clone(SMALL).fit(X, above).predict(NEW), expected)
+
+
 def test_without_standardising_the_data_are_taken_as_they_are() -> None:
     model = clone(SMALL).set_params(standardize=False).fit(X, Y)
     assert not model.x_mean_.any()
@@ -229,6 +242,7 @@ def test_scikit_learn_s_checks_pass_with_the_defaults() -> None:
         ({"batch_size": -1}, "`batch_size`.*-1"),
         ({"protocol": "Paper"}, "`protocol`.*'polished'.*'paper'"),
         ({"weight_decay": -0.1}, "`weight_decay` must be a finite number not below 0; got -0.1"),
+        ({"standardize": "no"}, "`standardize` must be True or False; got 'no'"),
         ({"learning_rate": 0}, "`learning_rate` must be a positive number; got 0"),
     ],
 )

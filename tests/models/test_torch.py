@@ -196,6 +196,123 @@ def test_a_module_that_is_not_at_its_minimum_is_brought_there_and_the_user_told(
     np.testing.assert_allclose(ours.fitted_module()(torch.tensor(NEW)).detach().numpy()[:, 0], expected, atol=1e-4)
 
 
+def test_the_module_may_be_trained_further_meanwhile(line):
+    module = restarted(line, 0)
+    ours = ob.from_torch(module, nn.MSELoss(), X, Y, NEW, protocol="paper", epochs=1, batch_size=50)
+    expected = module(torch.tensor(NEW)).detach().numpy()[:, 0]
+    with torch.no_grad():
+        module.weight.add_(1.0)
+    assert ours.estimate(read(ours.data, paired=True)) == pytest.approx(expected)
+
+
+# Modules and data of many kinds
+
+
+def squeezed(module):
+    return nn.Sequential(module, nn.Flatten(0))
+
+
+@pytest.mark.parametrize("solver", ["cholesky", "cg"])
+def test_outputs_may_have_no_column(network, solver):
+    one, other = (
+        ob.from_torch(module, nn.MSELoss(), X, Y, NEW, weight_decay=0.02, solver=solver, curvature="gauss-newton")
+        for module in (network, squeezed(network))
+    )
+    (expected,), (found,) = (ours.influence(read(ours.data, paired=True)) for ours in (one, other))
+    np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("as_labels", [lambda y: y, lambda y: y.astype(int), lambda y: torch.tensor(y).bfloat16()])
+def test_labels_of_two_classes_may_be_whole_or_not(as_labels):
+    labels, loss = Y > 0, nn.BCEWithLogitsLoss()
+    module = minimised(restarted(nn.Linear(3, 1), 0), loss, torch.tensor(X), torch.tensor(1.0 * labels)[:, None])
+    one, other = (ob.from_torch(module, loss, X, y, NEW) for y in (1.0 * labels, as_labels(labels)))
+    assert np.array_equal(*(ours.influence(read(ours.data, paired=True))[0] for ours in (one, other)))
+
+
+@QUIET
+def test_whole_numbers_are_columns_like_others(line):
+    counts = np.random.default_rng(0).integers(0, 4, (N_ROWS, 3))
+    one, other = (ob.from_torch(line, nn.MSELoss(), columns, Y, NEW) for columns in (counts, 1.0 * counts))
+    assert np.array_equal(*(ours.estimate(read(ours.data, paired=True)) for ours in (one, other)))
+
+
+class OverTime(nn.Module):
+    """A layer that goes along rows of five steps, and a line from what it gives."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.line = nn.Linear(3, 1)
+
+    def forward(self, rows):
+        given = self.layer(rows, rows, rows) if isinstance(self.layer, nn.MultiheadAttention) else self.layer(rows)
+        return self.line(given[0].mean(dim=1))
+
+
+SERIES = RNG.standard_normal((40, 5, 3))
+LEVELS = SERIES.mean(axis=(1, 2)) + 0.1 * RNG.standard_normal(40)
+
+
+def series_model(layer, **options):
+    torch.manual_seed(0)
+    return ob.from_torch(OverTime(layer()), nn.MSELoss(), SERIES, LEVELS, SERIES[:2], weight_decay=0.1, **options)
+
+
+def gradient(value, module):
+    return torch.cat([part.reshape(-1) for part in torch.autograd.grad(value, list(module.parameters()))]).numpy()
+
+
+@pytest.mark.parametrize(
+    ("layer", "solver"),
+    [
+        (lambda: nn.MultiheadAttention(3, 1, batch_first=True), "cholesky"),
+        (lambda: nn.GRU(3, 3, batch_first=True), "cg"),
+    ],
+)
+def test_series_are_rows_too(layer, solver):
+    """The influence against the Gauss-Newton formula with derivatives by plain backward passes, row by row."""
+    ours = series_model(layer, curvature="gauss-newton", solver=solver)
+    data = read(ours.data, paired=True)
+    module = ours.fitted_module().double()
+    network = ours._network.filled(module, ours._fit(data).point)
+    rows, levels = torch.tensor(SERIES), torch.tensor(LEVELS)
+    jacobian = np.stack([gradient(network(row[None])[0, 0], network) for row in rows])
+    theta = np.concatenate([part.detach().numpy().reshape(-1) for part in network.parameters()])
+    residuals = (network(rows)[:, 0] - levels).detach().numpy()
+    scores = 2 * residuals[:, None] * jacobian + 0.1 * theta
+    matrix = 2 * jacobian.T @ jacobian / 40 + 0.1 * np.eye(len(theta))
+    expected = -scores @ np.linalg.solve(matrix, jacobian[:2].T)
+    expected -= expected.mean(axis=0)
+    np.testing.assert_allclose(ours.influence(data)[0], expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_a_recurrent_layer_names_the_solver_that_takes_it():
+    ours = series_model(lambda: nn.GRU(3, 3, batch_first=True))
+    with pytest.raises(FitError, match='cannot differentiate `OverTime` for single rows.*need solver="cg"'):
+        ob.bootstrap(ours.data, ours, paired=True, rng=0)
+
+
+@QUIET
+def test_relu_ends_at_a_kink_and_says_so():
+    module = restarted(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 1)), 0)
+    ours = ob.from_torch(module, nn.MSELoss(), X, Y, NEW, weight_decay=0.02)
+    with pytest.warns(FitWarning, match="ended at a kink"):
+        ob.bootstrap(ours.data, ours, paired=True, rng=0)
+    data, loss = read(ours.data, paired=True), ours._loss(read(ours.data, paired=True))
+    fit = ours._fit(data)
+    nearby = fit.point + 1e-3 * np.random.default_rng(0).standard_normal((100, len(fit.point)))
+    values, _ = loss.values_and_gradients(np.vstack([fit.point, nearby]), np.ones((101, N_ROWS)))
+    assert values.argmin() == 0
+
+
+@QUIET
+def test_a_constant_response_has_a_fit(network):
+    ours = ob.from_torch(network, nn.MSELoss(), X, np.ones(N_ROWS), NEW, weight_decay=0.05)
+    result = ob.bootstrap(ours.data, ours, paired=True, rng=0)
+    assert (result.standard_error < 1e-2).all()
+
+
 # The paper's protocol
 
 
@@ -316,12 +433,33 @@ def linear(**options):
     )
 
 
+def with_nan(module):
+    with torch.no_grad():
+        module.weight[0, 0] = torch.nan
+    return module
+
+
+class Applied(nn.Linear):
+    """A line through rows that something is done to first."""
+
+    def __init__(self, function):
+        super().__init__(3, 1)
+        self.function = function
+
+    def forward(self, rows):
+        return super().forward(self.function(rows))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
         (linear(module=nn.Linear), ArgumentError, r"`module` must be a trained torch.nn.Module.*Write `Linear\(...\)`"),
         (linear(module=nn.Tanh()), ArgumentError, "parameters that require gradients.*has none"),
-        (linear(module=nn.Linear(5, 1)), ArgumentError, r"`module` raised RuntimeError on tensors of shape \(4, 3\)"),
+        (
+            linear(module=nn.Linear(5, 1)),
+            ArgumentError,
+            r"`module` raised .* of X of shape \(3,\).* cannot be multiplied",
+        ),
         (
             linear(module=nn.GRU(3, 2)),
             ArgumentError,
@@ -350,6 +488,30 @@ def linear(**options):
         (linear(weight_decay=-1), ArgumentError, "`weight_decay` must be a finite number not below 0; got -1"),
         (linear(curvature="fisher"), ArgumentError, "`curvature` must be one of 'auto', 'hessian', 'gauss-newton'"),
         (linear(damping=np.inf), ArgumentError, "`damping` must be a finite number not below 0"),
+        (linear(curvature="hessian", solver="cg"), ArgumentError, "which conjugate gradients never hold"),
+        (linear(X=X[:0], y=Y[:0]), DataError, r"X must hold numbers, with the rows first; got .* shape \(0, 3\)"),
+        (linear(module=with_nan(nn.Linear(3, 1))), ArgumentError, "finite parameters; those of 'weight' are NaN"),
+        (
+            linear(loss=lambda outputs, y: nn.functional.mse_loss(outputs, y).sqrt()),
+            ArgumentError,
+            "`loss` of several rows must be the mean or the sum",
+        ),
+        (
+            linear(
+                module=nn.Linear(3, 2),
+                y=(Y > 0).astype(int),
+                loss=lambda outputs, y: nn.functional.cross_entropy(outputs, y, torch.tensor([1.0, 5.0]).double()),
+            ),
+            ArgumentError,
+            "`loss` of several rows must be the mean or the sum",
+        ),
+        (
+            linear(module=Applied(lambda rows: rows - rows.mean(dim=0))),
+            ArgumentError,
+            "same output every time, whatever rows",
+        ),
+        (linear(module=Applied(nn.functional.dropout)), ArgumentError, "same output every time, whatever rows"),
+        (linear(module=Applied(lambda rows: rows.sub_(1.0))), ArgumentError, "must not change X in place"),
     ],
 )
 def test_bad_arguments(call, error, words):

@@ -131,6 +131,12 @@ def test_pieces_of_the_rows_make_the_same(monkeypatch, loss):
         np.testing.assert_allclose(one, other, atol=1e-14)
 
 
+def test_many_outputs_do_not_take_more_memory(monkeypatch):
+    monkeypatch.setattr("orthoboot.models.torch_network._ROW_GRADIENTS_AT_ONCE", 10_000)
+    network = Network(nn.Linear(3, 10))
+    assert network.jacobians_at_once(tensor(X)) == 10_000 // (40 * 10)
+
+
 def test_frozen_parameters_stay_and_have_no_place_among_the_others():
     module = tanh_network()
     module[0].requires_grad_(False)
@@ -188,6 +194,23 @@ def test_the_bits_of_a_network_do_not_depend_on_its_company(dtype, chosen):
     together = TRAINING.points(module, squares, tensor(X), tensor(Y), ROWS, range(5))
     some = TRAINING.points(module, squares, tensor(X), tensor(Y), [ROWS[b] for b in chosen], chosen)
     assert np.array_equal(together[chosen], some)
+
+
+def test_rows_of_other_lengths_change_nothing():
+    """As resamples of groups have: those of one length are trained together."""
+    shorter = [rows[: N_ROWS - 7 * (b % 3)] for b, rows in enumerate(ROWS)]
+    module = tanh_network()
+    together = TRAINING.points(module, squares, tensor(X), tensor(Y), shorter, range(5))
+    alone = [TRAINING.points(module, squares, tensor(X), tensor(Y), [rows], [b]) for b, rows in enumerate(shorter)]
+    assert np.array_equal(together, np.concatenate(alone))
+
+
+def test_training_in_half_precision():
+    points = TRAINING.points(tanh_network(dtype=torch.bfloat16), squares, tensor(X), tensor(Y), ROWS[:2], [0, 1])
+    single = TRAINING.points(tanh_network(), squares, tensor(X), tensor(Y), ROWS[:2], [0, 1])
+    assert points.dtype == np.float64
+    assert np.isfinite(points).all()
+    assert points.shape == single.shape
 
 
 def test_training_leaves_the_module_and_the_global_generator_alone():

@@ -113,8 +113,9 @@ class NeuralRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_options()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        y = np.asarray(y, dtype=np.float64)
         self.x_mean_, self.x_scale_ = _location_and_scale(X, self.standardize)
-        self.y_mean_, self.y_scale_ = _location_and_scale(np.asarray(y, dtype=np.float64), self.standardize)
+        self.y_mean_, self.y_scale_ = _location_and_scale(y, self.standardize)
         loss = self.loss_on(X, y)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         # A constant response leaves nothing to learn, and a search for the last digits of zero no end.
@@ -202,6 +203,8 @@ class NeuralRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         checked_name("protocol", self.protocol, PROTOCOLS)
         for name in ("hidden_units", "epochs", "batch_size"):
             checked_count(name, getattr(self, name), least=1)
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise ArgumentError(f"`standardize` must be True or False; got {self.standardize!r}.")
         if not is_real(self.weight_decay) or not 0 <= float(self.weight_decay) < np.inf:
             raise ArgumentError(f"`weight_decay` must be a finite number not below 0; got {self.weight_decay!r}.")
         if not is_real(self.learning_rate) or not 0 < float(self.learning_rate) < np.inf:
@@ -212,7 +215,9 @@ def _location_and_scale(table: FloatArray, standardize: bool) -> tuple[Any, Any]
     """Return what is subtracted and divided by, for each column."""
     if not standardize:
         return np.zeros(table.shape[1:])[()], np.ones(table.shape[1:])[()]
-    mean, deviation = table.mean(axis=0), table.std(axis=0)
+    # Powers of two, which cost no digits: squares of very large and very small numbers do not exist.
+    unit = np.exp2(np.frexp(np.abs(table).max(axis=0))[1] - 1.0)
+    mean, deviation = (table / unit).mean(axis=0) * unit, (table / unit).std(axis=0) * unit
     # That of a constant column is zero but for rounding.
     rounding = len(table) * np.finfo(np.float64).eps * np.abs(mean)
     return mean, np.where(deviation > rounding, deviation, 1.0)[()]

@@ -12,6 +12,7 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import (
+    ArgumentError,
     FitError,
     FitWarning,
     InfluenceError,
@@ -75,6 +76,8 @@ class SklearnModel(Functional):
         """Raise unless the data are X and y, the estimator can be fitted to them and the target be computed."""
         check_tables(self.name, data)
         self.output(data)
+        if self.batched and self._target.attributes:
+            self._check_parameters(self._target.attributes, self._known(data))
 
     @once_per_data
     def output(self, data: Data) -> Output:
@@ -123,8 +126,8 @@ class SklearnModel(Functional):
 
     def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
         """Return warnings where fits did not converge, where they are random, and where the fit is near a kink."""
-        found = [*self._unconverged(data), *self._randomness()]
         known = self._known(data)
+        found = [*self._unconverged(data), *self._randomness(known)]
         if isinstance(known, Solution):
             found += [*self._distance(known, data), *_kinks(known)]
         return tuple(map(FitWarning, found))
@@ -256,6 +259,16 @@ class SklearnModel(Functional):
             count.unconverged += 1
             return model
 
+    def _check_parameters(self, attributes: tuple[str, ...], known: Solution | InfluenceError) -> None:
+        """Raise for attributes of a network that its refits do not move."""
+        parameters = known.adapter.coordinates if isinstance(known, Solution) else attributes
+        for name in attributes:
+            if name not in parameters:
+                raise ArgumentError(
+                    f"`target` must be a parameter of the network, new rows to predict at, or a function of either; "
+                    f"got {name!r}, and refits move {', '.join(map(repr, parameters))} alone."
+                )
+
     def _check_classes(self, data: Data, y: Any) -> None:
         classes = getattr(self.fitted(data), "classes_", None)
         drawn = len(np.unique(y)) if classes is not None else 0
@@ -277,14 +290,15 @@ class SklearnModel(Functional):
             f"the replicates that no influence function explains. {advice}, or scale the columns."
         ]
 
-    def _randomness(self) -> list[str]:
+    def _randomness(self, known: Solution | InfluenceError) -> list[str]:
         """Return a warning where another run gives other numbers, since refits or the fit itself are random."""
-        options = self.estimator.get_params(deep=True)
+        last = last_step(self.estimator)
+        adapter = adapter_of(last)
+        options = (self.estimator if adapter is None else last).get_params(deep=True)
         random = [key for key, value in options.items() if key.endswith("random_state") and value is None]
-        adapter = adapter_of(last_step(self.estimator))
         if not random or (adapter is not None and not adapter.refits_from_solution):
             return []
-        if adapter is not None:
+        if isinstance(known, Solution):
             return [
                 f"`{random[0]}` of `{self.name}` is None, so that another run starts from other parameters and may end "
                 f"at another minimum, with other numbers. Set `{random[0]}=0` to get the same ones."

@@ -93,6 +93,17 @@ class LinearModel(Adapter):
         design = np.column_stack([X, np.ones(len(X))]) if model.fit_intercept else X
         return (design,) * len(np.atleast_2d(model.coef_))
 
+    def prediction_jacobian(self, model: Any, columns: FloatArray) -> FloatArray | None:
+        """Return the columns, times the predictions where these are exponentials; None for a classifier."""
+        if hasattr(model, "classes_"):
+            return None
+        design, theta = self.designs(model, columns)[0], self.parameters(model)
+        jacobian = np.zeros((len(design), len(theta)))
+        jacobian[:, : design.shape[1]] = design
+        if getattr(self.row_loss(model), "log_link", False):
+            jacobian *= np.exp(design @ theta[: design.shape[1]])[:, np.newaxis]
+        return jacobian
+
     def response(self, model: Any, y: Any) -> FloatArray:
         """Return the response as numbers."""
         return np.asarray(y, dtype=np.float64)

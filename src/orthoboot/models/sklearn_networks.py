@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _NEGLIGIBLE = 1e-4
 """What a search may still gain, in units of the spread of the losses over n: resampling moves it by one a parameter."""
+_OF_THE_TRAINING = frozenset({"loss_", "loss_curve_", "best_loss_", "n_iter_", "t_"})
+"""Attributes that a refit does not have, since it is no training."""
 
 
 class NetworkModel(Adapter):
@@ -144,7 +146,7 @@ class NeuralNetwork(NetworkModel):
 
     def moved(self, model: Any, theta: FloatArray) -> Any:
         """Return a copy with other parameters."""
-        return copy.copy(model).place(theta)
+        return _untrained(model).place(theta)
 
     def prediction_jacobian(self, model: Any, columns: FloatArray) -> FloatArray:
         """Return the derivative in closed form."""
@@ -221,7 +223,7 @@ class MultilayerPerceptron(NetworkModel):
 
     def moved(self, model: Any, theta: FloatArray) -> Any:
         """Return a copy with other parameters."""
-        result = copy.copy(model)
+        result = _untrained(model)
         tied = model.intercepts_[-1][:1] if _is_tied(model) else model.intercepts_[-1][:0]
         shapes = [np.shape(part) for layer in zip(model.coefs_, model.intercepts_, strict=True) for part in layer]
         # The intercept that stays is the first of the last ones.
@@ -237,6 +239,14 @@ class MultilayerPerceptron(NetworkModel):
 
         network = Network(_layers(model))
         return network.output_jacobian(self.parameters(model), tensor(columns))[:, 0]
+
+
+def _untrained(model: Any) -> Any:
+    """Return a copy without what the training left beside the parameters, which would be wrong at other ones."""
+    result = copy.copy(model)
+    for name in _OF_THE_TRAINING & vars(result).keys():
+        delattr(result, name)
+    return result
 
 
 def _layers(model: Any) -> Any:

@@ -56,8 +56,8 @@ def transformed(model: Any, X: Any) -> FloatArray:
 
 def feature_names(model: Any) -> tuple[str, ...] | None:
     """Return the names of these columns, where they have any."""
-    if not is_pipeline(model):
-        names = getattr(model, "feature_names_in_", None)
+    if not is_pipeline(model) or len(model.steps) == 1:
+        names = getattr(last_step(model), "feature_names_in_", None)
         return None if names is None else tuple(map(str, names))
     try:
         return tuple(map(str, model[:-1].get_feature_names_out()))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -20,11 +21,13 @@ from orthoboot.errors import (
     InfluenceError,
     MissingDependencyError,
     OrthobootWarning,
+    StatisticError,
 )
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.parameter_target import ParametersTarget, WrittenTarget
+from orthoboot.functionals.user_function import first_line
 from orthoboot.models.fitting import PROTOCOLS, FitCount
 from orthoboot.resamples import Resamples
 from orthoboot.result import Result
@@ -142,7 +145,8 @@ class TorchModel(Functional):
     def influence(self, data: Data) -> Influence:
         """Return ``-g' H^-1 (gradient of loss_j + decay theta)`` for every row, centred."""
         try:
-            return (self._fit(data).influence(self._jacobian(data)),)
+            with self._differentiation():
+                return (self._fit(data).influence(self._jacobian(data)),)
         except FitError as error:
             raise InfluenceError(f"no influence function for `{self.name}`: {str(error).rstrip('.')}") from error
 
@@ -156,7 +160,13 @@ class TorchModel(Functional):
         """Return warnings where the module was not at its minimum, and where refits did not reach one."""
         found = [*self._moved(data), *self._approximate(data)]
         count = self._count(data)
-        if count.unconverged:
+        if self._fit(data).is_at_kink:
+            found.append(
+                f"the search for the minimum of `{self.name}` ended at a kink, as those of relu and of absolute values "
+                "are; the refits do so too, and r_squared says how much of them the influence function explains. "
+                "Smooth units such as nn.SiLU and nn.Softplus have a minimum."
+            )
+        elif count.unconverged:
             found.append(
                 f"{count.unconverged} of {count.fits} refits of `{self.name}` did not reach a minimum, which adds "
                 "noise to the replicates that no influence function explains. Scale the columns, or raise "
@@ -212,12 +222,26 @@ class TorchModel(Functional):
 
         loss, start = self._loss(data), self._network.start
         try:
-            if self.training is None:
-                return polished(loss, start, self.curvature)
-            loss.check_finite(start, "at the parameters of `module`")
-            return NetworkFit(loss, start, curvature_at(loss, start, self.curvature))
+            with self._differentiation():
+                if self.training is None:
+                    return polished(loss, start, self.curvature, among_kinks=True)
+                loss.check_finite(start, "at the parameters of `module`")
+                return NetworkFit(loss, start, curvature_at(loss, start, self.curvature))
         except FitError as error:
             raise FitError(f"`{self.name}` has no fit on these data: {error}") from error
+
+    @contextmanager
+    def _differentiation(self) -> Iterator[None]:
+        """Tell what torch cannot differentiate row by row."""
+        try:
+            yield
+        except (FitError, StatisticError):
+            raise
+        except RuntimeError as error:
+            raise FitError(
+                f"torch cannot differentiate `{self.name}` for single rows: {first_line(error)}. Recurrent layers need "
+                'solver="cg", which takes rows together; write other layers anew, in plain functions of torch.'
+            ) from error
 
     @once_per_data
     def _target(self, data: Data) -> ParametersTarget | WrittenTarget:
@@ -318,7 +342,8 @@ def from_torch(
     module
         A trained `torch.nn.Module`, in evaluation mode where it has dropout or batch normalisation. It is copied.
     loss
-        A loss of torch such as ``nn.MSELoss()``, or a function ``loss(outputs, y)`` of rows.
+        A loss of torch such as ``nn.MSELoss()``, or a function ``loss(outputs, y)``: of several rows the mean or the
+        sum of what each loses, or these one by one.
     X, y
         What it was trained with, tensors or arrays with the rows first, of any shape.
     target
@@ -327,7 +352,8 @@ def from_torch(
     protocol
         "polished" or "paper".
     weight_decay
-        What the optimiser had: :math:`\lambda` in :math:`\tfrac12 \lambda |\theta|^2` beside the mean loss.
+        What the optimiser had: :math:`\lambda` in :math:`\tfrac12 \lambda |\theta|^2` beside the mean loss; of one that
+        minimised the sum of n rows, the n-th part.
     epochs, batch_size, learning_rate
         Of Adam, for protocol "paper".
     curvature
@@ -381,9 +407,16 @@ def from_torch(
     checked_name("solver", solver, CurvatureOptions.SOLVERS)
     decay = checked_number("weight_decay", weight_decay)
     damping = None if damping is None else checked_number("damping", damping)
-    checked_module(module)
+    options = CurvatureOptions(curvature, damping, solver)
+    module = checked_module(module)
+    n_parameters = sum(part.numel() for part in module.parameters() if part.requires_grad)
+    if curvature == "hessian" and not options.is_held(n_parameters):
+        raise ArgumentError(
+            f'curvature="hessian" needs the matrix of all pairs of the {n_parameters:,} parameters, which conjugate '
+            'gradients never hold. Use curvature="gauss-newton", or solver="cholesky" if memory allows.'
+        )
     tables, arrays = checked_tables(X, y)
-    row_loss = checked_row_loss(module, loss, tables, arrays)
+    row_loss, tables = checked_row_loss(module, loss, tables, arrays)
     training = None
     if protocol == "paper":
         training = checked_training(module, epochs, batch_size, learning_rate, decay)
@@ -399,7 +432,7 @@ def from_torch(
         target=checked_target(module, target, tables[0]),
         training=training,
         decay=decay,
-        curvature=CurvatureOptions(curvature, damping, solver),
+        curvature=options,
         data=arrays,
         seed=checked_count("seed", seed, least=0),
         name=type(module).__name__,
@@ -412,4 +445,5 @@ def _variance_reduction(result: Result) -> float:
     if replicates.linear is None or len(replicates) < 2:
         return float("nan")
     left = (replicates.values - replicates.linear).var(axis=0)
-    return float(np.median(replicates.values.var(axis=0)[left > 0] / left[left > 0]))
+    reductions = replicates.values.var(axis=0)[left > 0] / left[left > 0]
+    return float(np.median(reductions)) if len(reductions) else float("nan")

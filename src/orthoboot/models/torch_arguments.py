@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,9 @@ from orthoboot.typing import FloatArray
 
 _DEPENDS_ON_BATCH = (nn.modules.batchnorm._BatchNorm,)
 _RANDOM = (nn.modules.dropout._DropoutNd, nn.AlphaDropout)
-_TRIED_ROWS = 4
+_TRIED_ROWS = 64
+_DIFFERENCE = 1e-6
+"""Between what rows give alone and together, relative to the largest: more than rounding."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Table:
     shape
         Of one row.
     is_whole
-        Whether it holds whole numbers, as classes and positions in an embedding do.
+        Whether its tensors hold whole numbers, as classes and positions in an embedding do.
     """
 
     shape: tuple[int, ...]
@@ -57,8 +59,8 @@ def checked_number(name: str, value: Any) -> float:
     return float(value)
 
 
-def checked_module(module: Any) -> None:
-    """Raise unless `module` is a module whose output for a row depends on that row and the parameters alone."""
+def checked_module(module: Any) -> Any:
+    """Return a copy of `module`, if it is one that has finite parameters to refit and is in evaluation mode."""
     if not isinstance(module, nn.Module):
         hint = f" Write `{module.__name__}(...)`." if isinstance(module, type) else ""
         raise ArgumentError(f"`module` must be a trained torch.nn.Module; got {module!r}.{hint}")
@@ -75,10 +77,20 @@ def checked_module(module: Any) -> None:
             f"`module` must be in evaluation mode; its layer {name!r}, {type(part).__name__}, is in training mode, "
             f"where its output {what}. Call `module.eval()` first."
         )
+    lost = [name for name, part in module.named_parameters() if not part.isfinite().all()]
+    if lost:
+        raise ArgumentError(
+            f"`module` must have finite parameters; those of {', '.join(map(repr, lost))} are NaN or infinite, as "
+            "after a training that diverged."
+        )
+    try:
+        return copy.deepcopy(module)
+    except RuntimeError as error:
+        raise ArgumentError(f"`module` must allow a copy by `copy.deepcopy`: {first_line(error)}.") from error
 
 
 def checked_tables(X: Any, y: Any) -> tuple[tuple[Table, Table], tuple[FloatArray, FloatArray]]:
-    """Return how rows of X and y become tensors, and both as tables with one row for each."""
+    """Return the shapes of the rows of X and y and whether they are whole, and both as tables with one row for each."""
     arrays = [_array(name, given) for name, given in (("X", X), ("y", y))]
     if len(arrays[0]) != len(arrays[1]):
         raise DataError(f"X and y must have the same number of rows; got {len(arrays[0])} and {len(arrays[1])}.")
@@ -90,8 +102,11 @@ def checked_tables(X: Any, y: Any) -> tuple[tuple[Table, Table], tuple[FloatArra
 
 
 def _array(name: str, given: Any) -> Any:
-    array = given.detach().cpu().numpy() if isinstance(given, torch.Tensor) else np.asarray(given)
-    if array.dtype.kind not in "fiub" or array.ndim == 0:
+    if isinstance(given, torch.Tensor):
+        given = given.detach().cpu()
+        given = given.double() if given.is_floating_point() else given  # numpy has no bfloat16
+    array = np.asarray(given)
+    if array.dtype.kind not in "fiub" or array.size == 0 or array.ndim == 0:
         raise DataError(
             f"{name} must hold numbers, with the rows first; got {type(given).__name__} of dtype {array.dtype} and "
             f"shape {array.shape}."
@@ -103,48 +118,96 @@ def _array(name: str, given: Any) -> Any:
 
 def checked_row_loss(
     module: Any, loss: Any, tables: tuple[Table, Table], arrays: tuple[FloatArray, FloatArray]
-) -> RowLoss:
-    """Return the loss of one row, once the module and the loss have been tried on a few."""
+) -> tuple[RowLoss, tuple[Table, Table]]:
+    """Return the loss of one row and how rows become tensors, once the module and the loss have been tried on a few.
+
+    Whole numbers become tensors of whole numbers where no others are taken.
+    """
     if not callable(loss) or isinstance(loss, type):
         hint = f" Write `{loss.__name__}()`." if isinstance(loss, type) else ""
         raise ArgumentError(f"`loss` must be a loss of torch or a function `loss(outputs, y)`; got {loss!r}.{hint}")
-    if getattr(loss, "weight", None) is not None and getattr(loss, "reduction", "") == "mean":
+    if isinstance(loss, nn.NLLLoss | nn.CrossEntropyLoss) and loss.weight is not None and loss.reduction == "mean":
         raise ArgumentError(
             "`loss` divides by the class weights of the rows in a batch, so that it is no mean over rows. Pass a "
             "function such as `lambda outputs, y: F.cross_entropy(outputs, y, weight=w, reduction='none')`."
         )
-    row_loss = _row_loss(copy.deepcopy(loss).double() if isinstance(loss, nn.Module) else loss)
-    X, y = (table.tensor(array[:_TRIED_ROWS]) for table, array in zip(tables, arrays, strict=True))
-    network = Network(module)
-    outputs = _tried("module", lambda: network(tensor(network.start), X), X)
-    if not isinstance(outputs, torch.Tensor) or len(outputs) != len(X):
+    loss = copy.deepcopy(loss).cpu().double() if isinstance(loss, nn.Module) else loss
+    row_loss, network = _row_loss(loss), Network(module)
+    rows = np.unique(np.linspace(0, len(arrays[0]) - 1, _TRIED_ROWS).astype(int))
+    of_X, outputs = _tried("module", lambda X: _outputs(network, X), tables[0], arrays[0][rows])
+    of_y, _ = _tried("loss", lambda y: _losses(loss, row_loss, outputs, y), tables[1], arrays[1][rows])
+    return row_loss, (of_X, of_y)
+
+
+def _outputs(network: Network, X: Any) -> Any:
+    """Return the outputs for rows, if they are what each row gives alone."""
+    start, before = tensor(network.start), X.clone()
+    outputs = network(start, X)
+    if not isinstance(outputs, torch.Tensor) or outputs.shape[:1] != X.shape[:1]:
         got = f"shape {tuple(outputs.shape)}" if isinstance(outputs, torch.Tensor) else type(outputs).__name__
         raise ArgumentError(f"`module` must return a tensor with one row for each of X; got {got} for {len(X)} rows.")
-    losses = _tried("loss", lambda: vmap(row_loss)(outputs, y), outputs, y)
-    if losses.shape != (len(X),):
-        raise ArgumentError(f"`loss` must be one number a row; got shape {tuple(losses.shape)} for {len(X)} rows.")
-    return row_loss
+    if not torch.equal(X, before):
+        raise ArgumentError("`module` must not change X in place. Let it copy X first, with `x = x.clone()`.")
+    alone = torch.cat([network(start, row) for row in X.split(1)])
+    if not _are_close(outputs, alone):
+        raise ArgumentError(
+            "`module` must give a row the same output every time, whatever rows come with it; those of rows together "
+            "and of each alone differ. Random layers, layers that mix rows (attention without `batch_first=True`, "
+            "normalisation by the batch) and modules that count their calls do not."
+        )
+    return outputs
+
+
+def _losses(loss: Callable[[Any, Any], Any], row_loss: RowLoss, outputs: Any, y: Any) -> Any:
+    """Return what each row loses, if the loss of all is their mean or their sum."""
+    losses = vmap(row_loss)(outputs, y)
+    if losses.shape != (len(y),):
+        raise ArgumentError(f"`loss` must be one number a row; got shape {tuple(losses.shape)} for {len(y)} rows.")
+    together = torch.as_tensor(loss(outputs, _shaped_like(outputs, y)))
+    by_rows = together.reshape(len(y), -1).mean(dim=1) if together.ndim else together
+    if not any(_are_close(by_rows, each) for each in (losses, losses.mean(), losses.sum())):
+        raise ArgumentError(
+            "`loss` of several rows must be the mean or the sum of what each loses, or these one by one; it is none of "
+            "these, as a root of a mean and a mean that is divided by class weights are not. Pass a function of rows, "
+            "such as `lambda outputs, y: (outputs - y) ** 2`."
+        )
+    return losses
+
+
+def _are_close(one: Any, other: Any) -> bool:
+    """Return whether numbers agree but for rounding; what is not finite is told elsewhere."""
+    return one.shape == other.shape and not bool(((one - other).abs() > _DIFFERENCE * other.abs().max()).any())
 
 
 def _row_loss(loss: Callable[[Any, Any], Any]) -> RowLoss:
     def row_loss(output: Any, target: Any) -> Any:
-        # An output of one column and a target of none would be broadcast to all pairs of rows.
-        if target.is_floating_point() and target.numel() == output.numel():
-            target = target.reshape(output.shape)
-        return loss(output.unsqueeze(0), target.unsqueeze(0)).mean()
+        return loss(output.unsqueeze(0), _shaped_like(output, target).unsqueeze(0)).mean()
 
     return row_loss
 
 
-def _tried(argument: str, call: Callable[[], Any], *tensors: Any) -> Any:
-    try:
-        return call()
-    except Exception as error:  # what the user wrote may raise anything
-        shapes = " and ".join(str(tuple(each.shape)) for each in tensors)
-        hint = "" if argument == "module" else " For classes y must hold whole numbers."
-        raise ArgumentError(
-            f"`{argument}` raised {type(error).__name__} on tensors of shape {shapes}: {first_line(error)}.{hint}"
-        ) from error
+def _shaped_like(outputs: Any, targets: Any) -> Any:
+    """Return targets in the shape of as many outputs: one column and none would be broadcast to all pairs of rows."""
+    is_alike = targets.is_floating_point() and targets.numel() == outputs.numel()
+    return targets.reshape(outputs.shape) if is_alike else targets
+
+
+def _tried(argument: str, call: Callable[[Any], Any], table: Table, array: FloatArray) -> tuple[Table, Any]:
+    """Return how rows become tensors that the call takes, and what it gives for them."""
+    errors = []
+    for form in dict.fromkeys((replace(table, is_whole=False), table)):
+        try:
+            return form, call(form.tensor(array))
+        except ArgumentError:
+            raise
+        except Exception as error:  # what the user wrote may raise anything
+            errors.append(error)
+    said = "; with whole numbers: ".join(f"{type(error).__name__}: {first_line(error)}" for error in errors)
+    hint = " For classes y must hold whole numbers." if argument == "loss" and not table.is_whole else ""
+    raise ArgumentError(
+        f"`{argument}` raised an error on rows of {'X' if argument == 'module' else 'y'} of shape {table.shape}, in "
+        f"double precision: {said}.{hint}"
+    ) from errors[0]
 
 
 def checked_target(module: Any, target: Any, table: Table) -> Callable[[Any], Any] | None:

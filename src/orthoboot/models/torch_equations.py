@@ -67,14 +67,15 @@ class NetworkEquations:
         return self.fit(theta).curvature.factor
 
     def minimum(self, start: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return the minimum near `start`; `start` itself for a network that is left where its training ends."""
+        """Return the minimum near `start`; `start` itself for a network that is left where its training ends.
+
+        The weights are equal: networks refit from this minimum, by `NetworkFit.refits`.
+        """
         if not self.polishes:
             self.loss.check_finite(start, "at the end of the training")
             return start
         if self.has_kinks:
-            return np.asarray(self.fit(start).refits(weights[np.newaxis], max_steps=STEPS_AMONG_KINKS).points[0])
-        if np.ptp(weights) > 0:
-            return np.asarray(self.fit(start).refits(weights[np.newaxis]).points[0])
+            return np.asarray(self._at(start).refits(weights[np.newaxis], max_steps=STEPS_AMONG_KINKS).points[0])
         fit = polished(self.loss, start, self._options)
         self._fits[fit.point.tobytes()] = fit
         return fit.point
@@ -83,12 +84,15 @@ class NetworkEquations:
         """Return the network at a point, with its curvature there; that at the minimum is found once."""
         key = theta.tobytes()
         if key not in self._fits:
-            self._fits[key] = NetworkFit(self.loss, theta, curvature_at(self.loss, theta, self._options))
+            self._fits[key] = self._at(theta)
         return self._fits[key]
 
     def gradient_by_columns(self, theta: FloatArray, changes: FloatArray) -> FloatArray:
         """Return how the gradient at equal weights moves as each of d columns moves along its change: ``(p, d)``."""
         return self.loss.gradient_by_columns(theta, changes / self.column_scales)
+
+    def _at(self, theta: FloatArray) -> NetworkFit:
+        return NetworkFit(self.loss, theta, curvature_at(self.loss, theta, self._options))
 
     @property
     def _options(self) -> CurvatureOptions:

@@ -24,6 +24,9 @@ so that this is a hundred-thousandth of a standard error."""
 _REFUSED = 1e-2
 """The same by Newton's step, where there is no minimum: on the way to infinity every step gains."""
 _ROUNDS, _STEPS_PER_ROUND, _REFIT_STEPS = 50, 100, 1000
+_KINKED = 0.1
+"""A round that gains less than this share of what the slope promises for one step has ended at a kink: where the loss
+is smooth, it gains more."""
 _ESCAPES = 10
 _ESCAPE_LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3)
 _RELATIVE_DAMPING = 1e-6
@@ -84,20 +87,20 @@ class CurvatureOptions:
     damping: float | None = None
     solver: str = "auto"
 
-    def is_held(self, loss: NetworkLoss) -> bool:
+    def is_held(self, n_parameters: int) -> bool:
         """Return whether the matrix of this many parameters is held."""
-        return loss.network.size <= DENSE_PARAMETERS if self.solver == "auto" else self.solver == "cholesky"
+        return n_parameters <= DENSE_PARAMETERS if self.solver == "auto" else self.solver == "cholesky"
 
     def tries_exact(self, loss: NetworkLoss) -> bool:
         """Return whether the exact Hessian is to be tried."""
-        if self.kind != "auto" or not self.is_held(loss):
-            return self.kind == "hessian" and self.is_held(loss)
+        if self.kind != "auto" or not self.is_held(loss.network.size):
+            return self.kind == "hessian" and self.is_held(loss.network.size)
         return len(loss.X) * loss.network.size**2 <= _HESSIAN_WORK
 
 
 def curvature_at(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions) -> Curvature:
     """Return the exact Hessian where it is wanted and positive definite, else the Gauss-Newton matrix."""
-    if not options.is_held(loss):
+    if not options.is_held(loss.network.size):
         return _by_products(loss, point, options)
     if options.tries_exact(loss):
         return _exact(loss, point, options, loss.hessian(point, _equal_weights(loss)))
@@ -137,11 +140,11 @@ def _by_products(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions
     def product(vector: FloatArray) -> FloatArray:
         return loss.gauss_newton_product(point, weights, vector)
 
-    damping = options.damping
-    if damping is None:
+    damping = options.damping or 0.0
+    if options.damping is None and not loss.decay.any():
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (_PROBES, size))
         trace = float(np.mean([probe @ product(probe) for probe in signs]))  # Hutchinson (1990)
-        damping = 1e-3 * trace / size if not loss.decay.any() else 0.0
+        damping = 1e-3 * trace / size
     operator = ProductOperator(product, size, title="the Gauss-Newton matrix", names=loss.network.names)
     reason = "as asked" if options.solver == "cg" else f"since {size:,} parameters are too many to hold their Hessian"
     factor = ConjugateGradients(damping, tolerance=1e-6).factor(operator)
@@ -162,11 +165,14 @@ class NetworkFit:
         The parameters, shape ``(p,)``.
     curvature
         H.
+    is_at_kink
+        Whether the search for the minimum ended where the loss has a kink, with a slope on either side of it.
     """
 
     loss: NetworkLoss
     point: FloatArray
     curvature: Curvature
+    is_at_kink: bool = False
 
     def influence(self, jacobian: FloatArray) -> FloatArray:
         """Return the influence, shape ``(n, k)``, on what has that derivative ``(k, p)`` by the point; centred.
@@ -190,16 +196,24 @@ class NetworkFit:
         errors = rows.std(axis=0) / np.sqrt(len(rows))
         return float(np.max(np.abs(rows.mean(axis=0))[errors > 0] / errors[errors > 0], initial=0.0))
 
-    def refits(self, weights: FloatArray, *, max_steps: int = _REFIT_STEPS) -> Minima:
-        """Return the minima at weights ``(B, n)``, from the fit to the data and all together."""
+    def refits(self, weights: FloatArray, *, max_steps: int | None = None) -> Minima:
+        """Return the minima at weights ``(B, n)``, from the fit to the data and all together.
+
+        From kink to kink a search would go on for long and gain little: it then gets one round of steps.
+        """
         held = self.curvature.matrix is not None
         return lbfgs_minima(
             lambda points, which: self.loss.values_and_gradients(points, weights[which]),
             np.repeat(self.point[np.newaxis], len(weights), axis=0),
             precondition=self.curvature.factor.solve if held else None,
             tolerance=_PRECISION * self._unit,
-            max_iterations=max_steps,
+            max_iterations=max_steps or (_STEPS_PER_ROUND if self.is_at_kink else _REFIT_STEPS),
         )
+
+    @property
+    def value(self) -> float:
+        """Return what is minimised."""
+        return self._value_and_gradient[0]
 
     @property
     def gradient_norm(self) -> float:
@@ -227,10 +241,15 @@ class NetworkFit:
     def _scores(self) -> FloatArray:
         return self.loss.scores(self.point)
 
-    @cached_property
+    @property
     def _gradient(self) -> FloatArray:
-        _, (gradient, *_) = self.loss.values_and_gradients(self.point[np.newaxis], np.ones((1, len(self.loss.X))))
-        return np.asarray(gradient)
+        return self._value_and_gradient[1]
+
+    @cached_property
+    def _value_and_gradient(self) -> tuple[float, FloatArray]:
+        weights = _equal_weights(self.loss)[np.newaxis]
+        (value,), (gradient,) = self.loss.values_and_gradients(self.point[np.newaxis], weights)
+        return float(value), np.asarray(gradient)
 
     @cached_property
     def _unit(self) -> float:
@@ -244,41 +263,50 @@ def loss_unit(loss: NetworkLoss, point: FloatArray) -> float:
     return float(max(losses.std(), 1e-8 * np.abs(losses).max()) or 1.0) / len(losses)
 
 
-def polished(loss: NetworkLoss, start: FloatArray, options: CurvatureOptions) -> NetworkFit:
+def polished(
+    loss: NetworkLoss, start: FloatArray, options: CurvatureOptions, *, among_kinks: bool = False
+) -> NetworkFit:
     """Return the fit at the minimum near `start`; raise a `FitError` where none is reached.
+
+    With `among_kinks` the search may also end at a kink, as those of networks with ``relu`` do.
 
     L-BFGS with the Gauss-Newton matrix as the first Hessian, which is factored anew every hundred steps. It may end at
     a saddle, as where two units have become one: the exact Hessian tells, and the search goes on from a step along its
     negative curvature.
     """
     loss.check_finite(start, "where the search for the minimum starts")
-    point = _descended(loss, start, options)
+    point, is_at_kink = _descended(loss, start, options, among_kinks)
     if not options.tries_exact(loss):
-        return _checked(NetworkFit(loss, point, curvature_at(loss, point, options)))
+        return _checked(NetworkFit(loss, point, curvature_at(loss, point, options), is_at_kink))
     for _ in range(_ESCAPES):
         hessian = loss.hessian(point, _equal_weights(loss))
         lower = _below_saddle(loss, point, hessian)
         if lower is None:
             break
-        point = _descended(loss, lower, options)
-    return _checked(NetworkFit(loss, point, _exact(loss, point, options, hessian)))
+        point, is_at_kink = _descended(loss, lower, options, among_kinks)
+    return _checked(NetworkFit(loss, point, _exact(loss, point, options, hessian), is_at_kink))
 
 
 def _checked(fit: NetworkFit) -> NetworkFit:
-    """Return the fit; raise where the search stopped on the way to infinity."""
-    if fit.decrement > _REFUSED * loss_unit(fit.loss, fit.point):
+    """Return the fit; raise where the search stopped on the way to infinity, or in a valley without an end."""
+    lost = max(_REFUSED * loss_unit(fit.loss, fit.point), _PRECISION * abs(fit.value))
+    if not fit.is_at_kink and fit.decrement > lost:
         raise FitError(
-            "the loss seems to have its minimum at infinity, as for classes that the columns separate: where the "
-            f"search stopped, Newton's step would gain {fit.decrement:.2g}. Train with a weight decay, and pass it."
+            "the loss seems to have no minimum of its own: it lies at infinity, as for classes that the columns "
+            "separate, or many points share it, as of a network that meets every row exactly. Where the search "
+            f"stopped, Newton's step would gain {fit.decrement:.2g}. Train with a weight decay, and pass it."
         )
     return fit
 
 
-def _descended(loss: NetworkLoss, start: FloatArray, options: CurvatureOptions) -> FloatArray:
-    weights, point = _equal_weights(loss), start
+def _descended(
+    loss: NetworkLoss, start: FloatArray, options: CurvatureOptions, among_kinks: bool
+) -> tuple[FloatArray, bool]:
+    """Return where the search ends, and whether that is a kink."""
+    weights, point, value = _equal_weights(loss), start, np.inf
     held = CurvatureOptions("gauss-newton", options.damping, options.solver)
     for _ in range(_ROUNDS):
-        curvature = _gauss_newton(loss, point, held, "") if options.is_held(loss) else None
+        curvature = _gauss_newton(loss, point, held, "") if options.is_held(loss.network.size) else None
         found = lbfgs_minima(
             lambda points, which: loss.values_and_gradients(points, np.tile(weights, (len(points), 1))),
             point[np.newaxis],
@@ -288,7 +316,10 @@ def _descended(loss: NetworkLoss, start: FloatArray, options: CurvatureOptions) 
         )
         point = np.asarray(found.points[0])
         if found.converged[0]:
-            return point
+            return point, False
+        if among_kinks and value - found.values[0] < _KINKED * found.decrements[0]:
+            return point, True
+        value = float(found.values[0])
     raise FitError(
         f"the network did not reach a minimum in {_ROUNDS * _STEPS_PER_ROUND:,} steps: the next ones would still gain "
         f"{found.decrements[0]:.2g}. Scale the columns and the target to a standard deviation of one, raise the weight "

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch.func import functional_call, grad, grad_and_value, jacrev, jvp, vjp, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from orthoboot.autodiff.torch import load_forward_mode
 from orthoboot.errors import FitError
@@ -29,7 +30,7 @@ RowLoss = Callable[[Any, Any], Any]
 
 
 class Network:
-    """A module in double precision, whose parameters are the numbers of one vector.
+    """A module in double precision on the CPU, whose parameters are the numbers of one vector.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class Network:
     """
 
     def __init__(self, module: Any) -> None:
-        self._module = copy.deepcopy(module).double()
+        self._module = copy.deepcopy(module).cpu().double()
         trained = {name: part for name, part in self._module.named_parameters() if part.requires_grad}
         self._shapes = {name: part.shape for name, part in trained.items()}
         self.start: FloatArray = _flat(trained)
@@ -58,7 +59,8 @@ class Network:
 
     def __call__(self, point: Any, X: Any) -> Any:
         """Return the outputs for rows X at a point ``(p,)``, both tensors."""
-        return functional_call(self._module, self.placed(point), (X,))
+        with sdpa_kernel(SDPBackend.MATH):  # the faster ways of attention have no second derivative
+            return functional_call(self._module, self.placed(point), (X,))
 
     def placed(self, point: Any) -> dict[str, Any]:
         """Return the parameters by their names."""
@@ -87,8 +89,14 @@ class Network:
 
     def output_jacobian(self, point: FloatArray, X: Any) -> FloatArray:
         """Return the derivative of the outputs for rows X by the point, shape ``(m, q, p)``, outputs in a row."""
-        rows_at_once = max(_ROW_GRADIENTS_AT_ONCE // self.size, 1)
-        return np.concatenate([self.row_jacobians(tensor(point), rows).numpy() for (rows,) in _pieces(rows_at_once, X)])
+        pieces = _pieces(self.jacobians_at_once(X), X)
+        return np.concatenate([self.row_jacobians(tensor(point), rows).numpy() for (rows,) in pieces])
+
+    def jacobians_at_once(self, X: Any) -> int:
+        """Return of how many rows the derivatives of all outputs are held at once."""
+        with torch.no_grad():
+            n_outputs = int(self(tensor(self.start), X[:1]).numel())
+        return max(_ROW_GRADIENTS_AT_ONCE // (self.size * n_outputs), 1)
 
     def row_jacobians(self, point: Any, X: Any) -> Any:
         """Return the same for tensors, all rows at once."""
@@ -155,7 +163,8 @@ class NetworkLoss:
             return self.row_loss(self.network(at, row.unsqueeze(0))[0], target)
 
         program = vmap(grad(loss), in_dims=(None, 0, 0))
-        pieces = [program(tensor(point), X, y).numpy() for X, y in self._row_pieces()]
+        rows_at_once = max(_ROW_GRADIENTS_AT_ONCE // self.network.size, 1)
+        pieces = [program(tensor(point), X, y).numpy() for X, y in _pieces(rows_at_once, self.X, self.y)]
         return np.concatenate(pieces) + self.decay * point
 
     def scores_along(self, directions: FloatArray, point: FloatArray) -> FloatArray:
@@ -185,8 +194,8 @@ class NetworkLoss:
         The part of the Hessian that never is negative: for a loss that is convex in the outputs.
         """
         matrix = np.diag(self.decay)
-        at = tensor(point)
-        for X, y, w in self._row_pieces(tensor(weights / weights.sum())):
+        at, shares = tensor(point), tensor(weights / weights.sum())
+        for X, y, w in _pieces(self.network.jacobians_at_once(self.X), self.X, self.y, shares):
             jacobians, outputs = self.network.row_jacobians(at, X), self.network(at, X)
             bent = torch.einsum("nrq,nqp->nrp", self._curvatures(outputs, y), jacobians)
             matrix += ((w[:, None, None] * jacobians).flatten(0, 1).T @ bent.flatten(0, 1)).numpy()
@@ -199,9 +208,10 @@ class NetworkLoss:
         at, direction = tensor(point), tensor(vector)
         for X, y, w in _pieces(_ROWS_AT_ONCE, self.X, self.y, tensor(weights / weights.sum())):
             outputs, moved = jvp(lambda theta, rows=X: self.network(theta, rows), (at,), (direction,))
-            bent = torch.einsum("nrq,nq->nr", self._curvatures(outputs, y), moved.flatten(1))
-            (_, pull) = vjp(lambda theta, rows=X: self.network(theta, rows).flatten(1), at)
-            product += pull(w[:, None] * bent)[0].numpy()
+            _, bend = vjp(lambda outputs, targets=y: vmap(grad(self.row_loss))(outputs, targets), outputs)
+            _, pull = vjp(lambda theta, rows=X: self.network(theta, rows), at)
+            (bent,) = bend(moved)
+            product += pull(w.view(-1, *[1] * (bent.ndim - 1)) * bent)[0].numpy()
         return product
 
     def gradient_by_columns(self, point: FloatArray, changes: FloatArray) -> FloatArray:
@@ -232,9 +242,6 @@ class NetworkLoss:
                 "target to a standard deviation of one, or lower the learning rate"
             )
 
-    def _row_pieces(self, *more: Any) -> Iterator[tuple[Any, ...]]:
-        return _pieces(max(_ROW_GRADIENTS_AT_ONCE // self.network.size, 1), self.X, self.y, *more)
-
     @cached_property
     def _program(self) -> Callable[..., Any]:
         program: Callable[..., Any] = vmap(grad_and_value(self._objective))
@@ -253,7 +260,7 @@ class NetworkLoss:
         def loss(flat: Any, target: Any) -> Any:
             return self.row_loss(flat.view(outputs.shape[1:]), target)
 
-        return vmap(jacrev(grad(loss)))(outputs.detach().flatten(1), y)
+        return vmap(jacrev(grad(loss)))(outputs.detach().reshape(len(outputs), -1), y)
 
 
 _HESSIAN_ROWS, _HESSIAN_COLUMNS = 1024, 256

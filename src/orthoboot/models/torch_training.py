@@ -57,16 +57,20 @@ class AdamTraining:
         X, y
             Tensors with the rows first.
         rows
-            The numbers of the rows that a network is trained with, in which rows repeat; all of one length.
+            The numbers of the rows that a network is trained with, in which rows repeat. Those of one length are
+            trained together.
         seeds
             Of the start and of the order of the rows.
         """
-        groups = groups_of(len(rows), max(_ROWS_AT_ONCE // self.batch_size, 2))
+        lengths = np.array([len(own) for own in rows])
         points = np.empty((len(rows), _size(module)))
         with threads_for(self.batch_size * points.shape[1]):
-            for group in groups:
-                own_rows, own_seeds = [rows[b] for b in group], [int(seeds[b]) for b in group]
-                points[group] = self._together(module, row_loss, X, y, own_rows, own_seeds)
+            for length in np.unique(lengths):
+                alike = np.flatnonzero(lengths == length)
+                for places in groups_of(len(alike), max(_ROWS_AT_ONCE // self.batch_size, 2)):
+                    group = alike[places]
+                    own_rows, own_seeds = [rows[b] for b in group], [int(seeds[b]) for b in group]
+                    points[group] = self._together(module, row_loss, X, y, own_rows, own_seeds)
         return points
 
     def _together(
@@ -83,7 +87,7 @@ class AdamTraining:
             for batch in torch.split(drawn.gather(1, order), self.batch_size, dim=1):
                 points.grad = gradients(points, X[batch], y[batch])
                 optimiser.step()
-        trained: FloatArray = points.numpy().astype(np.float64)
+        trained: FloatArray = points.double().numpy()
         return trained
 
 
@@ -96,7 +100,7 @@ class _Gradients:
     def __init__(self, module: Any, row_loss: RowLoss) -> None:
         shapes = {name: part.shape for name, part in module.named_parameters() if part.requires_grad}
         sizes = [shape.numel() for shape in shapes.values()]
-        architecture = copy.deepcopy(module).requires_grad_(False)
+        architecture = copy.deepcopy(module).cpu().requires_grad_(False)
 
         def mean_loss(point: Any, X: Any, y: Any) -> Any:
             parts = zip(shapes.items(), torch.split(point, sizes), strict=True)
@@ -131,7 +135,7 @@ def _shape(step: Any) -> Any:
 
 def restarted(module: Any, seed: int) -> Any:
     """Return a copy of `module` with parameters drawn anew, as its layers draw them when they are made."""
-    result = copy.deepcopy(module)
+    result = copy.deepcopy(module).cpu()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         for part in result.modules():

@@ -25,9 +25,10 @@ def checked_resamples(n_resamples: Any, estimator: Estimator) -> int:
 
 def check_regressor(estimator: Any) -> None:
     """Raise for an estimator that is no regressor; what is no estimator at all, `SklearnModel` refuses."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         return
-    if not hasattr(estimator, "predict") or not is_regressor(estimator):
+    # Not by `predict`: some, such as a stack of regressors, have it only once they are fitted.
+    if not is_regressor(estimator):
         kind = type(estimator).__name__
         advice = (
             "For probabilities of classes with their confidence intervals use `ob.from_sklearn(classifier, new_rows)`."
@@ -52,7 +53,7 @@ def read_rows(X: Any, y: Any) -> Data:
 
 def checked_levels(levels: Any) -> tuple[list[float], bool]:
     """Return the levels, and whether there may be several."""
-    if not isinstance(levels, (list, tuple, np.ndarray)) or np.ndim(levels) == 0:
+    if np.ndim(levels) == 0:
         return [checked_confidence_level(levels)], False
     if not len(levels):
         raise ArgumentError("`confidence_level` must be a number in (0, 1) or a list of them; got an empty list.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,12 @@ class OutOfBag:
     row is left out with the same probability, so that they change no expectation. It is at least the mean of
     :math:`e_j^2`, which a fit makes smaller than the noise.
 
+    That takes the fit to be the mean of its refits, as smooth models are and large ensembles nearly. What refits have
+    in common, :math:`M = E\,\sigma_b^2 - D/2`, is the mean squared error of that mean; a single tree or one neighbour
+    varies more than it. Such models show in a variance :math:`D/2` of the refits that is more than the noise that is
+    left, :math:`M - D/2`, so that the noise is at least :math:`\min(M, D/2)`. A smooth model that varies more than its
+    noise has too large a :math:`\sigma^2` by this.
+
     Attributes
     ----------
     squares
@@ -76,7 +82,8 @@ class OutOfBag:
         if not corrected:
             return float(np.nanmean(self.squares))
         total, count = self.differences.sum(), self.pairs.sum()
-        return max(float(np.nanmean(self.squares - self.controls) - (total / count if count else 0.0)), self.least)
+        mean = np.nanmean(self.squares - self.controls)
+        return float(_corrected(mean, total / count if count else 0.0, self.least))
 
     def deleted(self, *, corrected: bool) -> FloatArray:
         """Return the same with each refit left out in turn, shape ``(B,)``; NaN where no other knows anything."""
@@ -86,7 +93,14 @@ class OutOfBag:
         totals = self.differences.sum() - 2 * self.differences.sum(axis=1)
         counts = self.pairs.sum() - 2 * self.pairs.sum(axis=1)
         excess = np.divide(totals, counts, out=np.zeros(len(means)), where=counts > 0)
-        return np.asarray(np.maximum(means - excess, self.least))
+        return _corrected(means, excess, self.least)
+
+
+def _corrected(mean: Any, excess: Any, least: float) -> FloatArray:
+    """Return the corrected noise, given the mean of the squares and D."""
+    variance = excess / 2
+    common = mean - variance
+    return np.asarray(np.maximum(np.maximum(common - variance, np.minimum(common, variance)), least))
 
 
 def _deleted_means(values: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,18 +12,21 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clon
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from orthoboot.arguments import checked_confidence_level, checked_name
+from orthoboot.arguments import checked_name
 from orthoboot.data import Data
-from orthoboot.diagnostics import FEW_REPLICATES, WEAK_R_SQUARED
+from orthoboot.diagnostics import FEW_REPLICATES, FEW_UNITS, WEAK_R_SQUARED
 from orthoboot.errors import (
     ArgumentError,
+    ConstantDataWarning,
     FailedReplicatesWarning,
     FallbackWarning,
     FewReplicatesWarning,
+    FitError,
     InfluenceError,
     MissingDependencyError,
     OrthobootWarning,
     ReplicationError,
+    SmallSampleWarning,
     WeakInfluenceWarning,
     emit,
 )
@@ -32,6 +35,7 @@ from orthoboot.estimators.moments import deleted_moments
 from orthoboot.models.sklearn import SklearnModel
 from orthoboot.models.sklearn_point import predictions
 from orthoboot.models.sklearn_solution import Solution
+from orthoboot.models.sklearn_targets import first_line
 from orthoboot.plans import key_from, plan_for
 from orthoboot.prediction.arguments import (
     NOISES,
@@ -68,7 +72,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
     n_resamples
         How many refits.
     confidence_level
-        Of the intervals, in (0, 1).
+        Of the intervals, in (0, 1), or a list of such levels.
     variance_estimator
         How the refits become :math:`S^2`: "orthogonal", "paper" (the algorithm exactly), "standard", "cheap", whose
         intervals have t quantiles, or "jackknife", which uses the refits for the noise alone.
@@ -138,12 +142,13 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         chosen = ESTIMATORS[checked_name("variance_estimator", self.variance_estimator, ESTIMATORS)]
         n_resamples = checked_resamples(self.n_resamples, chosen)
         checked_name("noise", self.noise, NOISES)
-        checked_confidence_level(self.confidence_level)
+        checked_levels(self.confidence_level)
         key = key_from(self.rng)
         check_regressor(self.estimator)
         data = read_rows(*self._validated(X, y))
         tried_rows, _ = data.take((_tried_rows(data),))
         statistic = SklearnModel(self.estimator, tried_rows)
+        _check_predictions(statistic, data, tried_rows)
         statistic.check(data)
         usable, solution, fallback = _usable(statistic, data, chosen)
         checked_resamples(n_resamples, usable)
@@ -154,7 +159,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         self.estimator_ = statistic.fitted(data)
         linear = None if solution is None else linear_part(solution, plan, key, kept.numbers)
         self._keep(kept, usable, linear)
-        for warning in (*fallback, *statistic.findings(data), *self._doubts(tried_rows)):
+        for warning in (*_about_data(data), *fallback, *statistic.findings(data), *self._doubts(tried_rows)):
             emit(warning)
         return self
 
@@ -232,8 +237,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
             One of those that the fit has what they need: for "orthogonal", "paper" and "jackknife" the fit must have
             been made with one of these three.
         refits
-            Which of them to use, all by default. Refit b depends on the seed and b alone, so that ``slice(5)`` is what
-            a fit with five would have given.
+            Which of those that did not fail to use, all by default. Refit b depends on the seed and b alone, so that
+            ``slice(5)`` is what a fit with five would have given.
         noise
             As in the constructor; that of this regressor by default.
         """
@@ -244,6 +249,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
                 f"variance_estimator={variance_estimator!r} needs the influence function, which this fit, made with "
                 f"{self.variance_estimator_!r}, does not have. Fit with {variance_estimator!r}."
             )
+        if not isinstance(refits, slice):
+            raise ArgumentError(f"`refits` must be a slice, such as `slice(5)` for the first five; got {refits!r}.")
         kept = self._refits.among(refits)
         checked_resamples(len(kept), chosen)
         result: Self = clone(self).set_params(variance_estimator=variance_estimator, n_resamples=len(kept))
@@ -255,7 +262,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         return result._keep(kept, chosen, linear)
 
     def _keep(self, kept: Refits, estimator: Estimator, linear: LinearPart | None) -> Self:
-        """Keep what the intervals are made of."""
+        """Keep what the intervals are made of; parameters that are set later are those of the next fit."""
+        self._corrects_noise = self.noise == "corrected"
         self.noise_variance_ = kept.out_of_bag.noise_variance(corrected=self._corrects_noise)
         self.estimators_ = list(kept.models)
         self.n_failed_ = kept.n_failed
@@ -269,7 +277,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Return the data, checked; a frame stays one, for pipelines that go by its columns."""
         if not is_frame(X):
-            rows, response = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2)
+            # What is not finite in X, `read_rows` tells with its place.
+            rows, response = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, ensure_all_finite=False)
             return rows, response
         validate_data(self, X, y, skip_check_array=True)
         response = column_or_1d(y, warn=True)
@@ -278,9 +287,11 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
 
     def _new_rows(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_")
-        keeps = is_frame(X)
-        array = validate_data(self, X, reset=False, skip_check_array=keeps)
-        return X if keeps else array
+        if is_frame(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return X
+        # Whether it can predict at what is not finite is the estimator's to say, as for frames.
+        return validate_data(self, X, reset=False, ensure_all_finite=False)
 
     def _points(self, rows: Any) -> Any:
         with warnings.catch_warnings():
@@ -289,10 +300,6 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
             return self.estimator_.predict(rows)
 
     # The estimates
-
-    @property
-    def _corrects_noise(self) -> bool:
-        return bool(self.noise == "corrected")
 
     @property
     def _estimator_of_variance(self) -> Estimator:
@@ -364,7 +371,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         if not (estimator.needs_influence and estimator.simulates):
             return found
         if len(kept) < FEW_REPLICATES:
-            text = f"with {len(kept)} refits the influence function cannot be judged, and `simulation_error` is rough"
+            text = f"with {len(kept)} refits neither the influence function nor the simulation error can be judged"
             return [*found, FewReplicatesWarning(f"{text}; use n_resamples={FEW_REPLICATES} or more.")]
         explained = float(np.median(r_squared(moments(self._replicates(tried_rows)))))
         if explained < WEAK_R_SQUARED:
@@ -382,6 +389,29 @@ def _tried_rows(data: Data) -> IntArray:
     """Return the numbers of some rows, evenly spread."""
     n_rows = data.sizes[0]
     return np.unique(np.linspace(0, n_rows - 1, min(n_rows, _TRIED_ROWS)).astype(np.int64))
+
+
+def _check_predictions(statistic: SklearnModel, data: Data, rows: Any) -> None:
+    """Raise where the fit to the data cannot predict."""
+    model = statistic.fitted(data)
+    try:
+        predictions(model, rows)
+    except Exception as error:  # an estimator may refuse rows in any way
+        raise FitError(
+            f"`{statistic.name}`, fitted to the data, cannot predict at their rows: {type(error).__name__}: "
+            f"{first_line(error)}."
+        ) from error
+
+
+def _about_data(data: Data) -> Iterator[OrthobootWarning]:
+    n_rows, response = data.sizes[0], np.asarray(data.containers[1])
+    if n_rows < FEW_UNITS:
+        yield SmallSampleWarning(
+            f"the data have only {n_rows} rows; resampling so few says little about the population. Treat the "
+            "intervals as a rough guide, or collect more data."
+        )
+    if (response == response.flat[0]).all():
+        yield ConstantDataWarning("`y` is constant, so that the intervals have about zero width. Check the data.")
 
 
 def _usable(
@@ -432,4 +462,4 @@ def _frame(X: Any, points: Any, intervals: FloatArray, suffixes: list[str]) -> A
     columns = {"prediction": points}
     for number, suffix in enumerate(suffixes):
         columns[f"lower{suffix}"], columns[f"upper{suffix}"] = intervals[:, 0, number], intervals[:, 1, number]
-    return pd.DataFrame(columns, index=getattr(X, "index", None))
+    return pd.DataFrame(columns, index=X.index if isinstance(X, pd.DataFrame) else None)
