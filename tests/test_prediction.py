@@ -740,6 +740,9 @@ def test_without_rows_left_out_there_is_no_noise_to_see() -> None:
 class Foreign:
     """Looks like a regressor, and is none of scikit-learn's."""
 
+    def __repr__(self) -> str:
+        return "Foreign()"
+
     def fit(self, X: Any, y: Any) -> Foreign:
         raise NotImplementedError
 

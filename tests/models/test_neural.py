@@ -287,3 +287,10 @@ def test_missing_torch_is_told_before_anything_is_done(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingDependencyError, match="orthoboot\\[torch\\]"):
         clone(SMALL).fit(X, Y)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-8, 1e3])
+def test_losses_of_any_size_have_a_minimum(size: float) -> None:
+    """Where the response is far smaller than what a random network puts out, its losses fall by orders of magnitude."""
+    model = ob.NeuralRegressor(5, standardize=False, epochs=2, random_state=0).fit(X, size * Y)
+    assert model.loss_ <= (np.mean((size * Y) ** 2) * (1 + 1e-12) or 1e-15)

@@ -246,7 +246,9 @@ class OverTime(nn.Module):
         self.line = nn.Linear(3, 1)
 
     def forward(self, rows):
-        given = self.layer(rows, rows, rows) if isinstance(self.layer, nn.MultiheadAttention) else self.layer(rows)
+        is_attention = isinstance(self.layer, nn.MultiheadAttention)
+        # Without the weights torch takes its fused kernel, which has no second derivative.
+        given = self.layer(rows, rows, rows, need_weights=False) if is_attention else self.layer(rows)
         return self.line(given[0].mean(dim=1))
 
 
@@ -285,6 +287,15 @@ def test_series_are_rows_too(layer, solver):
     expected = -scores @ np.linalg.solve(matrix, jacobian[:2].T)
     expected -= expected.mean(axis=0)
     np.testing.assert_allclose(ours.influence(data)[0], expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_attention_has_a_second_derivative():
+    ours = series_model(lambda: nn.MultiheadAttention(3, 1, batch_first=True))
+    loss = ours._loss(read(ours.data, paired=True))
+    point, direction = loss.network.start, np.random.default_rng(1).standard_normal(loss.network.size)
+    nearby = np.stack([point + 1e-5 * direction, point - 1e-5 * direction])
+    _, (up, down) = loss.values_and_gradients(nearby, np.ones((2, 40)))
+    np.testing.assert_allclose(loss.hessian(point, np.ones(40)) @ direction, (up - down) / 2e-5, atol=1e-7)
 
 
 def test_a_recurrent_layer_names_the_solver_that_takes_it():

@@ -288,7 +288,12 @@ def polished(
 
 
 def _checked(fit: NetworkFit) -> NetworkFit:
-    """Return the fit; raise where the search stopped on the way to infinity, or in a valley without an end."""
+    """Return the fit; raise where the search stopped on the way to infinity, or in a valley without an end.
+
+    Where the penalty holds all parameters there is neither, however small the losses have become.
+    """
+    if (fit.loss.decay > 0).all():
+        return fit
     lost = max(_REFUSED * loss_unit(fit.loss, fit.point), _PRECISION * abs(fit.value))
     if not fit.is_at_kink and fit.decrement > lost:
         raise FitError(

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data import Data
-from orthoboot.errors import FitError, ReplicationError
+from orthoboot.errors import FallbackWarning, FitError, InfluenceError, OrthobootWarning, ReplicationError
+from orthoboot.estimators import ESTIMATORS, Estimator
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.models.fitting import DENSE_PARAMETERS
 from orthoboot.models.sklearn import SklearnModel
@@ -221,3 +222,35 @@ class LinearPartByRows(LinearPart):
         """Return the sums of the influence over the resamples and its variance."""
         influence = self.solution.influence(self.solution.point.prediction_jacobian(rows))
         return _linear(influence, self.plan, self.key, self.numbers), self.plan.variance((influence,))
+
+
+def usable_estimator(
+    statistic: SklearnModel, data: Data, chosen: Estimator
+) -> tuple[Estimator, Solution | None, list[OrthobootWarning]]:
+    """Return the estimator of the variance that the model allows, and its solution where that is needed."""
+    if not chosen.needs_influence:
+        return chosen, None, []
+    try:
+        return chosen, statistic.solution(data), []
+    except InfluenceError as error:
+        # What it goes on to advise are arguments of `bootstrap`.
+        reason = str(error).partition("; use ")[0].rstrip(".")
+        if not chosen.simulates:
+            raise InfluenceError(
+                f"variance_estimator={chosen.name!r} needs an influence function: {reason}."
+            ) from error
+        warning = FallbackWarning(
+            f"the standard bootstrap is used instead of variance_estimator={chosen.name!r}: {reason}. It needs more "
+            'refits for the same precision: see `simulation_error`, raise `n_resamples`, or use "cheap", whose '
+            "intervals allow for few."
+        )
+        return ESTIMATORS["standard"], None, [warning]
+
+
+def check_enough(kept: Refits, estimator: Estimator) -> None:
+    """Raise where too many refits failed for the estimator."""
+    if len(kept) < estimator.minimum:
+        raise ReplicationError(
+            f"only {len(kept)} refit(s) succeeded, and variance_estimator={estimator.name!r} needs "
+            f"{estimator.minimum}. The first failure was: {kept.first_failure}."
+        )

@@ -19,13 +19,10 @@ from orthoboot.errors import (
     ArgumentError,
     ConstantDataWarning,
     FailedReplicatesWarning,
-    FallbackWarning,
     FewReplicatesWarning,
     FitError,
-    InfluenceError,
     MissingDependencyError,
     OrthobootWarning,
-    ReplicationError,
     SmallSampleWarning,
     WeakInfluenceWarning,
     emit,
@@ -34,7 +31,6 @@ from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread, moment
 from orthoboot.estimators.moments import deleted_moments
 from orthoboot.models.sklearn import SklearnModel
 from orthoboot.models.sklearn_point import predictions
-from orthoboot.models.sklearn_solution import Solution
 from orthoboot.models.sklearn_targets import first_line
 from orthoboot.plans import key_from, plan_for
 from orthoboot.prediction.arguments import (
@@ -45,7 +41,7 @@ from orthoboot.prediction.arguments import (
     is_frame,
     read_rows,
 )
-from orthoboot.prediction.refits import LinearPart, Refits, linear_part, refits
+from orthoboot.prediction.refits import LinearPart, Refits, check_enough, linear_part, refits, usable_estimator
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray, IntArray
 
@@ -150,11 +146,11 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         statistic = SklearnModel(self.estimator, tried_rows)
         _check_predictions(statistic, data, tried_rows)
         statistic.check(data)
-        usable, solution, fallback = _usable(statistic, data, chosen)
+        usable, solution, fallback = usable_estimator(statistic, data, chosen)
         checked_resamples(n_resamples, usable)
         plan = plan_for(data.sizes)
         kept = refits(statistic, data, plan, key, n_resamples)
-        _check_enough(kept, usable)
+        check_enough(kept, usable)
 
         self.estimator_ = statistic.fitted(data)
         linear = None if solution is None else linear_part(solution, plan, key, kept.numbers)
@@ -412,37 +408,6 @@ def _about_data(data: Data) -> Iterator[OrthobootWarning]:
         )
     if (response == response.flat[0]).all():
         yield ConstantDataWarning("`y` is constant, so that the intervals have about zero width. Check the data.")
-
-
-def _usable(
-    statistic: SklearnModel, data: Data, chosen: Estimator
-) -> tuple[Estimator, Solution | None, list[OrthobootWarning]]:
-    """Return the estimator of the variance that the model allows, and its solution where that is needed."""
-    if not chosen.needs_influence:
-        return chosen, None, []
-    try:
-        return chosen, statistic.solution(data), []
-    except InfluenceError as error:
-        # What it goes on to advise are arguments of `bootstrap`.
-        reason = str(error).partition("; use ")[0].rstrip(".")
-        if not chosen.simulates:
-            raise InfluenceError(
-                f"variance_estimator={chosen.name!r} needs an influence function: {reason}."
-            ) from error
-        warning = FallbackWarning(
-            f"the standard bootstrap is used instead of variance_estimator={chosen.name!r}: {reason}. It needs more "
-            'refits for the same precision: see `simulation_error`, raise `n_resamples`, or use "cheap", whose '
-            "intervals allow for few."
-        )
-        return ESTIMATORS["standard"], None, [warning]
-
-
-def _check_enough(kept: Refits, estimator: Estimator) -> None:
-    if len(kept) < estimator.minimum:
-        raise ReplicationError(
-            f"only {len(kept)} refit(s) succeeded, and variance_estimator={estimator.name!r} needs "
-            f"{estimator.minimum}. The first failure was: {kept.first_failure}."
-        )
 
 
 def _reduction(replicates: Replicates) -> FloatArray:
