@@ -11,7 +11,7 @@ import pytest
 DOCUMENTS = pathlib.Path(__file__).parents[1] / "docs"
 PAGES = {
     "cvxpy": ("cvxpy", "diffcp"),
-    "prediction": ("sklearn",),
+    "prediction": ("sklearn", "torch"),
     "sklearn": ("sklearn", "torch"),
     "statsmodels": ("statsmodels",),
     "torch": ("torch", "sklearn"),

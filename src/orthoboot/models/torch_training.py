@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,15 +81,38 @@ class AdamTraining:
         X, y = (_as_precise(table, points.dtype) for table in (X, y))
         shuffles = [torch.Generator().manual_seed(seed) for seed in seeds]
         drawn, gradients = torch.from_numpy(np.stack(rows)), _Gradients(module, row_loss)
-        # The other variants of torch's Adam round the last numbers of an array in another way than those before.
-        optimiser = torch.optim.Adam([points], self.learning_rate, weight_decay=self.weight_decay, foreach=False)
+        adam = _Adam(points, self.learning_rate, self.weight_decay)
         for _ in range(self.epochs):
             order = torch.stack([torch.randperm(drawn.shape[1], generator=shuffle) for shuffle in shuffles])
             for batch in torch.split(drawn.gather(1, order), self.batch_size, dim=1):
-                points.grad = gradients(points, X[batch], y[batch])
-                optimiser.step()
+                adam.step(gradients(points, X[batch], y[batch]))
         trained: FloatArray = points.double().numpy()
         return trained
+
+
+class _Adam:
+    """Adam of Kingma and Ba (2015) with torch's defaults, in place on one tensor.
+
+    Torch's own asks in every step for what cannot change here, which takes as long as the step. Its faster variants
+    round the last numbers of an array in another way than those before, so that bits would depend on the company.
+    """
+
+    _DECAYS, _EPSILON = (0.9, 0.999), 1e-8
+
+    def __init__(self, points: Any, learning_rate: float, weight_decay: float) -> None:
+        self._points, self._learning_rate, self._weight_decay = points, learning_rate, weight_decay
+        self._mean, self._square = torch.zeros_like(points), torch.zeros_like(points)
+        self._n_steps = 0
+
+    def step(self, gradient: Any) -> None:
+        """Move the points against their gradient."""
+        self._n_steps += 1
+        first, second = self._DECAYS
+        gradient = gradient.add(self._points, alpha=self._weight_decay)
+        self._mean.lerp_(gradient, 1 - first)
+        self._square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        scale = (self._square.sqrt() / math.sqrt(1 - second**self._n_steps)).add_(self._EPSILON)
+        self._points.addcdiv_(self._mean, scale, value=-self._learning_rate / (1 - first**self._n_steps))
 
 
 class _Gradients:
@@ -114,7 +138,7 @@ class _Gradients:
         """Return the gradients at points ``(B, p)`` for batches ``(B, rows, ...)``, shape ``(B, p)``."""
         n_rows = X.shape[1]
         if n_rows not in self._recorded:
-            self._recorded[n_rows] = _without_idle_steps(make_fx(self._program)(points, X, y))
+            self._recorded[n_rows] = _without_idle_steps(make_fx(self._program)(points, X, y)).forward
         return self._recorded[n_rows](points, X, y)
 
 
