@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import BaggingRegressor, RandomForestRegressor, VotingRegressor
 from sklearn.linear_model import (
     BayesianRidge,
     ElasticNet,
@@ -491,6 +491,21 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'orthoboot\[sklearn\]'"):
         ob.from_sklearn(Ridge())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "is_told"),
+    [
+        (TransformedTargetRegressor(Ridge()), False),
+        (VotingRegressor([("ridge", Ridge()), ("lasso", Lasso())]), False),
+        (BaggingRegressor(Ridge(), n_estimators=2), True),
+    ],
+    ids=["transformed", "voting", "bagging"],
+)
+def test_a_solver_that_draws_numbers_on_the_way_to_one_solution_is_no_chance(estimator: Any, is_told: bool) -> None:
+    functional = ob.from_sklearn(estimator, X[:2])
+    found = [str(finding) for finding in functional.findings(read((X, RESPONSES["number"]), paired=True))]
+    assert any("vary by chance" in text for text in found) == is_told
 
 
 # Against the standard bootstrap

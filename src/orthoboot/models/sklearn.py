@@ -24,7 +24,7 @@ from orthoboot.functionals.base import Functional
 from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.output import Output
 from orthoboot.models.fitting import FitCount
-from orthoboot.models.sklearn_adapters import adapter_of
+from orthoboot.models.sklearn_adapters import adapter_of, is_settled
 from orthoboot.models.sklearn_arguments import check_estimator, check_tables
 from orthoboot.models.sklearn_interface import Adapter
 from orthoboot.models.sklearn_pipeline import (
@@ -295,7 +295,11 @@ class SklearnModel(Functional):
         last = last_step(self.estimator)
         adapter = adapter_of(last)
         options = (self.estimator if adapter is None else last).get_params(deep=True)
-        random = [key for key, value in options.items() if key.endswith("random_state") and value is None]
+        random = [
+            key
+            for key, value in options.items()
+            if key.endswith("random_state") and value is None and not is_settled(options.get(key.rpartition("__")[0]))
+        ]
         if not random or (adapter is not None and not adapter.refits_from_solution):
             return []
         if isinstance(known, Solution):

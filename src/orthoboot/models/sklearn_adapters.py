@@ -280,3 +280,9 @@ def adapter_of(model: Any) -> Adapter | None:
     if kind.__module__.startswith("sklearn.linear_model."):
         return ADAPTERS.get(kind.__name__)
     return network_adapter(model)
+
+
+def is_settled(part: Any) -> bool:
+    """Return whether a part of an estimator has one solution, whatever its solver draws on the way there."""
+    adapter = adapter_of(part)
+    return adapter is not None and not adapter.refits_from_solution
