@@ -270,8 +270,8 @@ class PenalisedLoss:
         theta = whole(found.point)
         if not found.converged or np.any(theta * self.linear < 0):
             raise FitError(
-                "Newton's method found no minimum from where the fit ended; where columns separate the classes there "
-                "is none"
+                "Newton's method found no minimum from where the fit ended; there is none where columns separate the "
+                "classes, or where the fit leaves no residuals at all"
             )
         return theta
 
