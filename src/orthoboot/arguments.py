@@ -39,6 +39,20 @@ def checked_count(name: str, value: Any, *, least: int, reason: str = "") -> int
     return int(value)
 
 
+def checked_nonnegative(name: str, value: Any) -> float:
+    """Return `value` if it is a finite number not below zero."""
+    if not is_real(value) or not 0 <= float(value) < np.inf:
+        raise ArgumentError(f"`{name}` must be a finite number not below 0; got {value!r}.")
+    return float(value)
+
+
+def checked_positive(name: str, value: Any) -> float:
+    """Return `value` if it is a finite number above zero."""
+    if not is_real(value) or not 0 < float(value) < np.inf:
+        raise ArgumentError(f"`{name}` must be a positive number; got {value!r}.")
+    return float(value)
+
+
 def checked_tolerance(value: Any) -> float:
     """Return `value` if it is a positive number below one."""
     if not is_real(value) or not 0 < float(value) < 1:

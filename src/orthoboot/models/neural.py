@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from orthoboot.arguments import checked_count, checked_name, is_real
+from orthoboot.arguments import checked_count, checked_name, checked_nonnegative, checked_positive
 from orthoboot.errors import ArgumentError, FitError, MissingDependencyError
 from orthoboot.models.fitting import PROTOCOLS
 from orthoboot.models.two_layers import TwoLayers
@@ -205,10 +205,8 @@ class NeuralRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             checked_count(name, getattr(self, name), least=1)
         if not isinstance(self.standardize, (bool, np.bool_)):
             raise ArgumentError(f"`standardize` must be True or False; got {self.standardize!r}.")
-        if not is_real(self.weight_decay) or not 0 <= float(self.weight_decay) < np.inf:
-            raise ArgumentError(f"`weight_decay` must be a finite number not below 0; got {self.weight_decay!r}.")
-        if not is_real(self.learning_rate) or not 0 < float(self.learning_rate) < np.inf:
-            raise ArgumentError(f"`learning_rate` must be a positive number; got {self.learning_rate!r}.")
+        checked_nonnegative("weight_decay", self.weight_decay)
+        checked_positive("learning_rate", self.learning_rate)
 
 
 def _location_and_scale(table: FloatArray, standardize: bool) -> tuple[Any, Any]:

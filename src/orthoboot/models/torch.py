@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthoboot.arguments import checked_count, checked_name
+from orthoboot.arguments import checked_count, checked_nonnegative
 from orthoboot.data import Data, read
 from orthoboot.errors import (
     ArgumentError,
@@ -28,7 +28,7 @@ from orthoboot.functionals.function_of_means import once_per_data
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.parameter_target import ParametersTarget, WrittenTarget
 from orthoboot.functionals.user_function import first_line
-from orthoboot.models.fitting import PROTOCOLS, FitCount
+from orthoboot.models.fitting import FitCount
 from orthoboot.resamples import Resamples
 from orthoboot.result import Result
 from orthoboot.typing import FloatArray, Influence
@@ -393,38 +393,20 @@ def from_torch(
     if find_spec("torch") is None:
         raise MissingDependencyError("`from_torch` needs PyTorch; install it with `pip install 'orthoboot[torch]'`.")
     from orthoboot.models.torch_arguments import (
+        checked_curvature,
         checked_module,
-        checked_number,
         checked_row_loss,
         checked_tables,
         checked_target,
         checked_training,
     )
-    from orthoboot.models.torch_fit import CurvatureOptions
 
-    checked_name("protocol", protocol, PROTOCOLS)
-    checked_name("curvature", curvature, CurvatureOptions.KINDS)
-    checked_name("solver", solver, CurvatureOptions.SOLVERS)
-    decay = checked_number("weight_decay", weight_decay)
-    damping = None if damping is None else checked_number("damping", damping)
-    options = CurvatureOptions(curvature, damping, solver)
+    decay = checked_nonnegative("weight_decay", weight_decay)
     module = checked_module(module)
-    n_parameters = sum(part.numel() for part in module.parameters() if part.requires_grad)
-    if curvature == "hessian" and not options.is_held(n_parameters):
-        raise ArgumentError(
-            f'curvature="hessian" needs the matrix of all pairs of the {n_parameters:,} parameters, which conjugate '
-            'gradients never hold. Use curvature="gauss-newton", or solver="cholesky" if memory allows.'
-        )
+    training = checked_training(protocol, module, epochs, batch_size, learning_rate, decay)
+    options = checked_curvature(module, curvature, solver, damping)
     tables, arrays = checked_tables(X, y)
     row_loss, tables = checked_row_loss(module, loss, tables, arrays)
-    training = None
-    if protocol == "paper":
-        training = checked_training(module, epochs, batch_size, learning_rate, decay)
-    elif epochs is not None or batch_size is not None:
-        raise ArgumentError(
-            '`epochs` and `batch_size` are of the training from scratch, protocol="paper"; got them with '
-            'protocol="polished", whose refits minimise the loss. Leave them out, or write protocol="paper".'
-        )
     return TorchModel(
         module=module,
         row_loss=row_loss,

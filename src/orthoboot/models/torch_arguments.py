@@ -12,9 +12,11 @@ import torch
 from torch import nn
 from torch.func import vmap
 
-from orthoboot.arguments import checked_count, is_real
+from orthoboot.arguments import checked_count, checked_name, checked_nonnegative, checked_positive
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.user_function import first_line
+from orthoboot.models.fitting import PROTOCOLS
+from orthoboot.models.torch_fit import CurvatureOptions
 from orthoboot.models.torch_network import Network, RowLoss, tensor
 from orthoboot.models.torch_training import AdamTraining, layers_without_start
 from orthoboot.typing import FloatArray
@@ -50,13 +52,6 @@ class Table:
         """Return rows as a tensor."""
         numbers = np.array(array, dtype=np.int64 if self.is_whole else np.float64)
         return torch.from_numpy(numbers).reshape(len(array), *self.shape)
-
-
-def checked_number(name: str, value: Any) -> float:
-    """Return `value` if it is a finite number not below zero."""
-    if not is_real(value) or not 0 <= float(value) < np.inf:
-        raise ArgumentError(f"`{name}` must be a finite number not below 0; got {value!r}.")
-    return float(value)
 
 
 def checked_module(module: Any) -> Any:
@@ -229,9 +224,35 @@ def checked_target(module: Any, target: Any, table: Table) -> Callable[[Any], An
     return outputs
 
 
+def checked_curvature(module: Any, kind: Any, solver: Any, damping: Any) -> CurvatureOptions:
+    """Return which curvature is wanted; raise where it cannot be held and must be."""
+    checked_name("curvature", kind, CurvatureOptions.KINDS)
+    checked_name("solver", solver, CurvatureOptions.SOLVERS)
+    options = CurvatureOptions(kind, None if damping is None else checked_nonnegative("damping", damping), solver)
+    n_parameters = sum(part.numel() for part in module.parameters() if part.requires_grad)
+    if kind == "hessian" and not options.is_held(n_parameters):
+        raise ArgumentError(
+            f'curvature="hessian" needs the matrix of all pairs of the {n_parameters:,} parameters, which conjugate '
+            'gradients never hold. Use curvature="gauss-newton", or solver="cholesky" if memory allows.'
+        )
+    return options
+
+
 def checked_training(
-    module: Any, epochs: Any, batch_size: Any, learning_rate: Any, weight_decay: float
-) -> AdamTraining:
+    protocol: Any, module: Any, epochs: Any, batch_size: Any, learning_rate: Any, weight_decay: float
+) -> AdamTraining | None:
+    """Return how refits train from scratch, None where they do not; raise where the options do not fit that."""
+    if checked_name("protocol", protocol, PROTOCOLS) == "paper":
+        return _training(module, epochs, batch_size, learning_rate, weight_decay)
+    if epochs is not None or batch_size is not None:
+        raise ArgumentError(
+            '`epochs` and `batch_size` are of the training from scratch, protocol="paper"; got them with '
+            'protocol="polished", whose refits minimise the loss. Leave them out, or write protocol="paper".'
+        )
+    return None
+
+
+def _training(module: Any, epochs: Any, batch_size: Any, learning_rate: Any, weight_decay: float) -> AdamTraining:
     """Return how refits train from scratch; raise where the options or the module do not allow that."""
     for name, value in (("epochs", epochs), ("batch_size", batch_size)):
         if value is None:
@@ -248,11 +269,9 @@ def checked_training(
             f'protocol="paper" trains without dropout and batch normalisation; `module` has them in '
             f'{", ".join(map(repr, unstable))}. Use protocol="polished", which keeps them as in evaluation.'
         )
-    if not is_real(learning_rate) or not 0 < float(learning_rate) < np.inf:
-        raise ArgumentError(f"`learning_rate` must be a positive number; got {learning_rate!r}.")
     return AdamTraining(
         checked_count("epochs", epochs, least=1),
         checked_count("batch_size", batch_size, least=1),
-        float(learning_rate),
+        checked_positive("learning_rate", learning_rate),
         weight_decay,
     )

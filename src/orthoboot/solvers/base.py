@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from orthoboot.arguments import is_real
-from orthoboot.errors import ArgumentError, FitError
+from orthoboot.arguments import checked_nonnegative
+from orthoboot.errors import FitError
 from orthoboot.typing import FloatArray
 
 Product = Callable[[FloatArray], FloatArray]
@@ -148,8 +148,7 @@ class Solver(ABC):
     damping: float = 0.0
 
     def __post_init__(self) -> None:
-        if not is_real(self.damping) or not 0 <= float(self.damping) < np.inf:
-            raise ArgumentError(f"`damping` must be a finite number not below 0; got {self.damping!r}.")
+        checked_nonnegative("damping", self.damping)
 
     @abstractmethod
     def factor(self, operator: Operator) -> Factor:
