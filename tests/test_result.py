@@ -304,6 +304,45 @@ def test_an_estimator_that_cannot_give_the_interval_of_the_run_is_refused_at_onc
         result.with_estimator("standard")
 
 
+# Some of the replicates
+
+
+@pytest.mark.parametrize("estimator", ["orthogonal", "paper", "standard", "cheap"])
+def test_the_first_of_many_replicates_are_a_run_of_so_many(estimator):
+    many = ob.bootstrap(X, ob.variance, n_resamples=40, rng=0)
+    some = many.with_estimator(estimator, slice(12))
+    assert some.to_dict() == ob.bootstrap(X, ob.variance, estimator=estimator, n_resamples=12, rng=0).to_dict()
+
+
+def test_replicates_from_the_middle_are_read_and_not_repeated_when_more_are_drawn():
+    many = ob.bootstrap(X, ob.variance, n_resamples=40, rng=0)
+    middle = many.with_estimator("standard", slice(10, 25))
+    values = many.bootstrap_distribution[10:25]
+    assert middle.variance == pytest.approx(values.var(ddof=1), rel=1e-12)
+    assert middle.n_resamples == 15
+    more = middle.extend(10).bootstrap_distribution
+    np.testing.assert_array_equal(more, many.bootstrap_distribution[10:35])
+
+
+def test_failures_are_those_of_the_replicates_that_are_looked_at():
+    def fails_at_times(x):
+        return np.nan if x[0] > np.quantile(X, 0.8) and x[0] != X[0] else x.mean()
+
+    result = quietly(ob.bootstrap, X, fails_at_times, influence=X - X.mean(), n_resamples=40, rng=0)
+    assert result.n_failed > 0
+    assert quietly(result.with_estimator, "standard").n_failed == result.n_failed
+    assert quietly(result.with_estimator, "standard", slice(10)).n_failed == 0
+    assert quietly(result.with_estimator, "standard", slice(10)).n_resamples == 10
+
+
+def test_replicates_are_chosen_by_a_slice_that_leaves_enough():
+    result = ob.bootstrap(X, ob.variance, rng=0)
+    with pytest.raises(errors.ArgumentError, match=r"`replicates` must be a slice, such as `slice\(5\)`.* got 5"):
+        result.with_estimator("paper", 5)
+    with pytest.raises(errors.ArgumentError, match="needs at least 2 replicates; there are 1"):
+        result.with_estimator("standard", slice(1))
+
+
 # More replicates
 
 

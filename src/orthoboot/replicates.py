@@ -62,6 +62,18 @@ class Replicates:
         """Return how many replicates raised or were not finite."""
         return self.n_drawn - len(self.values)
 
+    @property
+    def next_number(self) -> int:
+        """Return the number of the replicate to draw next: one after all of these."""
+        return max(self.n_drawn, int(self.numbers.max(initial=-1)) + 1)
+
+    def among(self, keep: slice) -> Replicates:
+        """Return some of the replicates that did not fail, as if only these had been drawn."""
+        chosen = self.select(keep)
+        if len(chosen) == len(self):
+            return self
+        return replace(chosen, n_drawn=len(chosen), first_failure=None)
+
     def select(self, keep: IntArray | slice) -> Replicates:
         """Return the replicates at the positions `keep`."""
         linear = None if self.linear is None else self.linear[keep]
@@ -91,14 +103,15 @@ def extended(simulation: Simulation, replicates: Replicates, n_resamples: int) -
     Replicate b depends on the seed and b alone, so twice ten more are the same as twenty. Ctrl-C ends the loop and
     keeps what is done.
     """
-    stop = replicates.n_drawn + n_resamples
+    start = replicates.next_number
+    n_requested = replicates.n_drawn + n_resamples
     pieces = [replicates]
     interrupted = False
     with ProgressBar(n_resamples, shown=simulation.progress) as bar:
         try:
-            for numbers in _batches(range(replicates.n_drawn, stop), simulation.batch_size):
+            for numbers in _batches(range(start, start + n_resamples), simulation.batch_size):
                 pieces.append(_simulated(simulation, numbers))
-                _check_failures(pieces, stop)
+                _check_failures(pieces, n_requested)
                 bar.advance(len(numbers))
         except KeyboardInterrupt:
             interrupted = True

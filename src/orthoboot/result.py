@@ -209,19 +209,37 @@ class Result:
             emit(warning)
         return asked.confidence_interval
 
-    def with_estimator(self, estimator: str) -> Result:
-        """Return what another estimator says of the same replicates.
+    def with_estimator(self, estimator: str, replicates: slice = slice(None)) -> Result:
+        """Return what another estimator says of the same replicates, or of some of them.
 
         Parameters
         ----------
         estimator
             "orthogonal", "paper", "standard", "cheap" or "jackknife". Where it needs an influence function and the run
             had none, one is found as by ``influence="auto"``.
+        replicates
+            Which of those that did not fail to use, all by default. Replicate b depends on the seed and b alone, so that
+            ``slice(5)`` is what a run with five would have given.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import orthoboot as ob
+        >>> x = np.random.default_rng(0).exponential(size=1000)
+        >>> result = ob.bootstrap(x, ob.variance, n_resamples=100, rng=0)
+        >>> first = result.with_estimator("orthogonal", slice(20))
+        >>> first.variance == ob.bootstrap(x, ob.variance, n_resamples=20, rng=0).variance
+        True
         """
         chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
-        _check_enough(chosen, len(self.replicates))
-        _check_interval(INTERVALS[self.method], chosen, self)
-        base = self._with_influence(f"estimator={estimator!r}") if chosen.needs_influence else self
+        if not isinstance(replicates, slice):
+            raise ArgumentError(
+                f"`replicates` must be a slice, such as `slice(5)` for the first five; got {replicates!r}."
+            )
+        some = replace(self, replicates=self.replicates.among(replicates))
+        _check_enough(chosen, len(some.replicates))
+        _check_interval(INTERVALS[some.method], chosen, some)
+        base = some._with_influence(f"estimator={estimator!r}") if chosen.needs_influence else some
         standing = (InfluenceMismatchWarning,) if chosen.needs_influence else ()
         return base._reported_anew(standing, estimator=estimator)
 

@@ -118,4 +118,5 @@ def _parts(replicates: Replicates) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _mean(values: FloatArray) -> FloatArray:
-    return values.mean(axis=0) if len(values) else np.zeros(values.shape[1])
+    # A sum and a quotient: `mean` takes twice as long for few numbers.
+    return values.sum(axis=0) / len(values) if len(values) else np.zeros(values.shape[1])

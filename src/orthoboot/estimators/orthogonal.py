@@ -109,10 +109,8 @@ def r_squared(moments: Moments) -> FloatArray:
 
 def ratio(numerator: FloatArray, denominator: FloatArray, *, otherwise: float) -> FloatArray:
     """Return the quotient where the denominator is positive, `otherwise` where it is not."""
-    numerator, denominator = np.broadcast_arrays(numerator, denominator)
-    quotient = np.full(numerator.shape, otherwise)
-    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
-    return quotient
+    positive = denominator > 0
+    return np.where(positive, numerator / np.where(positive, denominator, 1.0), otherwise)
 
 
 orthogonal = Orthogonal()

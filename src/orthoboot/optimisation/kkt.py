@@ -251,8 +251,8 @@ def stationary(
     problem, xi, x, multipliers, working
         The problem and its parameter, the start, and the constraints to hold.
     known
-        A system met before: where the matrix is the same to the last bit, as for a quadratic objective under linear
-        constraints, its factors are used again.
+        A system met before, near the start: its factors make the first step, which is the only one for a quadratic
+        objective under linear constraints.
     max_steps
         After so many a `FitError` is raised.
     """
@@ -261,9 +261,10 @@ def stationary(
     point[p + working] = multipliers[working]
     residual = _residual(problem, xi, point)
     previous = np.inf
-    system = known
+    system = known if known is not None and np.array_equal(known.working, working) else None
     for _ in range(max_steps):
-        system = _system(problem, xi, point, working, system)
+        if system is None:
+            system = system_at(problem, xi, point[:p], point[p:], working)
         point[system.unknowns] -= system.factor.solve(residual[system.unknowns])
         residual = _residual(problem, xi, point)
         error = _relative_residual(system, point, residual)
@@ -271,7 +272,7 @@ def stationary(
             point[system.unknowns] -= system.factor.solve(residual[system.unknowns])
             residual = _residual(problem, xi, point)
             return Optimum(point[:p], point[p:], residual[p:], residual[:p], system)
-        previous = error
+        previous, system = error, None
     raise FitError(
         f"Newton's method on the KKT conditions did not converge in {max_steps} steps; the conditions are still off by "
         f"{error:.2g} of their terms."
@@ -284,14 +285,6 @@ def _residual(problem: Problem, xi: FloatArray, point: FloatArray) -> FloatArray
     if not np.isfinite(residual).all():
         raise FitError("Newton's method on the KKT conditions left the region where the functions are finite.")
     return residual
-
-
-def _system(problem: Problem, xi: FloatArray, point: FloatArray, working: IntArray, known: System | None) -> System:
-    p = problem.lagrangian.n_variables
-    system = system_at(problem, xi, point[:p], point[p:], working)
-    if known is not None and np.array_equal(known.working, working) and np.array_equal(known.matrix, system.matrix):
-        return known
-    return system
 
 
 def _relative_residual(system: System, point: FloatArray, residual: FloatArray) -> float:
