@@ -1,24 +1,19 @@
-"""Print coverage and width of prediction intervals: the paper's table, and three kinds of models on other data.
+"""Print coverage and width of prediction intervals of several kinds of models.
 
-python -m benchmarks.prediction [yacht energy kin8nm friedman diabetes few_rows rough]
+python -m benchmarks.prediction [friedman diabetes few_rows rough]
 
-The three data sets of the paper are read from the folder in ORTHOBOOT_DATA, or fetched from OpenML.
+The paper's own table is made by ``orthoboot reproduce prediction``.
 """
 
 from __future__ import annotations
 
-import itertools
-import os
-import pathlib
 import sys
-import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import fetch_openml, load_diabetes, make_friedman1
+from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import KFold
@@ -33,160 +28,8 @@ from orthoboot.typing import FloatArray
 Split = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """X and y in training, X and y in the test."""
 
-ESTIMATORS = ("standard", "cheap", "paper", "orthogonal")
-"""The first three with the paper's noise, ours with the corrected one."""
 NOISES = ("out-of-bag", "corrected")
-SIZES = (2, 5)
-SEEDS = range(3)
-N_REFITS = 40
-"""Of each network: twenty groups of two and eight of five, over which the widths vary."""
-
-
-@dataclass(frozen=True)
-class DataSet:
-    """One of the paper's data sets, with its settings and its results."""
-
-    name: str
-    openml: str
-    target: str
-    dropped: tuple[str, ...]
-    batch_size: int
-    epochs: int
-    training_share: float
-    printed: dict[tuple[str, int], tuple[float, float]]
-
-    def load(self) -> tuple[FloatArray, FloatArray]:
-        """Return X and y."""
-        folder = os.environ.get("ORTHOBOOT_DATA")
-        file = pathlib.Path(folder or "") / f"{self.name}.csv"
-        if folder and file.exists():
-            table = np.genfromtxt(file, delimiter=",", names=True)
-            columns = [name for name in table.dtype.names if name not in (self.target, *self.dropped)]
-            return np.column_stack([table[name] for name in columns]), table[self.target]
-        frame = fetch_openml(self.openml, version=1, as_frame=True, parser="auto").frame.astype(float)
-        return frame.iloc[:, : -1 - len(self.dropped)].to_numpy(), frame.iloc[:, -1 - len(self.dropped)].to_numpy()
-
-
-def _printed(standard: tuple[float, ...], cheap: tuple[float, ...], paper: tuple[float, ...]) -> dict[Any, Any]:
-    rows = {"standard": standard, "cheap": cheap, "paper": paper}
-    return {
-        (name, size): figures
-        for name, row in rows.items()
-        for size, figures in zip(SIZES, (row[:2], row[2:]), strict=True)
-    }
-
-
-PAPER = {
-    one.name: one
-    for one in (
-        DataSet(
-            "yacht", "yacht_hydrodynamics", "residuary_resistance", (), 64, 500, 0.8,
-            _printed((0.86, 37.02, 0.86, 35.21), (1.00, 82.26, 0.86, 46.42), (0.99, 45.88, 0.97, 42.08)),
-        ),
-        DataSet(
-            "energy", "energy-efficiency", "heating_load", ("cooling_load",), 128, 250, 0.7,
-            _printed((0.932, 16.29, 0.962, 17.27), (1.00, 36.03, 0.993, 22.77), (0.951, 15.54, 0.962, 17.40)),
-        ),
-        DataSet(
-            "kin8nm", "kin8nm", "y", (), 256, 150, 0.95,
-            _printed((0.9455, 0.6216, 0.9455, 0.6154), (1, 1.3746, 0.9772, 0.8110), (0.9463, 0.6224, 0.9455, 0.6158)),
-        ),
-    )
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How networks are trained."""
-
-    title: str
-    protocol: str
-    standardize: bool
-
-
-PROTOCOLS = (
-    Protocol("paper, data as they are", "paper", standardize=False),
-    Protocol("paper, standardised", "paper", standardize=True),
-    Protocol("polished, standardised", "polished", standardize=True),
-)
-
-
-@dataclass(frozen=True)
-class Run:
-    """The figures of one split.
-
-    Attributes
-    ----------
-    figures
-        Coverage and mean width on the test rows, from the first refits.
-    spreads
-        The standard deviation of the mean width over groups of refits, as a share of the mean.
-    variance_reduction
-        The median over the test rows.
-    """
-
-    figures: dict[tuple[str, int], tuple[float, float]]
-    spreads: dict[tuple[str, int], float]
-    variance_reduction: float
-
-
-def split(data: DataSet, seed: int) -> Split:
-    """Return X and y in training, X and y in the test."""
-    X, y = data.load()
-    order = np.random.default_rng(seed).permutation(len(X))
-    n_training = round(data.training_share * len(X))
-    training, test = order[:n_training], order[n_training:]
-    return X[training], y[training], X[test], y[test]
-
-
-def run(data: DataSet, protocol: Protocol, seed: int, n_refits: int = N_REFITS) -> Run:
-    """Return the figures of one split, from one fit."""
-    X, y, X_test, y_test = split(data, seed)
-    network = ob.NeuralRegressor(
-        protocol=protocol.protocol,
-        standardize=protocol.standardize,
-        epochs=data.epochs,
-        batch_size=data.batch_size,
-        random_state=seed,
-    )
-    model = ob.PredictionIntervalRegressor(network, n_resamples=n_refits, rng=seed).fit(X, y)
-    figures, spreads = {}, {}
-    for name, size in itertools.product(ESTIMATORS, SIZES):
-        groups = [slice(start, start + size) for start in range(0, n_refits - size + 1, size)]
-        noise = "corrected" if name == "orthogonal" else "out-of-bag"
-        regressors = [model.with_variance_estimator(name, group, noise=noise) for group in groups]
-        ends = [regressor.predict_interval(X_test)[1] for regressor in regressors]
-        widths = np.array([np.mean(each[:, 1] - each[:, 0]) for each in ends])
-        figures[name, size] = (_coverage(ends[0], y_test), float(widths[0]))
-        spreads[name, size] = float(widths.std(ddof=1) / widths.mean())
-    return Run(figures, spreads, float(np.median(model.variance_reduction(X_test))))
-
-
-def _coverage(ends: FloatArray, y: FloatArray) -> float:
-    return float(np.mean((ends[:, 0] <= y) & (y <= ends[:, 1])))
-
-
-def print_paper_table(data: DataSet) -> None:
-    n_test = len(split(data, 0)[3])
-    # Of the mean over three splits, whose test rows overlap little.
-    error = np.sqrt(0.95 * 0.05 / (n_test * len(SEEDS)))
-    for protocol in PROTOCOLS:
-        start = time.perf_counter()
-        runs = [run(data, protocol, seed) for seed in SEEDS]
-        reduction = np.mean([one.variance_reduction for one in runs])
-        print(f"\n{data.name}, {protocol.title}: variance reduction {reduction:.1f}; ", end="")
-        print(f"coverage ± {error:.3f}; {time.perf_counter() - start:.0f} s\n")
-        print("| B | estimator | coverage | width | its spread over resamples | paper's coverage | paper's width |")
-        print("| --- | --- | --- | --- | --- | --- | --- |")
-        for size, name in itertools.product(SIZES, ESTIMATORS):
-            coverage, width = np.mean([one.figures[name, size] for one in runs], axis=0)
-            spread = np.sqrt(np.mean([one.spreads[name, size] ** 2 for one in runs]))
-            theirs = data.printed.get((name, size))
-            printed = "| |" if theirs is None else f"{theirs[0]:g} | {theirs[1]:g} |"
-            print(f"| {size} | {name} | {coverage:.3f} | {width:.4g} | {spread:.1%} | {printed}")
-
-
-# Other data, three kinds of models
+"""The paper's, and ours."""
 
 
 def models(name: str, seed: int) -> dict[str, tuple[Any, str, int]]:
@@ -239,13 +82,13 @@ def diabetes() -> Iterator[tuple[str, Split]]:
             yield "", (X[training], y[training], X[test], y[test])
 
 
-OTHERS = {"friedman": friedman, "diabetes": diabetes, "few_rows": few_rows, "rough": rough}
+DATA = {"friedman": friedman, "diabetes": diabetes, "few_rows": few_rows, "rough": rough}
 
 
 def coverages(name: str) -> dict[tuple[str, str], tuple[float, float, float, float]]:
     """Return for each model and noise the coverage, its Monte Carlo error, the width and the variance reduction."""
     found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
-    for seed, (case, (X, y, X_test, y_test)) in enumerate(OTHERS[name]()):
+    for seed, (case, (X, y, X_test, y_test)) in enumerate(DATA[name]()):
         for kind, (estimator, variance_estimator, n_resamples) in models(name, seed).items():
             model = ob.PredictionIntervalRegressor(
                 estimator, variance_estimator=variance_estimator, n_resamples=n_resamples, rng=seed
@@ -263,6 +106,10 @@ def coverages(name: str) -> dict[tuple[str, str], tuple[float, float, float, flo
     return summary
 
 
+def _coverage(ends: FloatArray, y: FloatArray) -> float:
+    return float(np.mean((ends[:, 0] <= y) & (y <= ends[:, 1])))
+
+
 def print_coverages(name: str) -> None:
     print(
         f"\n{name}\n\n| model | noise | coverage of 95% | width | variance reduction |\n| --- | --- | --- | --- | --- |"
@@ -272,11 +119,10 @@ def print_coverages(name: str) -> None:
 
 
 def main() -> None:
-    names = sys.argv[1:] or [*PAPER, *OTHERS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ob.errors.OrthobootWarning)
-        for name in names:
-            print_paper_table(PAPER[name]) if name in PAPER else print_coverages(name)
+        for name in sys.argv[1:] or DATA:
+            print_coverages(name)
 
 
 if __name__ == "__main__":

@@ -67,18 +67,3 @@ def test_ten_networks_together_are_trained_five_times_faster(torch, name):
 
     (setting,) = (each for each in networks.SETTINGS if each.name == name)
     assert networks.measured(setting).ratio >= 5
-
-
-@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
-def test_the_table_of_prediction_intervals_is_made(torch, data_folder, monkeypatch):
-    """One split of the smallest data set, with few refits and epochs: widths and coverages are what they are called."""
-    from dataclasses import replace
-
-    from benchmarks import prediction
-
-    monkeypatch.setenv("ORTHOBOOT_DATA", str(data_folder))
-    data = replace(prediction.PAPER["yacht"], epochs=20)
-    found = prediction.run(data, prediction.PROTOCOLS[0], seed=0, n_refits=10)
-    assert set(found.figures) == {(name, size) for name in prediction.ESTIMATORS for size in prediction.SIZES}
-    assert all(0 <= coverage <= 1 and width > 0 for coverage, width in found.figures.values())
-    assert found.figures["cheap", 2][1] > 1.9 * found.figures["standard", 2][1]

@@ -111,7 +111,8 @@ def extended(simulation: Simulation, replicates: Replicates, n_resamples: int) -
         try:
             for numbers in _batches(range(start, start + n_resamples), simulation.batch_size):
                 pieces.append(_simulated(simulation, numbers))
-                _check_failures(pieces, n_requested)
+                if pieces[-1].n_failed:
+                    _check_failures(pieces, n_requested)
                 bar.advance(len(numbers))
         except KeyboardInterrupt:
             interrupted = True

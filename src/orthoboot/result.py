@@ -218,8 +218,8 @@ class Result:
             "orthogonal", "paper", "standard", "cheap" or "jackknife". Where it needs an influence function and the run
             had none, one is found as by ``influence="auto"``.
         replicates
-            Which of those that did not fail to use, all by default. Replicate b depends on the seed and b alone, so that
-            ``slice(5)`` is what a run with five would have given.
+            Which of those that did not fail to use, all by default. Replicate b depends on the seed and b alone, so
+            that ``slice(5)`` is what a run with five would have given.
 
         Examples
         --------

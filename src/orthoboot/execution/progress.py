@@ -22,11 +22,13 @@ class ProgressBar:
         How many are to come.
     unit
         What is counted.
+    title
+        What stands before the bar.
     shown
         True shows it at once, False never; None shows it on a terminal, after two seconds, where tqdm is installed.
     """
 
-    def __init__(self, total: int, *, unit: str = "replicate", shown: bool | None = None) -> None:
+    def __init__(self, total: int, *, unit: str = "replicate", title: str = "", shown: bool | None = None) -> None:
         installed = importlib.util.find_spec("tqdm") is not None
         if shown and not installed:
             raise MissingDependencyError(
@@ -34,14 +36,16 @@ class ProgressBar:
             )
         self._shown = installed and (sys.stderr.isatty() if shown is None else shown)
         self._delay = 0.0 if shown else _PATIENCE
-        self._total, self._unit = total, unit
+        self._total, self._unit, self._title = total, unit, title
         self._bar: Any = None
 
     def __enter__(self) -> Self:
         if self._shown:
             from tqdm import tqdm
 
-            self._bar = tqdm(total=self._total, unit=self._unit, delay=self._delay, leave=False)
+            self._bar = tqdm(
+                total=self._total, unit=self._unit, desc=self._title or None, delay=self._delay, leave=False
+            )
         return self
 
     def __exit__(

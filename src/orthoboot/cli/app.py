@@ -1,0 +1,76 @@
+"""All commands under one name, and what becomes of errors: one message and an exit code, no traceback."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import rich  # noqa: F401  the help has no columns without it, and no command its tables
+import typer
+
+from orthoboot import __version__, errors
+from orthoboot.cli.reproduce import reproduce
+
+COMMANDS = (reproduce,)
+"""To add one: its file, and its name here."""
+
+_FAILURES = tuple(
+    kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, (ValueError, RuntimeError))
+)
+"""Every error of the library."""
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _command in COMMANDS:
+    app.command()(_command)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"orthoboot {__version__}")
+        raise typer.Exit
+
+
+@app.callback(
+    help="The orthogonal bootstrap: bias, variance and intervals from about ten refits instead of a thousand."
+)
+def _orthoboot(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Take the options that stand before the command; they act by their callbacks."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0, 2 for arguments that break a rule, 130 for Ctrl-C, 1 for the rest."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Hours of work must not end at a sign such as ± that the terminal does not have.
+            stream.reconfigure(errors="replace")
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="orthoboot")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    except (ExceptionGroup, OSError, *_FAILURES) as error:
+        for message in _messages(error):
+            print(f"orthoboot: {message}", file=sys.stderr)
+        return 2 if isinstance(error, errors.ArgumentError) else 1
+    return 0
+
+
+def _messages(error: Exception) -> Iterator[str]:
+    """Yield what went wrong, for each of several with the note that says where."""
+    if isinstance(error, ExceptionGroup):
+        yield f"{error.message}:"
+        for one in error.exceptions:
+            yield from _messages(one)
+    else:
+        yield ": ".join([*getattr(error, "__notes__", ()), str(error)])

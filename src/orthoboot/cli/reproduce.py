@@ -1,0 +1,70 @@
+"""``orthoboot reproduce``: the paper's tables and figures, ours beside theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orthoboot.paper import EXPERIMENTS
+from orthoboot.paper.experiment import Settings
+from orthoboot.paper.presentation.terminal import console, show
+from orthoboot.paper.reproduction import ALL, kept_repetitions
+from orthoboot.paper.reproduction import reproduce as reproduced
+
+_INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C has ended."""
+
+
+def reproduce(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help=f"What to reproduce: {', '.join(EXPERIMENTS)}, or {ALL}.")
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions: minutes instead of an hour.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the tables, figures and the page.")] = Path(
+        "orthoboot-paper"
+    ),
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Processes to use.", show_default="all cores")] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="The seed of all random numbers.")] = 0,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A folder with the data sets as CSV files.", show_default="fetch them"),
+    ] = None,
+) -> None:
+    """Compute the paper's tables and figures, and show ours beside theirs.
+
+    Everything is written to one folder: tables as Markdown and CSV, figures as PNG and SVG, and a page, `index.html`,
+    with all of it. A run that was stopped goes on where it was when the same command is given again.
+
+    **Examples**
+
+    `orthoboot reproduce all --quick`
+
+    `orthoboot reproduce ci --jobs 8 --out results`
+
+    `orthoboot reproduce prediction --data my-data-sets`
+    """
+    where = console()
+    try:
+        reproduced(
+            name, out=out, quick=quick, seed=seed, jobs=jobs, data=data, show=lambda section: show(section, where)
+        )
+    except KeyboardInterrupt:
+        kept, repetitions = kept_repetitions(name, out, Settings(quick, seed, data))
+        typer.echo(
+            f"\northoboot: interrupted. {kept:,} of {repetitions:,} repetitions are kept in {out / 'parts'}; "
+            "the same command goes on from there.",
+            err=True,
+        )
+        raise typer.Exit(_INTERRUPTED) from None
+    except ExceptionGroup:
+        _say_where(out)
+        raise
+    _say_where(out)
+
+
+def _say_where(out: Path) -> None:
+    page = out / "index.html"
+    if page.is_file():
+        typer.echo(f"\nAll of it: {page.resolve()}")

@@ -1,0 +1,19 @@
+"""The paper's tables and figures, through the public names only: ours beside theirs.
+
+``orthoboot reproduce`` runs them from the command line. `EXPERIMENTS` names them.
+"""
+
+from __future__ import annotations
+
+from orthoboot.paper.confidence_intervals import ConfidenceIntervals
+from orthoboot.paper.debiasing import Debiasing
+from orthoboot.paper.experiment import Experiment
+from orthoboot.paper.influence import InfluenceFunctions
+from orthoboot.paper.prediction import PredictionIntervals
+from orthoboot.paper.rates import Rates
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (ConfidenceIntervals(), Debiasing(), InfluenceFunctions(), PredictionIntervals(), Rates())
+}
+"""By their names on the command line. To add one: its file, and one instance here."""

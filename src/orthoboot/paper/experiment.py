@@ -1,0 +1,122 @@
+"""What every reproduction is made of: cases, repetitions of each, and a report of what they gave."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orthoboot.paper.tables import Table
+from orthoboot.typing import FloatArray
+
+Arrays = dict[str, FloatArray]
+"""What one repetition gives, by name; for a whole case with the repetitions on the first axis."""
+Found = Mapping[str, Arrays]
+"""What all repetitions gave, by the name of the case."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for.
+
+    Attributes
+    ----------
+    quick
+        Fewer repetitions, for minutes instead of an hour. They are the first ones of the full run.
+    seed
+        Repetition r of a case depends on the seed, the name of the case and r alone.
+    data
+        A folder with the data sets as CSV files; None fetches them.
+    """
+
+    quick: bool = False
+    seed: int = 0
+    data: Path | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that is repeated.
+
+    Attributes
+    ----------
+    name
+        Unique within its experiment.
+    repetitions
+        How often.
+    together
+        How many repetitions are computed, and kept, in one go: some seconds of work.
+    identity
+        What else the outcome depends on, such as a digest of the data.
+    """
+
+    name: str
+    repetitions: int
+    together: int = 1
+    identity: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture: its name, what it shows, and the function that draws it into an empty matplotlib figure."""
+
+    name: str
+    caption: str
+    draw: Callable[[Any], None]
+    size: tuple[float, float] = (10.0, 7.5)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an experiment found.
+
+    Attributes
+    ----------
+    title
+        Of the section.
+    paragraphs
+        What was done, and how to read it.
+    tables, figures
+        In the order in which they are shown, tables first.
+    """
+
+    title: str
+    paragraphs: Sequence[str]
+    tables: Sequence[Table] = field(default=())
+    figures: Sequence[Figure] = field(default=())
+
+
+class Experiment(ABC):
+    """One table or figure of the paper: one file, and one line in `EXPERIMENTS`."""
+
+    name: str
+    """As on the command line."""
+
+    @abstractmethod
+    def cases(self, settings: Settings) -> Sequence[Case]:
+        """Return what is repeated, and how often. Raise here what must be known before hours of work."""
+
+    @abstractmethod
+    def repetition(self, case: str, seed: np.random.SeedSequence, settings: Settings) -> Arrays:
+        """Return the outcome of one repetition; every random number comes from `seed`."""
+
+    @abstractmethod
+    def report(self, found: Found, settings: Settings) -> Report:
+        """Return tables and figures of all outcomes."""
+
+
+def seed_of(settings: Settings, experiment: str, case: str, repetition: int) -> np.random.SeedSequence:
+    """Return the seed of one repetition, the same whatever else is run.
+
+    Examples
+    --------
+    >>> seed_of(Settings(seed=1), "ci", "variance", 3).entropy == seed_of(Settings(), "ci", "variance", 3).entropy
+    False
+    """
+    digest = hashlib.blake2b(f"{experiment}/{case}".encode(), digest_size=8).digest()
+    return np.random.SeedSequence([settings.seed, int.from_bytes(digest, "little"), repetition])

@@ -1,0 +1,36 @@
+"""A figure as the bytes of a PNG and of an SVG file, the same bytes every time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import BytesIO
+
+from orthoboot.paper.experiment import Figure
+from orthoboot.paper.presentation.style import figure_style
+
+# A date, or the version of what drew it, would make every run's file another one.
+_METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The two files of a figure."""
+
+    png: bytes
+    svg: bytes
+
+
+def drawn(figure: Figure) -> Picture:
+    """Return `figure` as PNG and as SVG."""
+    with figure_style():
+        # Not pyplot, whose figures are the user's and stay open.
+        from matplotlib.figure import Figure as Canvas
+
+        canvas = Canvas(figsize=figure.size, layout="constrained")
+        figure.draw(canvas)
+        files = {}
+        for form, metadata in _METADATA.items():
+            stream = BytesIO()
+            canvas.savefig(stream, format=form, metadata=metadata)
+            files[form] = stream.getvalue()
+    return Picture(**files)

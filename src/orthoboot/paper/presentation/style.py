@@ -1,0 +1,60 @@
+"""What all figures share: one colour for each estimator, letters that can be read, and files that do not vary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from orthoboot.errors import MissingDependencyError
+
+COLOURS = {
+    "standard": "#7f7f7f",
+    "cheap": "#d08c2f",
+    "paper": "#2a6f97",
+    "orthogonal": "#c1121f",
+    "naive": "#222222",
+}
+"""By the name of the estimator; naive is the plain estimate."""
+
+_SETTINGS = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.labelsize": 11,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 12,
+    "figure.constrained_layout.h_pad": 0.08,
+    "figure.constrained_layout.w_pad": 0.08,
+    "font.size": 11,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 10,
+    "legend.framealpha": 0.9,
+    "lines.linewidth": 1.6,
+    "savefig.dpi": 150,
+    "svg.hashsalt": "orthoboot",
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+}
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Set what all figures share, from matplotlib's own defaults and not from those of the user's machine."""
+    check_matplotlib()
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        yield
+
+
+def check_matplotlib() -> None:
+    """Raise if no figure can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            'the figures of the paper need matplotlib; install it with `pip install "orthoboot[paper]"`.'
+        ) from error

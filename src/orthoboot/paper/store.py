@@ -1,0 +1,103 @@
+"""Where finished parts of an experiment are kept, so that an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import scipy
+
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Settings
+
+_PACKAGE = Path(__file__).parent.parent
+_PRESENTATION = (
+    "__main__.py",
+    "cli/",
+    "paper/tables.py",
+    "paper/presentation/",
+    "paper/reports/",
+    "paper/reproduction.py",
+)
+"""What shows numbers and makes none: a change there asks for no new simulation."""
+_DIGEST_SIZE = 16
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some repetitions of a case, which are computed and kept together."""
+
+    experiment: str
+    case: Case
+    repetitions: range
+
+    def fingerprint(self, settings: Settings) -> str:
+        """Return a digest of all that the outcome depends on: code, seed, case and repetitions."""
+        span = (self.repetitions.start, self.repetitions.stop)
+        described = repr((code_digest(), settings.seed, self.experiment, self.case.name, self.case.identity, span))
+        return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()
+
+
+def parts_of(experiment: Experiment, settings: Settings) -> Iterator[Part]:
+    """Yield the parts of an experiment in order."""
+    for case in experiment.cases(settings):
+        for start in range(0, case.repetitions, case.together):
+            yield Part(experiment.name, case, range(start, min(start + case.together, case.repetitions)))
+
+
+@cache
+def code_digest() -> str:
+    """Return a digest of what numbers come from: another version of the code, or of numpy or scipy, starts anew."""
+    digest = hashlib.blake2b(f"numpy {np.__version__}, scipy {scipy.__version__}".encode(), digest_size=16)
+    for file in sorted(_PACKAGE.rglob("*.py")):
+        name = file.relative_to(_PACKAGE).as_posix()
+        if not name.startswith(_PRESENTATION):
+            digest.update(name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder with one file for each finished part: a digest of the rest, and plain arrays.
+
+    A file is named after the digest of all that its numbers depend on, and appears in one step when it is complete:
+    whatever moment a run is killed at, there is no half of one.
+    """
+
+    folder: Path
+    settings: Settings
+
+    def load(self, part: Part) -> Arrays | None:
+        """Return what was kept of a part, or None where there is nothing, or something damaged."""
+        try:
+            kept = self._file(part).read_bytes()
+        except OSError:
+            return None
+        digest, arrays = kept[:_DIGEST_SIZE], kept[_DIGEST_SIZE:]
+        if digest != _digest(arrays):
+            return None
+        with np.load(BytesIO(arrays), allow_pickle=False) as found:
+            return dict(found)
+
+    def save(self, part: Part, arrays: Arrays) -> None:
+        """Keep what a part gave."""
+        stream = BytesIO()
+        np.savez(stream, **cast(dict[str, Any], arrays))
+        file = self._file(part)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_suffix(f".{os.getpid()}.unfinished")
+        unfinished.write_bytes(_digest(stream.getvalue()) + stream.getvalue())
+        unfinished.replace(file)
+
+    def _file(self, part: Part) -> Path:
+        return self.folder / part.experiment / f"{part.fingerprint(self.settings)}.part"
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()
