@@ -4,6 +4,7 @@
 #   make test-all   the tests on every Python 3.11, 3.12 and 3.13 that is found
 #   make test-slow  statistical checks of minutes
 #   make bench      the tables of docs/benchmarks.md
+#   make paper      the tables and figures of docs/paper.md, half an hour; DATA=DIR for data sets that lie there
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-slow lint pytest bench clean
+.PHONY: demo test test-all test-slow lint pytest bench paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -41,6 +42,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.roc_auc
 	$(BIN)/python -m benchmarks.networks
 	$(BIN)/python -m benchmarks.prediction
+
+paper: $(VENV)/.dev
+	$(BIN)/orthoboot reproduce all --out docs/paper $(if $(DATA),--data $(DATA))
+	$(BIN)/python docs/fill_paper.py
 
 # A version counts as found if its interpreter runs: on the path, or among the versions pyenv keeps.
 test-all:

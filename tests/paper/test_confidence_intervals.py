@@ -12,6 +12,7 @@ import orthoboot as ob
 from orthoboot.paper import confidence_intervals as ci
 from orthoboot.paper.experiment import Settings, seed_of
 from orthoboot.paper.published import INTERVALS
+from orthoboot.paper.reports.confidence_intervals import _influence_on_deviation
 from tests import literal
 
 SETTINGS = Settings(quick=True)
@@ -89,7 +90,7 @@ def test_a_report_has_the_papers_figures_beside_ours():
     }
     found["lognormal"]["width"][:3, ci.ROWS.index(("abc", 5))] = np.nan
     report = ci.ConfidenceIntervals().report(found, SETTINGS)
-    assert [table.name for table in report.tables] == [f"ci-{case}" for case in ci.PROBLEMS]
+    assert [table.name for table in report.tables] == [*(f"ci-{case}" for case in ci.PROBLEMS), "ci-deviations"]
     assert "of 50 intervals 3 of ABC, bias of ours with B = 5 have no ends" in report.paragraphs[-1]
     printed = [[cell.printed for cell in row[2:]] for row in report.tables[3].rows]
     assert printed[0] == list(INTERVALS["standard", 2][3])
@@ -97,12 +98,24 @@ def test_a_report_has_the_papers_figures_beside_ours():
     assert printed[-1] == ["0.942", "1.679", "0.150"]
 
 
-def test_the_error_of_a_deviation_is_that_of_simulated_ones():
-    from orthoboot.paper.reports.confidence_intervals import _error_of_deviation
-
-    rng = np.random.default_rng(0)
-    samples = rng.exponential(size=(2000, 500))
+def test_the_influence_on_a_deviation_gives_its_error():
+    samples = np.random.default_rng(0).exponential(size=(2000, 500))
     deviations = samples.std(axis=1, ddof=1)
-    claimed = np.mean([_error_of_deviation(sample) for sample in samples])
+    claimed = np.mean([_influence_on_deviation(sample).std() / np.sqrt(500) for sample in samples])
     # The spread of 2000 is known to 1.6%; the formula is for large samples, and 500 exponentials are a few percent off.
     assert claimed == pytest.approx(deviations.std(), rel=0.12)
+
+
+def test_the_difference_of_two_deviations_has_the_error_of_pairs():
+    rng = np.random.default_rng(0)
+    common = 1 + rng.random((400, 1))
+    widths = common + 0.01 * rng.standard_normal((400, len(ci.ROWS)))
+    found = {case: {"covered": np.ones_like(widths), "width": widths} for case in ci.PROBLEMS}
+    table = ci.ConfidenceIntervals().report(found, SETTINGS).tables[-1]
+    assert table.name == "ci-deviations"
+    assert [row[1] for row in table.rows] == [2, 5, 10] * 4
+    ours, paper = (widths[:, ci.ROWS.index((method, 5))] for method in ("orthogonal", "paper"))
+    difference = table.rows[1][-1]
+    assert difference.value == pytest.approx(ours.std(ddof=1) - paper.std(ddof=1))
+    # Each deviation alone has an error of 0.2 / sqrt(400) or so; what they have in common cancels.
+    assert 0 < difference.error < 0.1 * common.std() / np.sqrt(400)

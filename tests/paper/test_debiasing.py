@@ -150,6 +150,18 @@ def test_the_value_of_the_quadratic_program_is_its_minimum():
     assert program.minimal_value(b) == pytest.approx(found.fun, rel=1e-8)
 
 
+def test_the_naive_errors_over_draws_of_the_problem_are_those_that_the_report_tells():
+    sums = []
+    for seed in range(30):
+        M = quadratic_program(seed).curvature
+        # Of ten observations b of mean b* on the sphere: bias tr(M)/10, variance 4 b*'M^2 b*/10 + 2 tr(M^2)/100.
+        bias, spread = np.trace(M) / 10, np.sum(M**2)
+        sums.append((np.sqrt(1000 * (bias**2 + 4 * spread / 100 / 10 + 2 * spread / 100)), 1000 * bias))
+    # Thirty draws: the mean is known to a fifth of the deviation, and the deviation to a seventh.
+    assert np.mean(sums, axis=0) == pytest.approx([4.83, 149.1], rel=0.015)
+    assert np.std(sums, axis=0) == pytest.approx([0.13, 3.9], rel=0.5)
+
+
 @pytest.mark.usefixtures("jax")
 def test_the_implicit_influence_function_is_the_explicit_one():
     experiment = influence.InfluenceFunctions()

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import scipy
 
 from orthoboot.paper.experiment import Arrays, Case, Experiment, Settings
 
@@ -20,12 +20,15 @@ _PACKAGE = Path(__file__).parent.parent
 _PRESENTATION = (
     "__main__.py",
     "cli/",
-    "paper/tables.py",
     "paper/presentation/",
+    "paper/published.py",
     "paper/reports/",
     "paper/reproduction.py",
+    "paper/tables.py",
 )
 """What shows numbers and makes none: a change there asks for no new simulation."""
+_PACKAGES = ("jax", "numba", "numpy", "scikit-learn", "scipy", "torch")
+"""Other versions of these may give other last digits."""
 _DIGEST_SIZE = 16
 
 
@@ -41,7 +44,7 @@ class Part:
         """Return a digest of all that the outcome depends on: code, seed, case and repetitions."""
         span = (self.repetitions.start, self.repetitions.stop)
         described = repr((code_digest(), settings.seed, self.experiment, self.case.name, self.case.identity, span))
-        return hashlib.blake2b(described.encode(), digest_size=16).hexdigest()
+        return hashlib.blake2b(described.encode(), digest_size=_DIGEST_SIZE).hexdigest()
 
 
 def parts_of(experiment: Experiment, settings: Settings) -> Iterator[Part]:
@@ -53,13 +56,20 @@ def parts_of(experiment: Experiment, settings: Settings) -> Iterator[Part]:
 
 @cache
 def code_digest() -> str:
-    """Return a digest of what numbers come from: another version of the code, or of numpy or scipy, starts anew."""
-    digest = hashlib.blake2b(f"numpy {np.__version__}, scipy {scipy.__version__}".encode(), digest_size=16)
+    """Return a digest of what numbers come from: another version of the code, or of what it calls, starts anew."""
+    digest = hashlib.blake2b(repr([_version(package) for package in _PACKAGES]).encode(), digest_size=_DIGEST_SIZE)
     for file in sorted(_PACKAGE.rglob("*.py")):
         name = file.relative_to(_PACKAGE).as_posix()
         if not name.startswith(_PRESENTATION):
             digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ MARK = "≠"
 """Beside a printed figure that ours does not agree with."""
 FAR = 3.0
 """How many errors of the difference are too many."""
+_MORE_DIGITS = 2
+"""How many decimals may be added for a small error to be seen."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Simulated:
     error
         Its Monte Carlo error, or NaN where there is none.
     digits
-        How many decimals are shown.
+        How many decimals are shown, or a few more where the error would not be seen.
     printed
         The paper's figure as it is printed, such as ``"0.950"``; None where it has none.
     printed_error
@@ -62,8 +64,12 @@ class Simulated:
     @property
     def shown(self) -> str:
         """Return ours in words."""
-        value = f"{self.value:.{self.digits}f}"
-        return value if math.isnan(self.error) else f"{value} ± {self.error:.{self.digits}f}"
+        digits = self.digits
+        # An error that rounds to zero would look like certainty.
+        while digits < self.digits + _MORE_DIGITS and 0 < self.error < 0.5 * 10.0**-digits:
+            digits += 1
+        value = f"{self.value:.{digits}f}"
+        return value if math.isnan(self.error) else f"{value} ± {self.error:.{digits}f}"
 
     @property
     def shown_printed(self) -> str:

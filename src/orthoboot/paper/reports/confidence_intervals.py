@@ -8,7 +8,7 @@ import numpy as np
 
 from orthoboot.paper.experiment import Arrays, Found, Report
 from orthoboot.paper.published import INTERVALS, PAPER_EXPERIMENTS, Row
-from orthoboot.paper.tables import Simulated, Table
+from orthoboot.paper.tables import Cell, Simulated, Table
 from orthoboot.typing import FloatArray
 
 _WORDS = {
@@ -29,6 +29,8 @@ _PARAGRAPHS = (
     "resamples; the first two of ten resamples are those of B = 2.",
     "The paper's standard bootstrap divides by B; with B - 1 its variance is unbiased. ABC is not in the paper: it is "
     "second-order accurate, and its ends need not be symmetric about the estimate.",
+    "The last table sets the deviations of two estimators side by side. Most of each is the data's, which no estimator "
+    "removes; the error is that of the difference, over the same data sets.",
     "The folded normal, double exponential and lognormal have n = 1000; the regression has n = 5000 rows, d = 50 "
     "lognormal columns and noise 10 N(0, 1), and the interval is that of the first coefficient.",
 )
@@ -37,6 +39,7 @@ _PARAGRAPHS = (
 def report(found: Found, titles: Mapping[str, str], rows: Sequence[Row]) -> Report:
     """Return one table for each problem, in the order of the paper's columns; `rows` are what was simulated."""
     tables = [_table(column, name, titles[name], rows, found[name]) for column, name in enumerate(titles)]
+    tables.append(_table_of_deviations(found, titles, rows))
     lost = [_without_answer(titles[name], rows, found[name]["width"]) for name in titles]
     return Report("Confidence intervals", [*_PARAGRAPHS, *filter(None, lost)], tables)
 
@@ -72,14 +75,33 @@ def _figures(row: Row, column: int, covered: FloatArray, width: FloatArray) -> l
     # A coverage of one has an error too: two successes and two failures are added before it is estimated.
     share = (covered.sum() + 2) / (size + 4)
     values = (float(covered.mean()), float(width.mean()), deviation)
-    errors = (np.sqrt(share * (1 - share) / size), deviation / np.sqrt(len(width)), _error_of_deviation(width))
+    errors = (
+        np.sqrt(share * (1 - share) / size),
+        deviation / np.sqrt(len(width)),
+        _influence_on_deviation(width).std() / np.sqrt(len(width)),
+    )
     return [
         Simulated(value, float(error), printed=theirs, printed_error=float(error) * np.sqrt(size / PAPER_EXPERIMENTS))
         for value, error, theirs in zip(values, errors, printed, strict=True)
     ]
 
 
-def _error_of_deviation(values: FloatArray) -> float:
-    """Return the standard error of a standard deviation, ``sqrt((m4 - s^4) / N) / (2 s)``."""
+def _table_of_deviations(found: Found, titles: Mapping[str, str], rows: Sequence[Row]) -> Table:
+    """Return how much the widths of our estimator and of the paper's vary, and the difference."""
+    cells: list[list[Cell]] = []
+    for name, title in titles.items():
+        widths = dict(zip(rows, found[name]["width"].T, strict=True))
+        for B in dict.fromkeys(B for _, B in rows if B is not None):
+            paper, ours = widths["paper", B], widths["orthogonal", B]
+            error = float(np.std(_influence_on_deviation(ours) - _influence_on_deviation(paper)) / np.sqrt(len(ours)))
+            difference = Simulated(float(ours.std(ddof=1) - paper.std(ddof=1)), error, digits=4)
+            cells.append([title, B, *(Simulated(float(w.std(ddof=1)), digits=4) for w in (paper, ours)), difference])
+    headings = ["problem", "B", _WORDS["paper"], _WORDS["orthogonal"], "difference"]
+    return Table("ci-deviations", "Standard deviation of the width", headings, cells)
+
+
+def _influence_on_deviation(values: FloatArray) -> FloatArray:
+    """Return the influence of each value on the standard deviation, ``((x - mean)**2 - s**2) / (2 s)``."""
     squares = (values - values.mean()) ** 2
-    return float(squares.std() / np.sqrt(len(values)) / (2 * np.sqrt(squares.mean())))
+    influence: FloatArray = (squares - squares.mean()) / (2 * np.sqrt(squares.mean()))
+    return influence

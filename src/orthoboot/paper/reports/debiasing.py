@@ -33,7 +33,9 @@ _PARAGRAPHS = (
     "minimal value of x'Qx subject to Ax = b, with n = 10 noisy observations of b on the unit sphere of 100 dimensions "
     "and 200 variables.",
     "The paper gives neither A nor Q. Ours: A of independent N(0, 1), Q diagonal, uniform on [1, 2], drawn once. Of "
-    "some plain choices that we tried this one has the naive errors that the paper prints; it need not be theirs.",
+    "some plain choices that we tried this one has naive errors like those that the paper prints; it need not be "
+    "theirs. Over other draws of A and Q the naive RMSE is 4.83 with a standard deviation of 0.13, and the naive BIAS "
+    "149.1 with 3.9, which the errors in the tables do not contain.",
 )
 
 
@@ -80,9 +82,13 @@ class Measure:
         return float(of_sum / (2 * np.median(self.sums(errors))) if self.position == 0 else of_sum)
 
 
+_READING = (
+    "median and band from 5% to 95% of ten bootstraps; dotted, the sum of the median error of each data set; crosses, "
+    "what the paper prints."
+)
 MEASURES = (
-    Measure("rmse", "RMSE", "Root of the sum of squared errors after debiasing (fig:RMSE).", 0),
-    Measure("bias", "BIAS", "Sum of absolute errors after debiasing (fig:BIAS).", 1),
+    Measure("rmse", "RMSE", f"Root of the sum of squared errors after debiasing (fig:RMSE): {_READING}", 0),
+    Measure("bias", "BIAS", f"Sum of absolute errors after debiasing (fig:BIAS): {_READING}", 1),
 )
 
 
@@ -144,8 +150,13 @@ def _table_of_medians(found: Found, titles: Mapping[str, str], methods: Sequence
 
 
 def _medians(row: Row, column: int, errors: FloatArray) -> list[Cell]:
-    medians = np.median(np.abs(errors), axis=1, keepdims=True)
+    medians = _medians_of(errors)[:, np.newaxis]
     return [_compared(measure, row, column, float(measure.sums(medians)[0]), medians) for measure in MEASURES]
+
+
+def _medians_of(errors: FloatArray) -> FloatArray:
+    """Return the median of the absolute errors of each data set; the times are on the second axis."""
+    return np.asarray(np.median(np.abs(errors), axis=1))
 
 
 def _compared(measure: Measure, row: Row, column: int, value: float, errors: FloatArray) -> Simulated:
@@ -164,16 +175,19 @@ def _draw(
     measure: Measure,
     figure: Any,
 ) -> None:
-    """Draw one panel for each problem: medians, the band from 5% to 95%, and what the paper prints."""
+    """Draw one panel for each problem: the sums with their band, those of medians, and what the paper prints."""
     panels = figure.subplots(2, 2).ravel()
     for column, (panel, name) in enumerate(zip(panels, titles, strict=True)):
         for method in methods:
             low, median, high = np.quantile(measure.sums(found[name][method]), QUANTILES, axis=0)
             panel.fill_between(sizes, low, high, color=COLOURS[method], alpha=0.2, linewidth=0)
             panel.plot(sizes, median, color=COLOURS[method], marker="o", markersize=3, label=_WORDS[method])
+            if method == "orthogonal":
+                continue
+            medians = measure.sums(_medians_of(found[name][method]))
+            panel.plot(sizes, medians, ":", color=COLOURS[method], label=f"{_WORDS[method]}, medians")
             printed = {B: text for B in sizes if (text := measure.printed((method, B), column))}
-            if printed:
-                label = f"{_WORDS[method]}, as printed"
-                panel.plot([*printed], [*map(float, printed.values())], "x", color=COLOURS[method], label=label)
+            label = f"{_WORDS[method]}, as printed"
+            panel.plot([*printed], [*map(float, printed.values())], "x", color=COLOURS[method], label=label)
         panel.set(title=titles[name], xlabel="resamples B", ylabel=measure.title, xticks=sizes)
-    panels[0].legend()
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

@@ -255,7 +255,6 @@ def _drawing(sweep: Sweep, fits: Fits) -> Callable[[Any], None]:
             panel.set_title(example.title, color="black" if example.smooth else "#8a5a00")
         for panel in panels[-1]:
             panel.set_xlabel(sweep.symbol)
-        figure.tight_layout()
 
     return draw
 
