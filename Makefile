@@ -43,7 +43,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.networks
 	$(BIN)/python -m benchmarks.prediction
 
-paper: $(VENV)/.dev
+paper: $(VENV)/.paper
 	$(BIN)/orthoboot reproduce all --out docs/paper $(if $(DATA),--data $(DATA))
 	$(BIN)/python docs/fill_paper.py
 
@@ -68,6 +68,10 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e ".[dev]"
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.paper: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e ".[dev,paper]"
+	@touch $@ $(VENV)/.dev $(VENV)/.core
 
 clean:
 	rm -rf .venv .venv-* dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

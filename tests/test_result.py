@@ -335,11 +335,25 @@ def test_failures_are_those_of_the_replicates_that_are_looked_at():
     assert quietly(result.with_estimator, "standard", slice(10)).n_resamples == 10
 
 
+def test_a_run_whose_last_replicate_failed_is_extended_by_new_ones():
+    def fails_at_times(x):
+        return np.nan if x[0] > np.quantile(X, 0.8) and x[0] != X[0] else x.mean()
+
+    whole = quietly(ob.bootstrap, X, fails_at_times, influence=X - X.mean(), n_resamples=40, rng=0)
+    last = int(np.setdiff1d(np.arange(5, 35), whole.replicates.numbers)[0])
+    begun = quietly(ob.bootstrap, X, fails_at_times, influence=X - X.mean(), n_resamples=last + 1, rng=0)
+    assert begun.replicates.numbers[-1] < last
+    assert quietly(begun.extend, 40 - last - 1).to_dict() == whole.to_dict()
+
+
 def test_replicates_are_chosen_by_a_slice_that_leaves_enough():
     result = ob.bootstrap(X, ob.variance, rng=0)
     with pytest.raises(errors.ArgumentError, match=r"`replicates` must be a slice, such as `slice\(5\)`.* got 5"):
         result.with_estimator("paper", 5)
-    with pytest.raises(errors.ArgumentError, match="needs at least 2 replicates; there are 1"):
+    for broken in (slice(0.5), slice("a"), slice(0, 5, 0)):
+        with pytest.raises(errors.ArgumentError, match="`replicates` must be a slice"):
+            result.with_estimator("paper", broken)
+    with pytest.raises(errors.ArgumentError, match="needs at least 2 replicates; `replicates` chooses 1 of 10"):
         result.with_estimator("standard", slice(1))
 
 

@@ -34,6 +34,10 @@ class MissingDependencyError(RuntimeError):
     """An optional package is needed; the message names the extra that installs it."""
 
 
+class WorkerError(RuntimeError):
+    """A process that was to do a part of the work ended, or runs other code than this one."""
+
+
 class OrthobootWarning(UserWarning):
     """Base class of all warnings, to silence or to escalate them together."""
 

@@ -72,7 +72,7 @@ class Replicates:
         chosen = self.select(keep)
         if len(chosen) == len(self):
             return self
-        return replace(chosen, n_drawn=len(chosen), first_failure=None)
+        return replace(chosen, n_drawn=len(chosen), first_failure=None, interrupted=False)
 
     def select(self, keep: IntArray | slice) -> Replicates:
         """Return the replicates at the positions `keep`."""

@@ -219,7 +219,8 @@ class Result:
             had none, one is found as by ``influence="auto"``.
         replicates
             Which of those that did not fail to use, all by default. Replicate b depends on the seed and b alone, so
-            that ``slice(5)`` is what a run with five would have given.
+            that ``slice(5)`` is what a run with five would have given, if none of these fails and the influence
+            function is not fitted to the replicates.
 
         Examples
         --------
@@ -232,12 +233,8 @@ class Result:
         True
         """
         chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
-        if not isinstance(replicates, slice):
-            raise ArgumentError(
-                f"`replicates` must be a slice, such as `slice(5)` for the first five; got {replicates!r}."
-            )
-        some = replace(self, replicates=self.replicates.among(replicates))
-        _check_enough(chosen, len(some.replicates))
+        some = replace(self, replicates=self.replicates.among(_checked_slice(replicates)))
+        _check_enough(chosen, len(some.replicates), len(self.replicates))
         _check_interval(INTERVALS[some.method], chosen, some)
         base = some._with_influence(f"estimator={estimator!r}") if chosen.needs_influence else some
         standing = (InfluenceMismatchWarning,) if chosen.needs_influence else ()
@@ -391,11 +388,24 @@ def _check_interval(interval: Interval, estimator: Estimator, result: Result) ->
         )
 
 
-def _check_enough(estimator: Estimator, n_resamples: int) -> None:
-    if n_resamples < estimator.minimum:
+def _checked_slice(replicates: Any) -> slice:
+    """Return what chooses replicates, if it can choose any."""
+    try:
+        if isinstance(replicates, slice):
+            replicates.indices(0)
+            return replicates
+    except (TypeError, ValueError):  # limits that are no whole numbers, or a step of zero
+        pass
+    raise ArgumentError(f"`replicates` must be a slice, such as `slice(5)` for the first five; got {replicates!r}.")
+
+
+def _check_enough(estimator: Estimator, n_chosen: int, n_resamples: int) -> None:
+    if n_chosen < estimator.minimum:
+        enough = n_resamples >= estimator.minimum
+        there_are = f"`replicates` chooses {n_chosen} of {n_resamples}" if enough else f"there are {n_resamples}"
         raise ArgumentError(
-            f"estimator={estimator.name!r} needs at least {estimator.minimum} replicates; there are {n_resamples}. "
-            "`extend` the result first."
+            f"estimator={estimator.name!r} needs at least {estimator.minimum} replicates; {there_are}. "
+            + ("Choose more." if enough else "`extend` the result first.")
         )
 
 

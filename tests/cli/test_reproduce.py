@@ -96,7 +96,7 @@ def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(how, jobs,
     assert 3 <= len(finished) < 17
     if how == signal.SIGINT:
         assert code == 130
-        assert f"{len(finished)} of 17 repetitions are kept in {out / 'parts'}" in complaints
+        assert f"{len(finished)} of 17 repetitions of logged are kept in {out / 'parts'}" in complaints
         assert "the same command goes on" in complaints
         assert "Traceback" not in complaints
     completed(out, tmp_path / "second", jobs=1)
@@ -117,10 +117,17 @@ def test_the_tables_are_printed_and_the_page_is_named(tmp_path, capsys):
     assert complaints == ""
 
 
-def test_all_leaves_out_what_cannot_run_and_says_so_at_the_end(tmp_path, capsys):
+def test_several_experiments_may_be_named(tmp_path, capsys):
+    assert main(["reproduce", "other", "logged", "--quick", "--out", str(tmp_path), "--jobs", "1"]) == 0
+    assert (tmp_path / "other.md").is_file()
+    assert (tmp_path / "logged.md").is_file()
+
+
+def test_all_leaves_out_what_cannot_run_and_says_so_first_and_last(tmp_path, capsys):
     assert main(["reproduce", "all", "--quick", "--out", str(tmp_path), "--jobs", "1"]) == 1
     printed, complaints = capsys.readouterr()
-    assert "unable: the data set is not there; give `--data DIR`." in complaints
+    assert complaints.startswith("orthoboot: unable is left out: the data set is not there; give `--data DIR`.")
+    assert complaints.endswith("unable: the data set is not there; give `--data DIR`.\n")
     assert "Traceback" not in complaints
     assert str(tmp_path / "index.html") in printed
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
@@ -141,6 +148,7 @@ def test_one_that_cannot_run_is_an_error_of_code_1(tmp_path, capsys):
         (["reproduce", "logged", "--seed", "-1"], "`seed` must be a whole number of at least 0; got -1."),
         (["reproduce", "logged", "--data", "no-such-folder"], "`data` must be an existing folder"),
         (["reproduce", "logged", "--out", __file__], "`out` must be a folder"),
+        (["reproduce", "logged", "--out", ""], "`out` must be a folder"),
         (["reproduce", "logged", "--seed", "one"], "--seed"),
         (["reproduce"], "NAME"),
         (["reproduse"], "reproduse"),

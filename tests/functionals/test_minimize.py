@@ -296,6 +296,24 @@ def test_the_batch_does_not_matter():
             np.testing.assert_array_equal(run.bootstrap_distribution[part], runs[0].bootstrap_distribution[part])
 
 
+def test_a_curvature_that_turns_with_the_resample_is_seen_though_the_solution_stays():
+    rows = np.random.default_rng(0).normal(0.2, 1.0, size=(40, 1))
+    bowl = ob.minimize(
+        lambda x, xi: (xi * x**2).sum() / 2, [0.1], inequality=lambda x, xi: x - 1, output="value", library="jax"
+    )
+    with pytest.warns(OrthobootWarning):
+        result = ob.bootstrap(rows, bowl, estimator="standard", n_resamples=300, rng=0)
+    resamples = result.simulation.plan.resamples(result.simulation.key, range(300))
+    # Where the mean of the resample is negative, x = 0 is a maximum of xi x^2 and no minimum.
+    assert result.n_failed == np.sum(resamples.weights[0] @ rows[:, 0] < 0) > 0
+
+
+def test_a_system_that_is_the_same_for_all_resamples_is_known_to_be(paper):
+    assert paper.functional.solved(read(paper.rows))._start.system.constant
+    curved = ob.minimize(lambda x, xi: ((x - xi) ** 4).sum() + (x**2).sum(), 1, library="jax")
+    assert not curved.solved(read(np.array([[1.0], [2.0]])))._start.system.constant
+
+
 def test_a_resample_without_a_feasible_point_is_a_failed_replicate():
     """x lies between the share of ones and 0.3; a resample with a larger share has no such x."""
     rows = np.repeat([0.0, 1.0], [15, 5])

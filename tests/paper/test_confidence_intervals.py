@@ -9,10 +9,11 @@ import pytest
 from scipy import stats
 
 import orthoboot as ob
-from orthoboot.paper import confidence_intervals as ci
+from orthoboot.paper.ci import problems as ci
+from orthoboot.paper.ci.experiment import ConfidenceIntervals
+from orthoboot.paper.ci.report import _pulls
 from orthoboot.paper.experiment import Settings, seed_of
 from orthoboot.paper.published import INTERVALS
-from orthoboot.paper.reports.confidence_intervals import _influence_on_deviation
 from tests import literal
 
 SETTINGS = Settings(quick=True)
@@ -38,9 +39,7 @@ def test_the_intervals_are_those_of_the_formulas_on_the_same_replicates():
     P, phi = result.bootstrap_distribution, result.estimate
     influence = (data - data.mean()) ** 2 - data.var()
     V = np.sum(influence**2) / len(data) ** 2
-    outcome = ci.ConfidenceIntervals().repetition(
-        "folded-normal", seed_of(SETTINGS, "ci", "folded-normal", 0), SETTINGS
-    )
+    outcome = ConfidenceIntervals().repetition("folded-normal", seed_of(SETTINGS, "ci", "folded-normal", 0), SETTINGS)
     widths = dict(zip(ci.ROWS, outcome["width"], strict=True))
     for B in (2, 5, 10):
         D, L = (P - result.linear_distribution)[:B], result.linear_distribution[:B]
@@ -73,7 +72,7 @@ def test_the_true_values_are_those_of_a_large_sample(case):
     assert np.mean(values) == pytest.approx(problem.truth, abs=allowance)
 
 
-def test_the_first_coefficient_is_the_one_that_is_looked_at(monkeypatch):
+def test_the_first_coefficient_is_the_one_that_is_looked_at():
     X, y = ci.PROBLEMS["regression"].generate(np.random.default_rng(0))
     assert (X.shape, y.shape) == ((5000, 50), (5000,))
     some, of_some = X[:200], y[:200]
@@ -89,19 +88,28 @@ def test_a_report_has_the_papers_figures_beside_ours():
         for case in ci.PROBLEMS
     }
     found["lognormal"]["width"][:3, ci.ROWS.index(("abc", 5))] = np.nan
-    report = ci.ConfidenceIntervals().report(found, SETTINGS)
+    report = ConfidenceIntervals().report(found, SETTINGS)
     assert [table.name for table in report.tables] == [*(f"ci-{case}" for case in ci.PROBLEMS), "ci-deviations"]
-    assert "of 50 intervals 3 of ABC, bias of ours with B = 5 have no ends" in report.paragraphs[-1]
+    assert "3 of ABC (ours) at B = 5 of 50 intervals each have no ends" in report.paragraphs[-1]
     printed = [[cell.printed for cell in row[2:]] for row in report.tables[3].rows]
     assert printed[0] == list(INTERVALS["standard", 2][3])
     assert printed[1] == [None] * 3, "the paper has no divisor B - 1"
     assert printed[-1] == ["0.942", "1.679", "0.150"]
 
 
+def test_the_papers_coverage_has_the_error_of_what_it_prints():
+    widths = np.random.default_rng(0).random((50, len(ci.ROWS)))
+    found = {case: {"covered": np.zeros_like(widths), "width": widths} for case in ci.PROBLEMS}
+    coverage = ConfidenceIntervals().report(found, SETTINGS).tables[0].rows[2][2]
+    assert coverage.printed == "0.956"
+    assert coverage.printed_error == pytest.approx(np.sqrt(0.956 * 0.044 / 1000), rel=0.03)
+    assert coverage.error == pytest.approx(np.sqrt((2 / 54) * (52 / 54) / 50))
+
+
 def test_the_influence_on_a_deviation_gives_its_error():
     samples = np.random.default_rng(0).exponential(size=(2000, 500))
     deviations = samples.std(axis=1, ddof=1)
-    claimed = np.mean([_influence_on_deviation(sample).std() / np.sqrt(500) for sample in samples])
+    claimed = np.mean([_pulls(sample).std() / np.sqrt(500) for sample in samples])
     # The spread of 2000 is known to 1.6%; the formula is for large samples, and 500 exponentials are a few percent off.
     assert claimed == pytest.approx(deviations.std(), rel=0.12)
 
@@ -111,7 +119,7 @@ def test_the_difference_of_two_deviations_has_the_error_of_pairs():
     common = 1 + rng.random((400, 1))
     widths = common + 0.01 * rng.standard_normal((400, len(ci.ROWS)))
     found = {case: {"covered": np.ones_like(widths), "width": widths} for case in ci.PROBLEMS}
-    table = ci.ConfidenceIntervals().report(found, SETTINGS).tables[-1]
+    table = ConfidenceIntervals().report(found, SETTINGS).tables[-1]
     assert table.name == "ci-deviations"
     assert [row[1] for row in table.rows] == [2, 5, 10] * 4
     ours, paper = (widths[:, ci.ROWS.index((method, 5))] for method in ("orthogonal", "paper"))

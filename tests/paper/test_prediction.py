@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from orthoboot.errors import ArgumentError, DataError
-from orthoboot.paper import prediction
 from orthoboot.paper.experiment import Settings, seed_of
-from orthoboot.paper.network_protocols import NOISES, PROTOCOLS, SIZES
-from orthoboot.paper.prediction import PredictionIntervals
-from orthoboot.paper.regression_data import DATA_SETS, ENERGY, KIN8NM, YACHT, digest, loaded
-from orthoboot.paper.reports import prediction as reports
+from orthoboot.paper.prediction import experiment as prediction
+from orthoboot.paper.prediction import report as reports
+from orthoboot.paper.prediction.data_sets import DATA_SETS, ENERGY, KIN8NM, YACHT, _fetched, digest, loaded
+from orthoboot.paper.prediction.experiment import PredictionIntervals
+from orthoboot.paper.prediction.protocols import NOISES, PROTOCOLS, SIZES
+from orthoboot.paper.published import PREDICTION
 
 EXPERIMENT = PredictionIntervals()
 
@@ -82,14 +83,22 @@ def test_what_is_no_number_is_told_with_its_place(folder, line, message):
         loaded(YACHT, folder)
 
 
-def test_missing_columns_are_named_beside_those_that_are_needed(folder):
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_another_separator_is_named(folder, sign):
     file = folder / "energy.csv"
-    file.write_text(file.read_text().replace("heating_load", "Y1").replace("orientation", "X6"))
-    with pytest.raises(DataError, match=r"has no column orientation, heating_load; its first line is 'relative_comp"):
+    file.write_text(file.read_text().replace(",", sign))
+    with pytest.raises(DataError, match=f"it has {sign!r} where commas are needed".replace("\\", r"\\")):
         loaded(ENERGY, folder)
 
 
-@pytest.mark.parametrize(("text", "message"), [("", "has no column theta1"), (None, "at least 20 rows .* got 1")])
+def test_missing_columns_are_named_beside_those_that_are_needed(folder):
+    file = folder / "energy.csv"
+    file.write_text(file.read_text().replace("heating_load", "Y1").replace("orientation", "X6"))
+    with pytest.raises(DataError, match=r"has no column orientation, heating_load; its first line begins 'rel"):
+        loaded(ENERGY, folder)
+
+
+@pytest.mark.parametrize(("text", "message"), [("", "is empty. Its first line"), (None, "at least 20 rows .* got 1")])
 def test_a_file_with_hardly_anything_in_it_is_refused(folder, text, message):
     file = folder / "kin8nm.csv"
     file.write_text("\n".join(file.read_text().splitlines()[:2]) if text is None else text)
@@ -124,9 +133,9 @@ def test_the_reference_files_are_the_published_data(data_folder):
 def openml(monkeypatch):
     """Replace scikit-learn's function that fetches; nothing is kept of what tests load."""
     datasets = pytest.importorskip("sklearn.datasets")
-    loaded.cache_clear()
+    _fetched.cache_clear()
     yield lambda fetch: monkeypatch.setattr(datasets, "fetch_openml", fetch)
-    loaded.cache_clear()
+    _fetched.cache_clear()
 
 
 def published(data, facts=None) -> np.ndarray:
@@ -283,11 +292,11 @@ def invented(seed: int = 0, n_groups: int = 20, splits=0.03, groups=0.05) -> dic
     """Return outcomes of known spreads about the figures that the paper prints; ours has those of the paper's."""
     rng = np.random.default_rng(seed)
     found = {}
-    for data in DATA_SETS:
+    for column, data in enumerate(DATA_SETS):
         for protocol in PROTOCOLS:
             arrays = {"test rows": np.full(3, 400.0), "variance reduction": np.array([1.0, 2.0, 3.0])}
             for B in SIZES:
-                printed = [data.printed.get((name, B), data.printed["paper", B]) for name in NOISES]
+                printed = [PREDICTION.get((name, B), PREDICTION["paper", B])[column] for name in NOISES]
                 coverage, width = np.array(printed, dtype=float).T[:, np.newaxis, :, np.newaxis]
                 noise = 1 + splits * rng.standard_normal((3, 1, 1)) + groups * rng.standard_normal((3, 4, n_groups))
                 arrays[f"width, B = {B}"] = width * noise
@@ -318,7 +327,7 @@ def test_the_report_has_a_table_for_each_data_set_and_protocol():
         "paper",
         "mean width",
         "paper",
-        "its deviation, %",
+        "deviation over refits, %",
     ]
 
 
@@ -327,8 +336,8 @@ def test_the_figures_that_the_paper_prints_are_in_their_places():
     assert table.name == "prediction-kin8nm-paper"
     printed = {(row[0], row[1]): (row[2].printed, row[3].printed) for row in table.rows}
     assert printed[5, "cheap"] == ("0.9772", "0.8110")
-    assert printed[2, "the paper's orthogonal"] == ("0.9463", "0.6224")
-    assert printed[5, "orthogonal, ours"] == (None, None)
+    assert printed[2, "orthogonal (paper's)"] == ("0.9463", "0.6224")
+    assert printed[5, "orthogonal (ours)"] == (None, None)
 
 
 def test_a_coverage_has_the_binomial_error_of_all_test_rows_at_least():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +15,12 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("threadpoolctl")
 
 import orthoboot as ob
-from orthoboot.errors import ArgumentError, DataError
+from orthoboot.errors import ArgumentError, DataError, WorkerError
 from orthoboot.paper import EXPERIMENTS
 from orthoboot.paper.experiment import Case, Settings, seed_of
-from orthoboot.paper.reproduction import kept_repetitions, reproduce
+from orthoboot.paper.reproduction import reproduce
 from orthoboot.paper.run import outcomes
-from orthoboot.paper.store import Part, Store
+from orthoboot.paper.store import Part, Store, code_digest, write_whole
 from tests.paper.logged_experiment import FAKES, Logged
 
 REGISTERED = dict(EXPERIMENTS)
@@ -145,10 +147,10 @@ def test_the_page_has_all_that_is_complete_under_the_same_settings(log, tmp_path
 
 def test_files_say_which_run_they_are_of(tmp_path):
     reproduce(["logged"], out=tmp_path / "out", jobs=1, quick=True, seed=3)
-    described = json.loads((tmp_path / "out" / "run.json").read_text())
+    described = json.loads((tmp_path / "out" / "run.json").read_text())["logged"]
     assert described["orthoboot"] == ob.__version__
     assert described["numpy"] == np.__version__
-    assert (described["seed"], described["quick"], described["names"]) == (3, True, ["logged"])
+    assert (described["seed"], described["quick"], described["code"]) == (3, True, code_digest())
     for file in ("logged.md", "index.html"):
         assert "seed 3, quick" in (tmp_path / "out" / file).read_text(encoding="utf-8")
 
@@ -176,10 +178,117 @@ def test_each_is_shown_as_it_is_done(tmp_path):
     assert shown == ["logged", "other"]
 
 
-def test_kept_repetitions_are_counted_as_far_as_they_can_be(tmp_path):
-    assert kept_repetitions("all", tmp_path, Settings(quick=True)) == (0, 20)
-    reproduce("logged", out=tmp_path, jobs=1, quick=True)
-    assert kept_repetitions("all", tmp_path, Settings(quick=True)) == (10, 20)
+def test_what_is_of_another_run_is_told_and_not_on_the_page(tmp_path):
+    told = []
+    reproduce("logged", out=tmp_path, jobs=1, quick=True, tell=told.append)
+    reproduce("other", out=tmp_path, jobs=1, quick=True, tell=told.append)
+    assert told == []
+    reproduce("other", out=tmp_path, jobs=1, quick=True, seed=1, tell=told.append)
+    assert told == [f"{tmp_path} also has logged of another run, which will not be on the page."]
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert 'id="logged"' not in page
+    assert "Not reproduced here: logged, unable." in page
+    assert [run["seed"] for run in json.loads((tmp_path / "run.json").read_text()).values()] == [0, 1]
+
+
+# What goes wrong
+
+
+class Failing(Logged):
+    """The third repetition of the small case always fails."""
+
+    def repetition(self, case, seed, settings):
+        found = super().repetition(case, seed, settings)
+        if case == "small" and seed.entropy[2] == 2:
+            raise ZeroDivisionError("no luck")
+        return found
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_repetition_that_fails_is_named_and_costs_no_other_part(jobs, log, tmp_path):
+    store = Store(tmp_path / "parts", Settings())
+    with pytest.raises(ZeroDivisionError, match="no luck") as caught:
+        outcomes(Failing(), Settings(), store, jobs=jobs)
+    assert caught.value.__notes__ == ["logged, small, repetition 2, seed 0"]
+    assert len(computed(log)) == 16, "the one after it in the same part is not tried"
+    with pytest.raises(ZeroDivisionError):
+        outcomes(Failing(), Settings(), store, jobs=jobs)
+    assert computed(log) == ["logged small 0 2"], "all other parts are kept"
+
+
+def test_an_error_of_any_kind_leaves_out_one_experiment_of_several(monkeypatch, tmp_path):
+    monkeypatch.setitem(EXPERIMENTS, "logged", Failing())
+    told = []
+    with pytest.raises(ExceptionGroup) as caught:
+        reproduce("all", out=tmp_path, jobs=1, tell=told.append)
+    assert {type(error) for error in caught.value.exceptions} == {DataError, ZeroDivisionError}
+    assert told[0].startswith("unable is left out"), "missing data are told before any work"
+    assert told[1] == "logged is left out: no luck"
+    assert 'id="other"' in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+class Killed(Logged):
+    """The system ends the process, as for lack of memory."""
+
+    def repetition(self, case, seed, settings):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_process_that_ends_is_told_with_what_helps(tmp_path):
+    with pytest.raises(WorkerError, match="Try again with fewer than 2 `--jobs`"):
+        outcomes(Killed(), Settings(), Store(tmp_path, Settings()), jobs=2)
+
+
+def test_a_full_disk_leaves_no_half_file_and_ends_the_run(monkeypatch, tmp_path):
+    def full(self, content):
+        with self.open("wb") as stream:
+            stream.write(content[:3])
+        raise OSError("no space left")
+
+    file = tmp_path / "kept"
+    write_whole(file, b"before")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="no space left"):
+        write_whole(file, b"after")
+    assert [one.name for one in tmp_path.iterdir()] == ["kept"]
+    assert file.read_bytes() == b"before"
+    with pytest.raises(OSError, match="no space left"):
+        reproduce(["logged", "other"], out=tmp_path / "out", jobs=1)
+
+
+# What an outcome depends on
+
+
+@pytest.mark.parametrize(
+    ("file", "matters"),
+    [
+        ("estimators/orthogonal.py", True),
+        ("paper/ci/experiment.py", True),
+        ("paper/store.py", True),
+        ("paper/ci/report.py", False),
+        ("paper/published.py", False),
+        ("paper/presentation/page.py", False),
+        ("cli/app.py", False),
+    ],
+)
+def test_outcomes_are_of_the_code_that_makes_numbers(file, matters, tmp_path):
+    package, changed = tmp_path / "package", tmp_path / "changed"
+    for folder in (package, changed):
+        (folder / file).parent.mkdir(parents=True)
+        (folder / file).write_text("1")
+        (folder / "api.py").write_text("2")
+    (changed / file).write_text("3")
+    assert (code_digest(package) != code_digest(changed)) == matters
+
+
+def test_outcomes_are_of_their_case_and_its_identity():
+    def fingerprint(settings=Settings(), **changes):  # noqa: B008  frozen
+        return Part("x", Case(**({"name": "c", "repetitions": 9} | changes)), range(3)).fingerprint(settings)
+
+    others = [fingerprint(name="d"), fingerprint(identity="other data"), fingerprint(Settings(seed=1))]
+    assert len({fingerprint(), *others}) == 4
+    assert fingerprint(repetitions=1000) == fingerprint(), "more repetitions are those of before, and more"
 
 
 @pytest.mark.parametrize(
@@ -193,6 +302,8 @@ def test_kept_repetitions_are_counted_as_far_as_they_can_be(tmp_path):
         ({"data": "no-such-folder"}, "`data` must be an existing folder"),
         ({"out": __file__}, "`out` must be a folder"),
         ({"out": Path(__file__) / "below"}, "`out` must be a folder"),
+        ({"out": ""}, "`out` must be a folder"),
+        ({"data": " "}, "`data` must be an existing folder"),
     ],
 )
 def test_arguments_are_checked_before_any_work(arguments, message, log, tmp_path):

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from orthoboot.paper import EXPERIMENTS
-from orthoboot.paper.experiment import Settings
 from orthoboot.paper.presentation.terminal import console, show
-from orthoboot.paper.reproduction import ALL, kept_repetitions
+from orthoboot.paper.reproduction import ALL
 from orthoboot.paper.reproduction import reproduce as reproduced
 
 _INTERRUPTED = 130
@@ -18,17 +17,18 @@ _INTERRUPTED = 130
 
 
 def reproduce(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help=f"What to reproduce: {', '.join(EXPERIMENTS)}, or {ALL}.")
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help=f"What to reproduce: {', '.join(EXPERIMENTS)}, or {ALL}.")
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions: minutes instead of an hour.")] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the tables, figures and the page.")] = Path(
-        "orthoboot-paper"
-    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions: minutes instead of half an hour.")] = False,
+    # Not `Path`, for which an empty name is the current folder.
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="The folder of the tables, figures and the page.")
+    ] = "orthoboot-paper",
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Processes to use.", show_default="all cores")] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="The seed of all random numbers.")] = 0,
     data: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="DIR", help="A folder with the data sets as CSV files.", show_default="fetch them"),
     ] = None,
 ) -> None:
@@ -48,15 +48,18 @@ def reproduce(
     where = console()
     try:
         reproduced(
-            name, out=out, quick=quick, seed=seed, jobs=jobs, data=data, show=lambda section: show(section, where)
+            names,
+            out=out,
+            quick=quick,
+            seed=seed,
+            jobs=jobs,
+            data=data,
+            show=lambda section: show(section, where),
+            tell=lambda sentence: typer.echo(f"orthoboot: {sentence}", err=True),
         )
-    except KeyboardInterrupt:
-        kept, repetitions = kept_repetitions(name, out, Settings(quick, seed, data))
-        typer.echo(
-            f"\northoboot: interrupted. {kept:,} of {repetitions:,} repetitions are kept in {out / 'parts'}; "
-            "the same command goes on from there.",
-            err=True,
-        )
+    except KeyboardInterrupt as interrupted:
+        kept = str(interrupted) or f"What is finished is kept in {Path(out) / 'parts'}"
+        typer.echo(f"\northoboot: interrupted. {kept}; the same command goes on from there.", err=True)
         raise typer.Exit(_INTERRUPTED) from None
     except ExceptionGroup:
         _say_where(out)
@@ -64,7 +67,7 @@ def reproduce(
     _say_where(out)
 
 
-def _say_where(out: Path) -> None:
-    page = out / "index.html"
+def _say_where(out: str) -> None:
+    page = Path(out) / "index.html"
     if page.is_file():
         typer.echo(f"\nAll of it: {page.resolve()}")

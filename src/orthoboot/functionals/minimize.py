@@ -25,7 +25,7 @@ from orthoboot.functionals.function_of_means import (
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.user_function import value_of
 from orthoboot.optimisation.constrained_search import METHODS, optimum_from, optimum_near
-from orthoboot.optimisation.kkt import Optimum, Problem, System, independent, system_at
+from orthoboot.optimisation.kkt import Optimum, Problem, System, independent, system_at, with_constancy
 from orthoboot.optimisation.lagrangian import Lagrangian, lagrangian_of
 from orthoboot.resamples import Resamples
 from orthoboot.solvers import adjoints
@@ -72,7 +72,7 @@ class SolvedProblem(FunctionOfMeans):
     def value(self, means: FloatArray) -> FloatArray:
         """Return the statistic at values of xi in columns ``(q, ...)``, each solved from the optimum at the data."""
         points = np.ascontiguousarray(means.reshape(len(means), -1).T)
-        values = [self._outputs(xi, optimum_near(self.problem, xi, self.optimum, self.method)) for xi in points]
+        values = [self._outputs(xi, optimum_near(self.problem, xi, self._start, self.method)) for xi in points]
         return np.stack(values, axis=1).reshape(-1, *means.shape[1:])
 
     def jacobian(self, means: FloatArray) -> FloatArray:
@@ -100,6 +100,11 @@ class SolvedProblem(FunctionOfMeans):
         """Return the derivative of the KKT conditions at the optimum itself; Newton's last one is a step behind."""
         optimum, working = self.optimum, self.optimum.system.working
         return system_at(self.problem, self.means.centre, optimum.x, optimum.multipliers, working)
+
+    @cached_property
+    def _start(self) -> Optimum:
+        """Return the optimum at the data, which knows whether its system is the same for all resamples."""
+        return with_constancy(self.optimum, self.means.centre)
 
     def _curvature_along(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the derivative of the held conditions along directions of xi, and the Lagrangian's own curvature."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -65,11 +65,14 @@ class System:
         The second derivative of the Lagrangian by x and all multipliers, shape ``(p + m, p + m)``.
     working
         The positions of the constraints that are held, in order.
+    constant
+        Whether the matrix is known to be the same everywhere, so that it need not be evaluated again.
     """
 
     problem: Problem
     matrix: FloatArray
     working: IntArray
+    constant: bool = False
 
     @property
     def hessian(self) -> FloatArray:
@@ -251,8 +254,8 @@ def stationary(
     problem, xi, x, multipliers, working
         The problem and its parameter, the start, and the constraints to hold.
     known
-        A system met before, near the start: its factors make the first step, which is the only one for a quadratic
-        objective under linear constraints.
+        A system met before: where the matrix is the same to the last bit, as for a quadratic objective under linear
+        constraints, its factors are used again.
     max_steps
         After so many a `FitError` is raised.
     """
@@ -263,8 +266,7 @@ def stationary(
     previous = np.inf
     system = known if known is not None and np.array_equal(known.working, working) else None
     for _ in range(max_steps):
-        if system is None:
-            system = system_at(problem, xi, point[:p], point[p:], working)
+        system = _system(problem, xi, point, working, system)
         point[system.unknowns] -= system.factor.solve(residual[system.unknowns])
         residual = _residual(problem, xi, point)
         error = _relative_residual(system, point, residual)
@@ -272,7 +274,7 @@ def stationary(
             point[system.unknowns] -= system.factor.solve(residual[system.unknowns])
             residual = _residual(problem, xi, point)
             return Optimum(point[:p], point[p:], residual[p:], residual[:p], system)
-        previous, system = error, None
+        previous = error
     raise FitError(
         f"Newton's method on the KKT conditions did not converge in {max_steps} steps; the conditions are still off by "
         f"{error:.2g} of their terms."
@@ -287,6 +289,14 @@ def _residual(problem: Problem, xi: FloatArray, point: FloatArray) -> FloatArray
     return residual
 
 
+def _system(problem: Problem, xi: FloatArray, point: FloatArray, working: IntArray, known: System | None) -> System:
+    if known is not None and known.constant:
+        return known
+    p = problem.lagrangian.n_variables
+    system = system_at(problem, xi, point[:p], point[p:], working)
+    return known if known is not None and np.array_equal(known.matrix, system.matrix) else system
+
+
 def _relative_residual(system: System, point: FloatArray, residual: FloatArray) -> float:
     """Return the largest residual beside the terms of which it is the sum."""
     p = system.problem.lagrangian.n_variables
@@ -294,6 +304,23 @@ def _relative_residual(system: System, point: FloatArray, residual: FloatArray) 
     stationarity = system.relative_slope(x, multipliers, slope)
     held = quotients(np.abs(constraints), constraint_scales(x, constraints, system.jacobian))[system.working]
     return float(max(stationarity, held.max(initial=0.0)))
+
+
+def with_constancy(optimum: Optimum, xi: FloatArray) -> Optimum:
+    """Return the optimum, its system marked if the matrix is the same to the last bit far away on either side.
+
+    So it is for a quadratic objective under linear constraints, whose parameter stands in linear terms only.
+    """
+    system, lagrangian = optimum.system, optimum.system.problem.lagrangian
+    for side in (-1.0, 1.0):
+        moved = (value + side * (1 + np.abs(value)) for value in (optimum.x, optimum.multipliers, xi))
+        try:
+            matrix = lagrangian.matrix(*moved)
+        except Exception:  # functions of the user's that do not exist so far away prove nothing
+            return optimum
+        if not np.array_equal(matrix, system.matrix):
+            return optimum
+    return replace(optimum, system=replace(system, constant=True))
 
 
 def settled(

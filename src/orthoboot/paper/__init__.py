@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from orthoboot.paper.confidence_intervals import ConfidenceIntervals
-from orthoboot.paper.debiasing import Debiasing
+from orthoboot.paper.ci.experiment import ConfidenceIntervals
+from orthoboot.paper.debias.experiment import Debiasing
 from orthoboot.paper.experiment import Experiment
-from orthoboot.paper.influence import InfluenceFunctions
-from orthoboot.paper.prediction import PredictionIntervals
-from orthoboot.paper.rates import Rates
+from orthoboot.paper.influence.experiment import InfluenceFunctions
+from orthoboot.paper.prediction.experiment import PredictionIntervals
+from orthoboot.paper.rates.experiment import Rates
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment

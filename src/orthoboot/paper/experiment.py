@@ -92,7 +92,7 @@ class Report:
 
 
 class Experiment(ABC):
-    """One table or figure of the paper: one file, and one line in `EXPERIMENTS`."""
+    """One table or figure of the paper: a folder of its name, and one line in `EXPERIMENTS`."""
 
     name: str
     """As on the command line."""
@@ -103,7 +103,11 @@ class Experiment(ABC):
 
     @abstractmethod
     def repetition(self, case: str, seed: np.random.SeedSequence, settings: Settings) -> Arrays:
-        """Return the outcome of one repetition; every random number comes from `seed`."""
+        """Return the outcome of one repetition; every random number comes from `seed`.
+
+        Outcomes are kept under the name of the case, the run's seed and the case's `identity`: what else of `settings`
+        it depends on belongs into that.
+        """
 
     @abstractmethod
     def report(self, found: Found, settings: Settings) -> Report:

@@ -33,6 +33,15 @@ paper     10 6.61 166.5   14.66 383.3  0.833 20.92  1.246 32.82
 naive     -  10.30 271.1  25.84 634.7  1.802 51.18  4.973 153.8
 """
 
+_PREDICTION = """
+standard  2  0.86 37.02  0.932 16.29  0.9455 0.6216
+cheap     2  1.00 82.26  1.00 36.03   1.00 1.3746
+paper     2  0.99 45.88  0.951 15.54  0.9463 0.6224
+standard  5  0.86 35.21  0.962 17.27  0.9455 0.6154
+cheap     5  0.86 46.42  0.993 22.77  0.9772 0.8110
+paper     5  0.97 42.08  0.962 17.40  0.9455 0.6158
+"""
+
 
 def _rows(text: str, per_case: int) -> Iterator[tuple[Row, list[tuple[str, ...]]]]:
     for line in text.strip().splitlines():
@@ -46,3 +55,6 @@ INTERVALS = dict(_rows(_INTERVALS, per_case=3))
 
 DEBIASING = dict(_rows(_DEBIASING, per_case=2))
 """``table: debias``: for each method and B, and each of the four columns, RMSE and BIAS."""
+
+PREDICTION = dict(_rows(_PREDICTION, per_case=2))
+"""The table ``realdata``: for each method and B, and each of the three data sets, coverage and width."""

@@ -5,48 +5,27 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-
-import numpy as np
-import scipy
+from typing import Any
 
 import orthoboot as ob
 from orthoboot.arguments import checked_count, checked_name
-from orthoboot.errors import (
-    ArgumentError,
-    DataError,
-    FitError,
-    InfluenceError,
-    MissingDependencyError,
-    ReplicationError,
-    StatisticError,
-)
+from orthoboot.errors import ArgumentError
 from orthoboot.paper import EXPERIMENTS
 from orthoboot.paper.experiment import Report, Settings
-from orthoboot.paper.presentation.page import html_page
-from orthoboot.paper.presentation.pictures import Picture, drawn
-from orthoboot.paper.presentation.section import Section
+from orthoboot.paper.presentation.page import Excerpt, excerpt, html_page
+from orthoboot.paper.presentation.pictures import drawn
+from orthoboot.paper.presentation.section import Section, run_in_words
 from orthoboot.paper.presentation.style import check_matplotlib
 from orthoboot.paper.presentation.text import csv_table, markdown
 from orthoboot.paper.run import outcomes
-from orthoboot.paper.store import Store, parts_of
+from orthoboot.paper.store import PACKAGES, Store, code_digest, version_of, write_whole
 
 ALL = "all"
 """Stands for every experiment."""
-LEFT_OUT = (
-    ArgumentError,
-    DataError,
-    FitError,
-    InfluenceError,
-    MissingDependencyError,
-    OSError,
-    ReplicationError,
-    StatisticError,
-)
-"""What stops one experiment and not the others: mostly a data set or a package that is not there."""
 
 
 def reproduce(
@@ -58,6 +37,7 @@ def reproduce(
     jobs: int | None = None,
     data: str | os.PathLike[str] | None = None,
     show: Callable[[Section], None] | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> list[Report]:
     """Return the reports of some experiments of the paper, and write their files and one page with all of them.
 
@@ -69,8 +49,8 @@ def reproduce(
         Keys of `EXPERIMENTS`, or ``"all"``.
     out
         The folder of the files: one Markdown file for each experiment, CSV for each table, PNG and SVG for each figure,
-        ``index.html``, ``run.json``, and in ``parts`` the outcomes. The page has every experiment that is complete
-        there under the same seed and size.
+        ``index.html``, ``run.json``, and in ``parts`` the outcomes. The page has every experiment that was reproduced
+        there with the same version, seed and size.
     quick
         Fewer repetitions.
     seed
@@ -81,6 +61,9 @@ def reproduce(
         A folder with the data sets as CSV files; by default they are fetched.
     show
         Called with each experiment as it is done.
+    tell
+        Called with a sentence on what the caller should know: which of several experiments cannot be done, as soon as
+        that is known, and what in the folder is of another run.
 
     Raises
     ------
@@ -92,24 +75,49 @@ def reproduce(
     jobs = available_cores() if jobs is None else checked_count("jobs", jobs, least=1)
     check_matplotlib()
     gallery = _Gallery(_checked_out(out), settings)
-    gallery.write_run(asked)
-    gallery.add_complete(set(EXPERIMENTS) - set(asked))
-    failures = []
+    strangers = gallery.strangers(asked)
+    if strangers and tell is not None:
+        tell(f"{gallery.out} also has {', '.join(strangers)} of another run, which will not be on the page.")
+    failures = _Failures(alone=len(asked) == 1, tell=tell)
+    possible = []
     for name in asked:
-        try:
+        # Data that are not there are known now, and not after an hour.
+        with failures.collected(name):
+            EXPERIMENTS[name].cases(settings)
+            possible.append(name)
+    for name in possible:
+        with failures.collected(name):
             section = gallery.add(name, jobs)
-        except LEFT_OUT as error:
-            if len(asked) == 1:
-                raise
-            error.add_note(name)
-            failures.append(error)
-        else:
             gallery.write_page()
             if show is not None:
                 show(section)
-    if failures:
-        raise ExceptionGroup("some experiments were left out", failures)
+    if failures.found:
+        raise ExceptionGroup("some experiments were left out", failures.found)
     return [gallery.sections[name].report for name in asked]
+
+
+@dataclass(frozen=True)
+class _Failures:
+    """What stopped single experiments."""
+
+    alone: bool
+    tell: Callable[[str], None] | None
+    found: list[Exception] = field(default_factory=list)
+
+    @contextmanager
+    def collected(self, name: str) -> Iterator[None]:
+        """Collect what stops one of several experiments; of a single one it is raised."""
+        try:
+            yield
+        except OSError:  # a full disk, on which no other experiment could be kept either
+            raise
+        except Exception as error:  # of whatever kind: it must not cost the other experiments
+            if self.alone:
+                raise
+            error.add_note(name)
+            self.found.append(error)
+            if self.tell is not None:
+                self.tell(f"{name} is left out: {error}")
 
 
 @dataclass(frozen=True)
@@ -119,81 +127,65 @@ class _Gallery:
     out: Path
     settings: Settings
     sections: dict[str, Section] = field(default_factory=dict)
-    pictures: dict[str, Picture] = field(default_factory=dict)
 
     @property
-    def store(self) -> Store:
-        return _store(self.out, self.settings)
+    def parts(self) -> Path:
+        return self.out / "parts"
 
     def add(self, name: str, jobs: int) -> Section:
         """Run what is missing of an experiment, and write its files."""
         experiment = EXPERIMENTS[name]
-        found = outcomes(experiment, self.settings, self.store, jobs=jobs)
+        found = outcomes(experiment, self.settings, Store(self.parts, self.settings), jobs=jobs)
         section = Section.of(experiment, found, self.settings)
         for table in section.report.tables:
             self._write(f"{section.stem(table.name)}.csv", csv_table(table))
-        for figure in section.report.figures:
-            stem = section.stem(figure.name)
-            self.pictures[stem] = drawn(figure)
-            (self.out / f"{stem}.png").write_bytes(self.pictures[stem].png)
-            (self.out / f"{stem}.svg").write_bytes(self.pictures[stem].svg)
+        pictures = {section.stem(figure.name): drawn(figure) for figure in section.report.figures}
+        for stem, picture in pictures.items():
+            write_whole(self.out / f"{stem}.png", picture.png)
+            write_whole(self.out / f"{stem}.svg", picture.svg)
         self._write(f"{name}.md", markdown(section))
+        self._write(f"parts/{name}.json", json.dumps(asdict(excerpt(section, pictures))))
+        self.add_run(name)
         self.sections[name] = section
         return section
 
-    def add_complete(self, names: Iterable[str]) -> None:
-        """Add the experiments of which an earlier run has left nothing to do, and write the page if there are any."""
-        for name in names:
-            # Without parts of it nothing is asked of an experiment: to know its cases, it may have to fetch data.
-            if (self.out / "parts" / name).is_dir():
-                with suppress(*LEFT_OUT):
-                    kept, repetitions = _kept(name, self.out, self.settings)
-                    if kept == repetitions:
-                        self.add(name, jobs=1)
-        if self.sections:
-            self.write_page()
-
     def write_page(self) -> None:
-        """Write the page with all that is there, in the order of `EXPERIMENTS`."""
-        sections = [self.sections[name] for name in EXPERIMENTS if name in self.sections]
-        self._write("index.html", html_page(sections, self.pictures))
+        """Write the page with all experiments that were reproduced here by this version with these settings."""
+        files = [self.parts / f"{name}.json" for name in EXPERIMENTS]
+        excerpts = [Excerpt(**json.loads(file.read_text(encoding="utf-8"))) for file in files if file.is_file()]
+        run = run_in_words(self.settings)
+        shown = [one for one in excerpts if one.run == run]
+        missing = [name for name in EXPERIMENTS if name not in {one.name for one in shown}]
+        self._write("index.html", html_page(shown, run, missing))
 
-    def write_run(self, names: Sequence[str]) -> None:
-        """Write what another person needs to get the same numbers."""
-        described = {
-            "orthoboot": ob.__version__,
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "python": platform.python_version(),
-            "names": list(names),
-            "seed": self.settings.seed,
-            "quick": self.settings.quick,
-        }
-        self._write("run.json", json.dumps(described, indent=2) + "\n")
+    def add_run(self, name: str) -> None:
+        """Write what another person needs to get the same numbers of an experiment, beside that of the others."""
+        self._write("run.json", json.dumps({**self.runs(), name: _run(self.settings)}, indent=2) + "\n")
+
+    def runs(self) -> dict[str, Any]:
+        """Return what the files of each experiment in the folder come from."""
+        file = self.out / "run.json"
+        kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        return kept
+
+    def strangers(self, asked: Sequence[str]) -> list[str]:
+        """Return the experiments whose files stay in the folder and come from another run."""
+        runs = {name: run for name, run in self.runs().items() if name not in asked}
+        return [name for name, run in runs.items() if run != _run(self.settings)]
 
     def _write(self, file: str, text: str) -> None:
-        (self.out / file).write_text(text, encoding="utf-8", newline="\n")
+        write_whole(self.out / file, text.encode())
 
 
-def kept_repetitions(names: str | Iterable[str], out: str | os.PathLike[str], settings: Settings) -> tuple[int, int]:
-    """Return how many repetitions of some experiments a folder has, and how many there are in all."""
-    kept, repetitions = 0, 0
-    for name in checked_names(names):
-        with suppress(*LEFT_OUT):  # an experiment that cannot run has none to come
-            of_one = _kept(name, Path(out), settings)
-            kept, repetitions = kept + of_one[0], repetitions + of_one[1]
-    return kept, repetitions
-
-
-def _kept(name: str, out: Path, settings: Settings) -> tuple[int, int]:
-    store = _store(out, settings)
-    parts = list(parts_of(EXPERIMENTS[name], settings))
-    kept = sum(len(part.repetitions) for part in parts if store.load(part) is not None)
-    return kept, sum(len(part.repetitions) for part in parts)
-
-
-def _store(out: Path, settings: Settings) -> Store:
-    return Store(out / "parts", settings)
+def _run(settings: Settings) -> dict[str, Any]:
+    return {
+        "orthoboot": ob.__version__,
+        "seed": settings.seed,
+        "quick": settings.quick,
+        "code": code_digest(),
+        "python": platform.python_version(),
+        **{package: version_of(package) for package in PACKAGES},
+    }
 
 
 def checked_names(names: str | Iterable[str]) -> list[str]:
@@ -210,7 +202,7 @@ def _checked_data(data: str | os.PathLike[str] | None) -> Path | None:
     if data is None:
         return None
     folder = Path(data)
-    if not folder.is_dir():
+    if not str(data).strip() or not folder.is_dir():
         raise ArgumentError(
             f"`data` must be an existing folder with the data sets as CSV files; got {str(data)!r}. "
             "Leave it out to fetch them."
@@ -219,6 +211,8 @@ def _checked_data(data: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _checked_out(out: str | os.PathLike[str]) -> Path:
+    if not str(out).strip():
+        raise ArgumentError(f"`out` must be a folder, or one that can be made; got {str(out)!r}.")
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -17,17 +18,11 @@ import numpy as np
 from orthoboot.paper.experiment import Arrays, Case, Experiment, Settings
 
 _PACKAGE = Path(__file__).parent.parent
-_PRESENTATION = (
-    "__main__.py",
-    "cli/",
-    "paper/presentation/",
-    "paper/published.py",
-    "paper/reports/",
-    "paper/reproduction.py",
-    "paper/tables.py",
+_PRESENTATION = re.compile(
+    r"(cli|paper/presentation)/|paper/(published|reproduction|shares|tables)\.py|__main__\.py|.*/report\.py"
 )
 """What shows numbers and makes none: a change there asks for no new simulation."""
-_PACKAGES = ("jax", "numba", "numpy", "scikit-learn", "scipy", "torch")
+PACKAGES = ("jax", "jaxlib", "numba", "numpy", "scikit-learn", "scipy", "torch")
 """Other versions of these may give other last digits."""
 _DIGEST_SIZE = 16
 
@@ -55,17 +50,18 @@ def parts_of(experiment: Experiment, settings: Settings) -> Iterator[Part]:
 
 
 @cache
-def code_digest() -> str:
+def code_digest(package: Path = _PACKAGE) -> str:
     """Return a digest of what numbers come from: another version of the code, or of what it calls, starts anew."""
-    digest = hashlib.blake2b(repr([_version(package) for package in _PACKAGES]).encode(), digest_size=_DIGEST_SIZE)
-    for file in sorted(_PACKAGE.rglob("*.py")):
-        name = file.relative_to(_PACKAGE).as_posix()
-        if not name.startswith(_PRESENTATION):
+    digest = hashlib.blake2b(repr([version_of(package) for package in PACKAGES]).encode(), digest_size=_DIGEST_SIZE)
+    for file in sorted(package.rglob("*.py")):
+        name = file.relative_to(package).as_posix()
+        if not _PRESENTATION.match(name):
             digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
+    """Return the version of a package, or None where it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -101,12 +97,20 @@ class Store:
         np.savez(stream, **cast(dict[str, Any], arrays))
         file = self._file(part)
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_suffix(f".{os.getpid()}.unfinished")
-        unfinished.write_bytes(_digest(stream.getvalue()) + stream.getvalue())
-        unfinished.replace(file)
+        write_whole(file, _digest(stream.getvalue()) + stream.getvalue())
 
     def _file(self, part: Part) -> Path:
         return self.folder / part.experiment / f"{part.fingerprint(self.settings)}.part"
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file in one step: whoever reads it, or kills this process, finds all of it or what was there before."""
+    unfinished = file.with_name(f"{file.name}.{os.getpid()}.unfinished")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _digest(content: bytes) -> bytes:

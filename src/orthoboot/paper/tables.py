@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 MARK = "≠"
 """Beside a printed figure that ours does not agree with."""
@@ -119,6 +120,11 @@ class Table:
         cells = [row[column] for row in self.rows]
         return any(isinstance(cell, Simulated) and cell.printed is not None for cell in cells)
 
+    def has_errors(self, column: int) -> bool:
+        """Return whether a column has figures with a Monte Carlo error."""
+        cells = [row[column] for row in self.rows]
+        return any(isinstance(cell, Simulated) and not math.isnan(cell.error) for cell in cells)
+
     def shown_columns(self) -> list[str]:
         """Return the headings, the paper's figures in columns of their own."""
         shown: list[str] = []
@@ -153,7 +159,7 @@ class Table:
         headings: list[str] = []
         for number, heading in enumerate(self.columns):
             headings.append(heading)
-            if any(isinstance(row[number], Simulated) for row in self.rows):
+            if self.has_errors(number):
                 headings.append(f"{heading}: error")
             if self.compared(number):
                 headings += [f"{heading}: paper", f"{heading}: distance in errors"]
@@ -162,13 +168,12 @@ class Table:
     def _record(self, row: Sequence[Cell]) -> list[str]:
         record: list[str] = []
         for number, cell in enumerate(row):
-            simulated = any(isinstance(other[number], Simulated) for other in self.rows)
-            if isinstance(cell, Simulated):
-                record += [_full(cell.value), _full(cell.error)]
-                if self.compared(number):
-                    record += [cell.printed or "", _full(cell.distance)]
-            else:
-                record += [_word(cell), *[""] * (simulated + 2 * self.compared(number))]
+            figure = cell if isinstance(cell, Simulated) else Simulated(math.nan)
+            record.append(str(cell) if isinstance(cell, str | int) else _full(_number(cell)))
+            if self.has_errors(number):
+                record.append(_full(figure.error))
+            if self.compared(number):
+                record += [figure.printed or "", _full(figure.distance)]
         return record
 
     @property
@@ -182,18 +187,18 @@ class Table:
         ]
 
     def _place(self, row: Sequence[Cell]) -> str:
-        """Return which row it is: its words, and its numbers with their headings."""
-        named = zip(self.columns, row, strict=True)
-        words = [
-            _word(cell) if isinstance(cell, str) else f"{heading} = {_word(cell)}"
-            for heading, cell in named
-            if not isinstance(cell, Simulated)
-        ]
+        """Return which row it is: the cells before its first figure, numbers with their headings."""
+        leading = takewhile(lambda pair: not isinstance(pair[1], Simulated), zip(self.columns, row, strict=True))
+        words = [_word(cell) if isinstance(cell, str) else f"{heading} = {_word(cell)}" for heading, cell in leading]
         return ", ".join(filter(None, words))
 
 
 def _word(cell: Cell) -> str:
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+
+
+def _number(cell: float | Simulated) -> float:
+    return cell.value if isinstance(cell, Simulated) else cell
 
 
 def _full(number: float) -> str:

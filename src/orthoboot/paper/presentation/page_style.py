@@ -30,6 +30,9 @@ nav { background: var(--panel); padding: 1rem 1.25rem; margin: 1.5rem 0; }
 nav h2 { font-size: 1rem; margin: 0 0 0.3rem; }
 nav ol { margin: 0; padding-left: 1.4rem; }
 section { border-top: 1px solid var(--hair); margin-top: 2.5rem; padding-top: 1.75rem; }
+body { counter-reset: table figure; }
+.caption::before { counter-increment: table; content: "Table " counter(table) ". "; font-weight: 600; }
+figcaption::before { counter-increment: figure; content: "Figure " counter(figure) ". "; font-weight: 600; }
 .table { margin: 1.75rem 0; }
 .caption { margin: 0 0 0.4rem; }
 .caption a { font-size: 0.85rem; margin-left: 0.35rem; }
@@ -37,6 +40,7 @@ section { border-top: 1px solid var(--hair); margin-top: 2.5rem; padding-top: 1.
 table { border-collapse: collapse; width: 100%; font-size: 0.92rem; font-variant-numeric: tabular-nums lining-nums; }
 th, td { padding: 0.28rem 0.7rem; text-align: left; vertical-align: baseline; white-space: nowrap; }
 th { border-bottom: 1px solid var(--line); font-weight: 600; }
+th:first-child, td:first-child { position: sticky; left: 0; background: var(--ground); }
 tbody tr + tr td { border-top: 1px solid var(--hair); }
 .number { text-align: right; }
 .differs { color: var(--differs); font-weight: 600; }

@@ -16,6 +16,15 @@ COLOURS = {
 }
 """By the name of the estimator; naive is the plain estimate."""
 
+WORDS = {
+    "standard": "standard",
+    "cheap": "cheap",
+    "paper": "orthogonal (paper's)",
+    "orthogonal": "orthogonal (ours)",
+    "naive": "naive",
+}
+"""What the reports call the estimators."""
+
 _SETTINGS = {
     "axes.axisbelow": True,
     "axes.grid": True,

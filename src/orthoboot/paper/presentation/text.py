@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from orthoboot.paper.presentation.section import LEGEND, Section, run_in_words
+from orthoboot.paper.presentation.section import LEGEND, PAPER, Section, run_in_words
 from orthoboot.paper.tables import Table
 
 
@@ -36,7 +36,7 @@ def csv_table(table: Table) -> str:
 def markdown(section: Section) -> str:
     """Return the Markdown file of an experiment, with links to the files of its tables and figures."""
     report = section.report
-    blocks = [f"# {report.title}", *report.paragraphs]
+    blocks = [f"# {report.title}", PAPER, *report.paragraphs]
     if section.compares:
         blocks.append(LEGEND)
     for table in report.tables:
@@ -46,7 +46,7 @@ def markdown(section: Section) -> str:
             blocks.append("Differs from the paper:\n\n" + "\n".join(f"- {one}" for one in table.disagreements))
     for figure in report.figures:
         stem = section.stem(figure.name)
-        blocks += [f"![{_within_link(figure.caption)}]({stem}.svg)", f"{figure.caption} ([PNG]({stem}.png))"]
+        blocks += [f"![{_within_link(figure.caption)}]({stem}.svg)", figure.caption]
     blocks += ["---", f"{run_in_words(section.settings)}. Repetitions: {section.sizes}."]
     return "\n\n".join(blocks) + "\n"
 

@@ -11,9 +11,9 @@ import numpy as np
 import orthoboot as ob
 from orthoboot.errors import MissingDependencyError
 from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Report, Settings
-from orthoboot.paper.network_protocols import NOISES, PROTOCOLS, SIZES, case_name
-from orthoboot.paper.regression_data import DATA_SETS, RegressionData, digest, loaded
-from orthoboot.paper.reports import prediction as reports
+from orthoboot.paper.prediction.data_sets import DATA_SETS, RegressionData, digest, loaded
+from orthoboot.paper.prediction.protocols import NOISES, PROTOCOLS, SIZES, case_name
+from orthoboot.paper.prediction.report import report
 from orthoboot.typing import FloatArray
 
 _SEEDS = 3
@@ -59,7 +59,7 @@ class PredictionIntervals(Experiment):
 
     def report(self, found: Found, settings: Settings) -> Report:
         """Return one table for each data set and protocol."""
-        return reports.report(found, _n_refits(settings))
+        return report(found, _n_refits(settings))
 
 
 def _check_torch() -> None:

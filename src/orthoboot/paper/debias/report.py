@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from orthoboot.paper.debias.problems import METHODS, PROBLEMS, SIZES
 from orthoboot.paper.experiment import Arrays, Figure, Found, Report
-from orthoboot.paper.presentation.style import COLOURS
+from orthoboot.paper.presentation.style import COLOURS, WORDS
 from orthoboot.paper.published import DEBIASING, PAPER_EXPERIMENTS, Row
 from orthoboot.paper.tables import Cell, Simulated, Table, decimals
 from orthoboot.typing import FloatArray
 
-_WORDS = {"standard": "standard", "paper": "the paper's orthogonal", "orthogonal": "orthogonal, ours", "naive": "naive"}
 QUANTILES = (0.05, 0.5, 0.95)
 """Of what the repeated bootstraps give."""
 
@@ -84,7 +83,7 @@ class Measure:
 
 _READING = (
     "median and band from 5% to 95% of ten bootstraps; dotted, the sum of the median error of each data set; crosses, "
-    "what the paper prints."
+    "what the paper prints. The band is that of the bootstraps; the error that the data sets leave is in the tables."
 )
 MEASURES = (
     Measure("rmse", "RMSE", f"Root of the sum of squared errors after debiasing (fig:RMSE): {_READING}", 0),
@@ -92,36 +91,35 @@ MEASURES = (
 )
 
 
-def report(found: Found, titles: Mapping[str, str], methods: Sequence[str], sizes: Sequence[int]) -> Report:
+def report(found: Found) -> Report:
     """Return a table for each problem, in the order of the paper's columns, and two figures with a panel for each."""
     tables = [
-        *(_table(column, name, titles[name], methods, sizes, found[name]) for column, name in enumerate(titles)),
-        _table_of_medians(found, titles, methods, sizes),
+        *(_table(column, name, found[name]) for column, name in enumerate(PROBLEMS)),
+        _table_of_medians(found),
     ]
     figures = [
-        Figure(f"debias-{measure.name}", measure.caption, partial(_draw, found, titles, methods, sizes, measure))
-        for measure in MEASURES
+        Figure(f"debias-{measure.name}", measure.caption, partial(_draw, found, measure)) for measure in MEASURES
     ]
     return Report("Debiasing", _PARAGRAPHS, tables, figures)
 
 
-def _errors(outcome: Arrays, methods: Sequence[str], sizes: Sequence[int]) -> dict[Row, FloatArray]:
+def _errors(outcome: Arrays) -> dict[Row, FloatArray]:
     """Return the errors of each row of a table, shape ``(data sets, times)``."""
     errors: dict[Row, FloatArray] = {
-        (method, B): outcome[method][:, :, number] for number, B in enumerate(sizes) for method in methods
+        (method, B): outcome[method][:, :, number] for number, B in enumerate(SIZES) for method in METHODS
     }
     return {**errors, ("naive", None): outcome["naive"][:, np.newaxis]}
 
 
-def _table(column: int, name: str, title: str, methods: Sequence[str], sizes: Sequence[int], outcome: Arrays) -> Table:
-    headings = ["method", "B", *(heading for m in MEASURES for heading in (m.title, f"{m.title} 5% to 95%"))]
-    rows = [[*_words(row), *_cells(row, column, of)] for row, of in _errors(outcome, methods, sizes).items()]
-    return Table(f"debias-{name}", f"{title}, {len(outcome['naive'])} data sets", headings, rows)
+def _table(column: int, name: str, outcome: Arrays) -> Table:
+    headings = ["method", "B", *(f"{m.title}{quantile}" for m in MEASURES for quantile in ("", " 5%", " 95%"))]
+    rows = [[*_words(row), *_cells(row, column, of)] for row, of in _errors(outcome).items()]
+    return Table(f"debias-{name}", f"{PROBLEMS[name].title}, {len(outcome['naive'])} data sets", headings, rows)
 
 
 def _words(row: Row) -> list[Cell]:
     method, B = row
-    return [_WORDS[method], "" if B is None else B]
+    return [WORDS[method], "" if B is None else B]
 
 
 def _cells(row: Row, column: int, errors: FloatArray) -> list[Cell]:
@@ -132,17 +130,18 @@ def _cells(row: Row, column: int, errors: FloatArray) -> list[Cell]:
         cells.append(_compared(measure, row, column, float(np.median(sums)), errors))
         digits = measure.digits(column)
         low, _, high = np.quantile(sums, QUANTILES)
-        cells.append("" if row[1] is None else f"{low:.{digits}f} to {high:.{digits}f}")
+        # There is one naive estimate, however often the bootstrap is repeated.
+        cells += ["", ""] if row[1] is None else [Simulated(float(end), digits=digits) for end in (low, high)]
     return cells
 
 
-def _table_of_medians(found: Found, titles: Mapping[str, str], methods: Sequence[str], sizes: Sequence[int]) -> Table:
+def _table_of_medians(found: Found) -> Table:
     """Return the sums over data sets of the median of each, for the sizes that the paper prints."""
     printed = {B for _, B in DEBIASING}
     rows = [
-        [titles[name], *_words(row), *_medians(row, column, of)]
-        for column, name in enumerate(titles)
-        for row, of in _errors(found[name], methods, sizes).items()
+        [problem.title, *_words(row), *_medians(row, column, of)]
+        for column, (name, problem) in enumerate(PROBLEMS.items())
+        for row, of in _errors(found[name]).items()
         if row[1] in printed
     ]
     headings = ["problem", "method", "B", *(measure.title for measure in MEASURES)]
@@ -167,27 +166,20 @@ def _compared(measure: Measure, row: Row, column: int, value: float, errors: Flo
     return Simulated(value, error, measure.digits(column), printed=printed, printed_error=theirs)
 
 
-def _draw(
-    found: Found,
-    titles: Mapping[str, str],
-    methods: Sequence[str],
-    sizes: Sequence[int],
-    measure: Measure,
-    figure: Any,
-) -> None:
+def _draw(found: Found, measure: Measure, figure: Any) -> None:
     """Draw one panel for each problem: the sums with their band, those of medians, and what the paper prints."""
     panels = figure.subplots(2, 2).ravel()
-    for column, (panel, name) in enumerate(zip(panels, titles, strict=True)):
-        for method in methods:
+    for column, (panel, (name, problem)) in enumerate(zip(panels, PROBLEMS.items(), strict=True)):
+        for method in METHODS:
             low, median, high = np.quantile(measure.sums(found[name][method]), QUANTILES, axis=0)
-            panel.fill_between(sizes, low, high, color=COLOURS[method], alpha=0.2, linewidth=0)
-            panel.plot(sizes, median, color=COLOURS[method], marker="o", markersize=3, label=_WORDS[method])
+            panel.fill_between(SIZES, low, high, color=COLOURS[method], alpha=0.2, linewidth=0)
+            panel.plot(SIZES, median, color=COLOURS[method], marker="o", markersize=3, label=WORDS[method])
             if method == "orthogonal":
                 continue
             medians = measure.sums(_medians_of(found[name][method]))
-            panel.plot(sizes, medians, ":", color=COLOURS[method], label=f"{_WORDS[method]}, medians")
-            printed = {B: text for B in sizes if (text := measure.printed((method, B), column))}
-            label = f"{_WORDS[method]}, as printed"
+            panel.plot(SIZES, medians, ":", color=COLOURS[method], label=f"{WORDS[method]}, of medians")
+            printed = {B: text for B in SIZES if (text := measure.printed((method, B), column))}
+            label = f"{WORDS[method]}, as printed"
             panel.plot([*printed], [*map(float, printed.values())], "x", color=COLOURS[method], label=label)
-        panel.set(title=titles[name], xlabel="resamples B", ylabel=measure.title, xticks=sizes)
+        panel.set(title=problem.title, xlabel="resamples B", ylabel=measure.title, xticks=SIZES)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

@@ -9,7 +9,7 @@ import numpy as np
 
 import orthoboot as ob
 from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Report, Settings
-from orthoboot.paper.rate_examples import (
+from orthoboot.paper.rates.examples import (
     ESTIMATORS,
     EXAMPLES,
     FEW_RESAMPLES,
@@ -20,7 +20,7 @@ from orthoboot.paper.rate_examples import (
     ROWS,
     Example,
 )
-from orthoboot.paper.reports import rates as reports
+from orthoboot.paper.rates.report import report
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ class Rates(Experiment):
             setting.example.statistic,
             influence=setting.example.influence,
             n_resamples=GROUPS * longest,
+            progress=False,
             rng=of_resamples,
         )
         starts = range(0, GROUPS * longest, longest)
@@ -84,7 +85,7 @@ class Rates(Experiment):
 
     def report(self, found: Found, settings: Settings) -> Report:
         """Return the slopes and the pictures that they are fitted in."""
-        return reports.report(found)
+        return report(found)
 
 
 def simulation_variances(result: ob.Result, estimator: str, groups: Sequence[slice]) -> list[float]:

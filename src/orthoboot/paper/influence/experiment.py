@@ -8,17 +8,12 @@ from typing import Any
 import numpy as np
 
 import orthoboot as ob
-from orthoboot.paper.debiasing import SIZES, right_sides
+from orthoboot.paper.debias.problems import SIZES, right_sides
+from orthoboot.paper.debias.quadratic_program import quadratic_program
 from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Report, Settings
-from orthoboot.paper.quadratic_program import quadratic_program
-from orthoboot.paper.reports import influence as reports
-from orthoboot.paper.simplex_projection import explicit_influence, simplex_functional, simplex_rows
+from orthoboot.paper.influence.report import TITLES, report
+from orthoboot.paper.influence.simplex_projection import explicit_influence, simplex_functional, simplex_rows
 from orthoboot.typing import FloatArray
-
-TITLES = {
-    "quadratic": "min x'Qx subject to Ax = b: the value",
-    "simplex": "the nearest point of the simplex: the solution and the value",
-}
 
 
 class InfluenceFunctions(Experiment):
@@ -41,7 +36,7 @@ class InfluenceFunctions(Experiment):
 
     def report(self, found: Found, settings: Settings) -> Report:
         """Return the table of differences and the figure."""
-        return reports.report(found, TITLES, SIZES)
+        return report(found)
 
 
 def _quadratic(rng: np.random.Generator, resamples: np.random.SeedSequence, seed: int) -> Arrays:

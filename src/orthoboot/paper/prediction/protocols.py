@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orthoboot.paper.regression_data import RegressionData
+from orthoboot.paper.prediction.data_sets import RegressionData
 
 SIZES = (2, 5)
 """Numbers of refits B."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from orthoboot.paper.debias.problems import SIZES
+from orthoboot.paper.debias.report import MEASURES
 from orthoboot.paper.experiment import Arrays, Figure, Found, Report
 from orthoboot.paper.presentation.style import COLOURS
-from orthoboot.paper.reports.debiasing import MEASURES
-from orthoboot.paper.tables import Table
+from orthoboot.paper.tables import Cell, Table
+
+TITLES = {
+    "quadratic": "min x'Qx subject to Ax = b: the value",
+    "simplex": "the nearest point of the simplex: the solution and the value",
+}
+"""The cases, in words."""
 
 _PARAGRAPHS = (
     "The influence function of an optimisation problem from its KKT conditions (appendix: constrained optimization), "
@@ -20,7 +26,7 @@ _PARAGRAPHS = (
 )
 
 
-def report(found: Found, titles: Mapping[str, str], sizes: Sequence[int]) -> Report:
+def report(found: Found) -> Report:
     """Return the table of differences, and the figure for the problem of which both ways were bootstrapped."""
     table = Table(
         "influence",
@@ -28,27 +34,30 @@ def report(found: Found, titles: Mapping[str, str], sizes: Sequence[int]) -> Rep
         [
             "problem",
             "data sets",
-            "largest difference beside the largest value",
+            "largest relative difference",
             "largest difference of debiased values",
         ],
-        [[title, len(found[name]["difference"]), *_differences(found[name])] for name, title in titles.items()],
+        [[title, len(found[name]["difference"]), *_differences(found[name])] for name, title in TITLES.items()],
     )
-    caption = "Debiasing with implicit and explicit influence functions (fig:vs)."
-    figure = Figure("influence", caption, partial(_draw, found["quadratic"], sizes), size=(10.0, 4.0))
+    caption = (
+        "Debiasing the minimal value with implicit and explicit influence functions (fig:vs): the paper's estimator, "
+        "one bootstrap of each data set."
+    )
+    figure = Figure("influence", caption, partial(_draw, found["quadratic"]), size=(10.0, 4.0))
     return Report("Implicit and explicit influence functions", _PARAGRAPHS, [table], [figure])
 
 
-def _differences(outcome: Arrays) -> list[str]:
-    of_influence = f"{outcome['difference'].max():.1e}"
+def _differences(outcome: Arrays) -> list[Cell]:
+    of_influence = float(outcome["difference"].max())
     if "implicit" not in outcome:
         return [of_influence, ""]
-    return [of_influence, f"{abs(outcome['implicit'] - outcome['explicit']).max():.1e}"]
+    return [of_influence, float(abs(outcome["implicit"] - outcome["explicit"]).max())]
 
 
-def _draw(outcome: Arrays, sizes: Sequence[int], figure: Any) -> None:
+def _draw(outcome: Arrays, figure: Any) -> None:
     for panel, measure in zip(figure.subplots(1, 2), MEASURES, strict=True):
         implicit, explicit = (measure.sums(outcome[way]) for way in ("implicit", "explicit"))
-        panel.plot(sizes, explicit, color=COLOURS["paper"], linewidth=5, alpha=0.35, label="explicit: the formula")
-        panel.plot(sizes, implicit, color=COLOURS["orthogonal"], marker="o", markersize=3, label="implicit: KKT")
-        panel.set(xlabel="resamples B", ylabel=measure.title, xticks=sizes)
+        panel.plot(SIZES, explicit, color=COLOURS["paper"], linewidth=5, alpha=0.35, label="explicit: the formula")
+        panel.plot(SIZES, implicit, color=COLOURS["orthogonal"], marker="o", markersize=3, label="implicit: KKT")
+        panel.set(xlabel="resamples B", ylabel=measure.title, xticks=SIZES)
         panel.legend()

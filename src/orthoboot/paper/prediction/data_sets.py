@@ -1,4 +1,4 @@
-"""The data sets of the paper's prediction intervals: how it trains on them, what it prints, and where they are."""
+"""The data sets of the paper's prediction intervals: how it trains on them, and where they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPException
 from pathlib import Path
@@ -22,6 +22,8 @@ from orthoboot.typing import FloatArray
 
 _LEAST_ROWS = 20
 """With fewer, a share of five percent for the test may be no row at all."""
+_SHOWN = 80
+"""How much of a file's first line a message shows."""
 _PATIENCE = 20.0
 """Seconds without an answer after which a download is given up."""
 
@@ -42,8 +44,6 @@ class RegressionData:
         How many rows the published set has, and the smallest and the largest y.
     batch_size, epochs, training_share
         As in ``appendix:pi experiment detail``.
-    printed
-        Coverage and width in the table ``realdata``, by estimator and number of refits.
     """
 
     name: str
@@ -55,7 +55,6 @@ class RegressionData:
     batch_size: int
     epochs: int
     training_share: float
-    printed: Mapping[tuple[str, int], tuple[str, str]] = field(hash=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -80,14 +79,6 @@ YACHT = RegressionData(
     batch_size=64,
     epochs=500,
     training_share=0.8,
-    printed={
-        ("standard", 2): ("0.86", "37.02"),
-        ("cheap", 2): ("1.00", "82.26"),
-        ("paper", 2): ("0.99", "45.88"),
-        ("standard", 5): ("0.86", "35.21"),
-        ("cheap", 5): ("0.86", "46.42"),
-        ("paper", 5): ("0.97", "42.08"),
-    },
 )
 
 ENERGY = RegressionData(
@@ -109,14 +100,6 @@ ENERGY = RegressionData(
     batch_size=128,
     epochs=250,
     training_share=0.7,
-    printed={
-        ("standard", 2): ("0.932", "16.29"),
-        ("cheap", 2): ("1.00", "36.03"),
-        ("paper", 2): ("0.951", "15.54"),
-        ("standard", 5): ("0.962", "17.27"),
-        ("cheap", 5): ("0.993", "22.77"),
-        ("paper", 5): ("0.962", "17.40"),
-    },
 )
 
 KIN8NM = RegressionData(
@@ -129,24 +112,15 @@ KIN8NM = RegressionData(
     batch_size=256,
     epochs=150,
     training_share=0.95,
-    printed={
-        ("standard", 2): ("0.9455", "0.6216"),
-        ("cheap", 2): ("1.00", "1.3746"),
-        ("paper", 2): ("0.9463", "0.6224"),
-        ("standard", 5): ("0.9455", "0.6154"),
-        ("cheap", 5): ("0.9772", "0.8110"),
-        ("paper", 5): ("0.9455", "0.6158"),
-    },
 )
 
 DATA_SETS = (YACHT, ENERGY, KIN8NM)
 """In the order of the paper's table."""
 
 
-@cache
 def loaded(data: RegressionData, folder: Path | None) -> tuple[FloatArray, FloatArray]:
-    """Return X and y, from ``folder/name.csv``, or from OpenML where there is no folder; once in a program's life."""
-    table = _fetched(data) if folder is None else _read(data, folder)
+    """Return X and y, from ``folder/name.csv``, or from OpenML where there is no folder."""
+    table = _fetched(data) if folder is None else _read(data, _file(data, folder))
     return table[:, :-1], table[:, -1]
 
 
@@ -159,8 +133,7 @@ def digest(X: FloatArray, y: FloatArray) -> str:
 # A folder with files
 
 
-def _read(data: RegressionData, folder: Path) -> FloatArray:
-    """Return the columns of the data set's file, the target last."""
+def _file(data: RegressionData, folder: Path) -> Path:
     if not folder.is_dir():
         raise ArgumentError(f"`--data` must be a folder with the files {_files()}; there is no folder {folder}.")
     file = folder / f"{data.name}.csv"
@@ -169,6 +142,11 @@ def _read(data: RegressionData, folder: Path) -> FloatArray:
             f"`--data` must be a folder with the files {_files()}; {folder} has no {file.name}. Without `--data` the "
             "data sets are fetched from OpenML."
         )
+    return file
+
+
+def _read(data: RegressionData, file: Path) -> FloatArray:
+    """Return the columns of the data set's file, the target last."""
     # A spreadsheet's mark at the start of a file is no part of a column's name.
     with file.open(newline="", encoding="utf-8-sig", errors="replace") as stream:
         lines = csv.reader(stream)
@@ -181,11 +159,15 @@ def _read(data: RegressionData, folder: Path) -> FloatArray:
 
 def _places(data: RegressionData, file: Path, header: Sequence[str]) -> dict[str, int]:
     """Return where in a line each column is."""
+    if not header:
+        raise DataError(f"{file} is empty. Its first line must name the columns {', '.join(data.columns)}.")
     missing = [name for name in data.columns if name not in header]
     if missing:
+        first_line = ",".join(header)[:_SHOWN]
+        separator = next((f"; it has {sign!r} where commas are needed" for sign in ";\t" if sign in first_line), "")
         raise DataError(
-            f"{file} has no column {', '.join(missing)}; its first line is {','.join(header)!r}. That must name the "
-            f"columns {', '.join(data.columns)}, in any order; others are left out."
+            f"{file} has no column {', '.join(missing)}{separator}; its first line begins {first_line!r}. That must "
+            f"name the columns {', '.join(data.columns)}, in any order; others are left out."
         )
     return {name: header.index(name) for name in data.columns}
 
@@ -215,8 +197,9 @@ def _files() -> str:
 # OpenML
 
 
+@cache
 def _fetched(data: RegressionData) -> FloatArray:
-    """Return the columns of the data set on OpenML, the target last."""
+    """Return the columns of the data set on OpenML, the target last; fetched once in a program's life."""
     try:
         frame = _frame(data.openml)
     except ImportError as error:

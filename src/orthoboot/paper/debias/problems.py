@@ -1,17 +1,15 @@
-"""Debiasing from a few replicates: ``fig:BIAS``, ``fig:RMSE`` and ``table: debias``."""
+"""The statistics that are debiased, and the values that they estimate with a bias."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import orthoboot as ob
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Report, Settings
-from orthoboot.paper.quadratic_program import quadratic_program
-from orthoboot.paper.reports import debiasing as reports
+from orthoboot.paper.debias.quadratic_program import quadratic_program
 from orthoboot.typing import FloatArray
 
 SIZES = tuple(range(2, 11))
@@ -65,39 +63,6 @@ PROBLEMS = {
     "ellipsoidal": Problem("Ellipsoidal", lambda seed: ob.norm_of_mean(2), _vectors),
     "polynomial": Problem("Polynomial", lambda seed: ob.norm_of_mean(4), _vectors),
     "entropy": Problem("Entropy", lambda seed: ob.entropy, _categories),
-    "optimisation": Problem("Optimization", lambda seed: quadratic_program(seed).functional(), right_sides),
+    "optimisation": Problem("Optimisation", lambda seed: quadratic_program(seed).functional(), right_sides),
 }
 """The columns of ``table: debias``, in order."""
-
-
-class Debiasing(Experiment):
-    """The error that is left after debiasing, over a thousand data sets, as the number of resamples grows."""
-
-    name = "debias"
-
-    def cases(self, settings: Settings) -> Sequence[Case]:
-        """Return the four problems, a thousand data sets of each."""
-        return [Case(name, 100 if settings.quick else 1000, together=20) for name in PROBLEMS]
-
-    def repetition(self, case: str, seed: np.random.SeedSequence, settings: Settings) -> Arrays:
-        """Return the errors for one data set: ``(times, sizes)`` for each method, one number for the naive."""
-        problem = PROBLEMS[case]
-        of_data, of_resamples = seed.spawn(2)
-        data, truth = problem.generate(np.random.default_rng(of_data), settings.seed)
-        result = ob.bootstrap(
-            data, problem.statistic(settings.seed), n_resamples=TIMES * max(SIZES), progress=False, rng=of_resamples
-        )
-        errors = {method: _debiased(result, method) - truth for method in METHODS}
-        return {**errors, "naive": np.array(result.estimate - truth)}
-
-    def report(self, found: Found, settings: Settings) -> Report:
-        """Return a table for each problem and the two figures with a panel for each."""
-        return reports.report(found, {name: problem.title for name, problem in PROBLEMS.items()}, METHODS, SIZES)
-
-
-def _debiased(result: ob.Result, method: str) -> FloatArray:
-    """Return the debiased values of ten bootstraps for each B, shape ``(times, sizes)``."""
-    starts = range(0, TIMES * max(SIZES), max(SIZES))
-    return np.array(
-        [[result.with_estimator(method, slice(start, start + B)).debiased for B in SIZES] for start in starts]
-    )

@@ -1,0 +1,1 @@
+"""Debiasing: ``fig:BIAS``, ``fig:RMSE`` and ``table: debias``."""

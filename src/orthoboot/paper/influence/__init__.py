@@ -1,0 +1,1 @@
+"""Implicit and explicit influence functions: ``fig:vs``."""

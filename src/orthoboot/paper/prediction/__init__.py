@@ -1,0 +1,1 @@
+"""Prediction intervals of networks: the table ``realdata``."""

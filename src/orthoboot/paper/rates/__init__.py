@@ -1,0 +1,1 @@
+"""The rates of the theorems, and the finite-horizon example."""
