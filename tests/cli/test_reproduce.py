@@ -19,10 +19,9 @@ pytest.importorskip("typer")
 
 import orthoboot as ob
 from orthoboot.cli import main
-from orthoboot.paper import EXPERIMENTS
 from orthoboot.paper.experiment import Settings
 from orthoboot.paper.store import Store, parts_of
-from tests.paper.logged_experiment import FAKES, Logged
+from tests.paper.logged_experiment import FAKES, Logged, fakes_alone
 
 ROOT = Path(__file__).parents[2]
 FILES = ("logged.md", "logged-means.csv", "logged-lines.png", "logged-lines.svg", "index.html", "run.json")
@@ -30,11 +29,9 @@ needs_signals = pytest.mark.skipif(os.name != "posix", reason="signals of a term
 
 
 @pytest.fixture(autouse=True)
-def _fakes(monkeypatch):
-    for name in list(EXPERIMENTS):
-        monkeypatch.delitem(EXPERIMENTS, name)
-    for name, fake in FAKES.items():
-        monkeypatch.setitem(EXPERIMENTS, name, fake)
+def _fakes():
+    with fakes_alone():
+        yield
 
 
 def started(out: Path, log: Path, *, jobs: int) -> subprocess.Popen[str]:

@@ -21,7 +21,7 @@ from orthoboot.paper.experiment import Case, Settings, seed_of
 from orthoboot.paper.reproduction import reproduce
 from orthoboot.paper.run import outcomes
 from orthoboot.paper.store import Part, Store, code_digest, write_whole
-from tests.paper.logged_experiment import FAKES, Logged
+from tests.paper.logged_experiment import Logged, fakes_alone
 
 REGISTERED = dict(EXPERIMENTS)
 
@@ -30,12 +30,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarni
 
 @pytest.fixture(autouse=True)
 def log(monkeypatch, tmp_path):
-    for name in list(EXPERIMENTS):
-        monkeypatch.delitem(EXPERIMENTS, name)
-    for name, fake in FAKES.items():
-        monkeypatch.setitem(EXPERIMENTS, name, fake)
     monkeypatch.setenv("LOGGED_FILE", str(tmp_path / "log"))
-    return tmp_path / "log"
+    with fakes_alone():
+        yield tmp_path / "log"
 
 
 def computed(log: Path) -> list[str]:
@@ -216,8 +213,8 @@ def test_a_repetition_that_fails_is_named_and_costs_no_other_part(jobs, log, tmp
     assert computed(log) == ["logged small 0 2"], "all other parts are kept"
 
 
-def test_an_error_of_any_kind_leaves_out_one_experiment_of_several(monkeypatch, tmp_path):
-    monkeypatch.setitem(EXPERIMENTS, "logged", Failing())
+def test_an_error_of_any_kind_leaves_out_one_experiment_of_several(tmp_path):
+    EXPERIMENTS["logged"] = Failing()
     told = []
     with pytest.raises(ExceptionGroup) as caught:
         reproduce("all", out=tmp_path, jobs=1, tell=told.append)
