@@ -18,7 +18,7 @@ _INTERRUPTED = 130
 
 def reproduce(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help=f"What to reproduce: {', '.join(EXPERIMENTS)}, or {ALL}.")
+        list[str], typer.Argument(metavar="NAME", help=f"What to reproduce: {', '.join(EXPERIMENTS)}, or {ALL}.")
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions: minutes instead of half an hour.")] = False,
     # Not `Path`, for which an empty name is the current folder.
