@@ -102,6 +102,11 @@ def test_ours_without_a_number_does_not_agree_with_the_paper():
     assert Simulated(math.nan, 0.1).agrees
 
 
+def test_an_error_is_seen_however_small_and_a_zero_has_no_sign():
+    assert Simulated(0.0758, 0.0002).shown == "0.0758 ± 0.0002"
+    assert Simulated(-0.0004, digits=2).shown == "0.00"
+
+
 def test_the_markdown_file_links_to_the_files_and_says_which_run_it_is():
     text = markdown(section(figures=[FIGURE], quick=True))
     for part in ("# Widths <i>", "Words & `code`.", "(ci-widths.csv)", "(ci-line.svg)", "ICML 2024"):

@@ -69,7 +69,8 @@ class Simulated:
         # An error that rounds to zero would look like certainty.
         while digits < self.digits + _MORE_DIGITS and 0 < self.error < 0.5 * 10.0**-digits:
             digits += 1
-        value = f"{self.value:.{digits}f}"
+        # Nothing is a negative zero.
+        value = f"{self.value:z.{digits}f}"
         return value if math.isnan(self.error) else f"{value} ± {self.error:.{digits}f}"
 
     @property
