@@ -132,6 +132,14 @@ def test_all_leaves_out_what_cannot_run_and_says_so_first_and_last(tmp_path, cap
     assert 'id="other"' in page
 
 
+def test_an_error_that_is_not_the_librarys_is_told_with_its_kind_and_place(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Logged, "report", lambda *_: {}["lost"])
+    assert main(["reproduce", "logged", "other", "--quick", "--out", str(tmp_path), "--jobs", "1"]) == 1
+    complaints = capsys.readouterr().err
+    assert "logged is left out: KeyError: 'lost'" in complaints
+    assert complaints.endswith("orthoboot: other: KeyError: 'lost'\n")
+
+
 def test_one_that_cannot_run_is_an_error_of_code_1(tmp_path, capsys):
     assert main(["reproduce", "unable", "--out", str(tmp_path)]) == 1
     assert capsys.readouterr().err == "orthoboot: the data set is not there; give `--data DIR`.\n"

@@ -188,6 +188,16 @@ def test_what_is_of_another_run_is_told_and_not_on_the_page(tmp_path):
     assert [run["seed"] for run in json.loads((tmp_path / "run.json").read_text()).values()] == [0, 1]
 
 
+@pytest.mark.parametrize("damage", ["", "{", "[1]"])
+def test_a_damaged_description_is_as_good_as_none(damage, tmp_path):
+    reproduce("logged", out=tmp_path, jobs=1, quick=True)
+    (tmp_path / "run.json").write_text(damage)
+    (tmp_path / "parts" / "logged.json").write_text(damage)
+    reproduce("other", out=tmp_path, jobs=1, quick=True)
+    assert list(json.loads((tmp_path / "run.json").read_text())) == ["other"]
+    assert "Not reproduced here: logged, unable." in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
 # What goes wrong
 
 
@@ -220,7 +230,7 @@ def test_an_error_of_any_kind_leaves_out_one_experiment_of_several(tmp_path):
         reproduce("all", out=tmp_path, jobs=1, tell=told.append)
     assert {type(error) for error in caught.value.exceptions} == {DataError, ZeroDivisionError}
     assert told[0].startswith("unable is left out"), "missing data are told before any work"
-    assert told[1] == "logged is left out: no luck"
+    assert told[1] == "logged is left out: ZeroDivisionError: no luck"
     assert 'id="other"' in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 

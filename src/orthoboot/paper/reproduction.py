@@ -68,7 +68,7 @@ def reproduce(
     Raises
     ------
     ExceptionGroup
-        Of what stopped some of several experiments, each with a note that names it, after the others are done.
+        Of what stopped some of several experiments, each with a note that says where, after the others are done.
     """
     asked = checked_names(names)
     settings = Settings(bool(quick), checked_count("seed", seed, least=0), _checked_data(data))
@@ -114,10 +114,17 @@ class _Failures:
         except Exception as error:  # of whatever kind: it must not cost the other experiments
             if self.alone:
                 raise
-            error.add_note(name)
             self.found.append(error)
+            if not hasattr(error, "__notes__"):
+                error.add_note(name)
             if self.tell is not None:
-                self.tell(f"{name} is left out: {error}")
+                self.tell(f"{name} is left out: {in_words(error)}")
+
+
+def in_words(error: Exception) -> str:
+    """Return the message of an error of the library, which says it all; of another one also its kind."""
+    is_ours = type(error).__module__ == ArgumentError.__module__
+    return str(error) if is_ours or isinstance(error, OSError) else f"{type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True)
@@ -151,10 +158,9 @@ class _Gallery:
 
     def write_page(self) -> None:
         """Write the page with all experiments that were reproduced here by this version with these settings."""
-        files = [self.parts / f"{name}.json" for name in EXPERIMENTS]
-        excerpts = [Excerpt(**json.loads(file.read_text(encoding="utf-8"))) for file in files if file.is_file()]
         run = run_in_words(self.settings)
-        shown = [one for one in excerpts if one.run == run]
+        kept = [_kept(self.parts / f"{name}.json") for name in EXPERIMENTS]
+        shown = [Excerpt(**one) for one in kept if one.get("run") == run]
         missing = [name for name in EXPERIMENTS if name not in {one.name for one in shown}]
         self._write("index.html", html_page(shown, run, missing))
 
@@ -164,9 +170,7 @@ class _Gallery:
 
     def runs(self) -> dict[str, Any]:
         """Return what the files of each experiment in the folder come from."""
-        file = self.out / "run.json"
-        kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        return kept
+        return _kept(self.out / "run.json")
 
     def strangers(self, asked: Sequence[str]) -> list[str]:
         """Return the experiments whose files stay in the folder and come from another run."""
@@ -175,6 +179,15 @@ class _Gallery:
 
     def _write(self, file: str, text: str) -> None:
         write_whole(self.out / file, text.encode())
+
+
+def _kept(file: Path) -> dict[str, Any]:
+    """Return what an earlier run wrote, or nothing where there is none, or something else."""
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
 
 
 def _run(settings: Settings) -> dict[str, Any]:
