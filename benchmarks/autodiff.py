@@ -16,7 +16,7 @@ import numpy as np
 
 from orthoboot.autodiff import PACKAGES
 from orthoboot.data import Data, read
-from orthoboot.functionals.differentiable import DifferentiableCallable, differentiable
+from orthoboot.functionals.user.differentiable import DifferentiableCallable, differentiable
 from orthoboot.typing import FloatArray
 
 N_ROWS = 100_000

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from orthoboot.plans import plain
-from orthoboot.plans.counter import compiled_or_plain
-from orthoboot.plans.poisson import inversion
+from orthoboot.draws import numpy_kernels
+from orthoboot.draws.poisson import inversion
+from orthoboot.draws.random_counts import fastest_kernels
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 KEY = (1, 2)
@@ -26,7 +26,7 @@ def nanoseconds_per_row(draw: Callable[[], object], n: int) -> float:
 
 
 def main() -> None:
-    compiled = compiled_or_plain()
+    compiled = fastest_kernels()
     rng = np.random.default_rng(0)
     print("| n | compiled | plain numpy | integers + bincount | ratio to compiled |")
     print("| --- | --- | --- | --- | --- |")
@@ -35,7 +35,7 @@ def main() -> None:
         table, survival = inversion(n)
         costs = [
             nanoseconds_per_row(lambda: compiled.multinomial_counts(*KEY, 0, 0, table, survival, out), n),  # noqa: B023
-            nanoseconds_per_row(lambda: plain.multinomial_counts(*KEY, 0, 0, table, survival, out), n),  # noqa: B023
+            nanoseconds_per_row(lambda: numpy_kernels.multinomial_counts(*KEY, 0, 0, table, survival, out), n),  # noqa: B023
             nanoseconds_per_row(lambda: np.bincount(rng.integers(0, n, n), minlength=n), n),  # noqa: B023
         ]
         print(f"| {n:,} | " + " | ".join(f"{cost:.2f}" for cost in costs) + f" | {costs[2] / costs[0]:.1f} |")

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from orthoboot.models.torch_network import tensor
-from orthoboot.models.torch_training import AdamTraining
+from orthoboot.models.torch.network import tensor
+from orthoboot.models.torch.training import AdamTraining
 
 N_NETWORKS = 10
 N_STEPS = 1500

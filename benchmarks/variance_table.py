@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.cases import CASES, Case
 
 import orthoboot as ob
-from orthoboot.estimators import ESTIMATORS, moments
+from orthoboot.estimators import ESTIMATORS, moments_of
 
 ESTIMATOR_NAMES = ("standard", "paper", "orthogonal")
 SIZES = (5, 10, 25)
@@ -34,7 +34,7 @@ def relative_errors(case: Case, seed: int, n_replicates: int) -> dict[tuple[str,
     errors = {}
     for size in SIZES:
         runs = [
-            moments(result.replicates.select(slice(start, start + size)))
+            moments_of(result.replicates.select(slice(start, start + size)))
             for start in range(0, n_replicates - size + 1, size)
         ]
         for name in ESTIMATOR_NAMES:

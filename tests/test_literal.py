@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.estimators import ESTIMATORS, moments
+from orthoboot.draws.resamples import Resamples
+from orthoboot.estimators import ESTIMATORS, moments_of
 from orthoboot.replicates import Replicates
-from orthoboot.resamples import Resamples
 from tests import literal
 
 SIZES = {1: (12,), 2: (11, 14), 3: (17, 11, 13)}
@@ -79,7 +79,7 @@ def test_a_negative_variance_becomes_the_infinitesimal_jackknife():
         numbers=np.arange(6),
         n_drawn=6,
     )
-    sums = moments(replicates)
+    sums = moments_of(replicates)
     assert 0.1 + (sums.residual + 2 * sums.cross)[0] / 6 < 0
     assert ESTIMATORS["paper"].variance(sums)[0] == 0.1
     assert ESTIMATORS["paper"].covariance(replicates, np.array([[0.1]]))[0, 0] == 0.1
@@ -108,7 +108,7 @@ def check_against_control(answer, city):
         numbers=np.arange(B),
         n_drawn=B,
     )
-    sums = moments(replicates)
+    sums = moments_of(replicates)
     assert ESTIMATORS["paper"].bias(sums)[0] == pytest.approx(answer["bias"][0], rel=1e-10)
     exact = data.linear_variance[0]
     ours = exact + (ESTIMATORS["paper"].variance(sums)[0] - exact) * B / (B - 1)

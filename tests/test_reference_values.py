@@ -13,8 +13,8 @@ import pytest
 
 import orthoboot as ob
 from orthoboot.data import read
+from orthoboot.draws.resamples import Resamples
 from orthoboot.intervals.linear import acceleration
-from orthoboot.resamples import Resamples
 
 # ratio <- function(d, w) sum(d$x * w)/sum(d$u * w); empinf(data = city, statistic = ratio)
 CITY_INFLUENCE = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from orthoboot import errors, plans, solvers
 from orthoboot.api import bootstrap
-from orthoboot.checking import InfluenceCheck, check_influence
+from orthoboot.checking.check import InfluenceCheck, check_influence
 from orthoboot.functionals import (
     Functional,
     accuracy,
@@ -54,7 +54,7 @@ from orthoboot.models import from_cvxpy, from_sklearn, from_statsmodels, from_to
 from orthoboot.result import ConfidenceInterval, Result, SimulationError
 
 if TYPE_CHECKING:
-    from orthoboot.models.neural import NeuralRegressor as NeuralRegressor
+    from orthoboot.models.torch.neural_regressor import NeuralRegressor as NeuralRegressor
     from orthoboot.prediction import PredictionIntervalRegressor as PredictionIntervalRegressor
 
 __version__ = "0.1.0"
@@ -117,7 +117,7 @@ __all__ = [
 # Classes that derive from those of an optional package, and where they are: imported when they are asked for. They are
 # not in `__all__`, since `from orthoboot import *` must work without these packages.
 _LAZY = {
-    "NeuralRegressor": "orthoboot.models.neural",
+    "NeuralRegressor": "orthoboot.models.torch.neural_regressor",
     "PredictionIntervalRegressor": "orthoboot.prediction",
 }
 

@@ -28,7 +28,7 @@ from orthoboot.errors import (
 )
 from orthoboot.estimators import ESTIMATORS, Estimator, estimator_error
 from orthoboot.functionals import Functional
-from orthoboot.functionals.callables import as_functional
+from orthoboot.functionals.user.callables import as_functional
 from orthoboot.influence import (
     Design,
     Found,
@@ -42,7 +42,7 @@ from orthoboot.intervals import INTERVALS, Interval
 from orthoboot.plans import key_from, plan_for
 from orthoboot.replicates import Replicates, extended, no_replicates, regressed
 from orthoboot.result import Result, reported
-from orthoboot.simulation import Simulation
+from orthoboot.run import Simulation
 from orthoboot.typing import FloatArray
 
 _FIRST_ROUND = 10

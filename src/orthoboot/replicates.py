@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ReplicationError, StatisticError
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.influence import Design, Found, regression_fit
-from orthoboot.resamples import Resamples
-from orthoboot.simulation import COUNTS_AT_ONCE, Simulation
+from orthoboot.run import COUNTS_AT_ONCE, Simulation
 from orthoboot.typing import FloatArray, IntArray
 
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot import summary as summaries
 from orthoboot.arguments import checked_alternative, checked_confidence_level, checked_count, checked_name
-from orthoboot.diagnostics import diagnosed
 from orthoboot.errors import (
     ArgumentError,
     FallbackWarning,
@@ -21,10 +19,12 @@ from orthoboot.errors import (
     emit,
 )
 from orthoboot.estimators import ESTIMATORS, Estimator, r_squared, slope
-from orthoboot.evidence import Evidence
+from orthoboot.estimators.diagnostics import diagnosed
+from orthoboot.estimators.estimation import Evidence
 from orthoboot.intervals import INTERVALS, Ends, Interval
+from orthoboot.presentation import summary as summaries
 from orthoboot.replicates import Replicates, extended, relinearized
-from orthoboot.simulation import Simulation
+from orthoboot.run import Simulation
 from orthoboot.typing import FloatArray
 
 

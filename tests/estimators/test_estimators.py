@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.estimators import ESTIMATORS, estimator_error, moments, prior_replicates, r_squared, slope, slope_t
+from orthoboot.estimators import ESTIMATORS, estimator_error, moments_of, prior_replicates, r_squared, slope, slope_t
 from orthoboot.estimators.moments import deleted_moments
 from orthoboot.replicates import Replicates
 
@@ -46,7 +46,7 @@ def estimator(request):
 
 def test_shapes(estimator):
     sample = replicates(k=3)
-    sums = moments(sample)
+    sums = moments_of(sample)
     assert estimator.bias(sums).shape == (3,)
     assert estimator.variance(sums).shape == (3,)
     assert estimator.covariance(sample, linear_covariance(3)).shape == (3, 3)
@@ -55,7 +55,7 @@ def test_shapes(estimator):
 def test_the_diagonal_of_the_covariance_is_the_variance(estimator):
     sample = replicates(k=3)
     covariance = estimator.covariance(sample, linear_covariance(3))
-    np.testing.assert_allclose(np.diag(covariance), estimator.variance(moments(sample)), rtol=1e-12)
+    np.testing.assert_allclose(np.diag(covariance), estimator.variance(moments_of(sample)), rtol=1e-12)
 
 
 def test_covariance_is_symmetric(estimator):
@@ -82,9 +82,9 @@ def test_another_unit_scales_the_answer(estimator):
         numbers=sample.numbers,
         n_drawn=8,
     )
-    np.testing.assert_allclose(estimator.bias(moments(scaled)), 1000 * estimator.bias(moments(sample)), rtol=1e-9)
+    np.testing.assert_allclose(estimator.bias(moments_of(scaled)), 1000 * estimator.bias(moments_of(sample)), rtol=1e-9)
     np.testing.assert_allclose(
-        estimator.variance(moments(scaled)), 1e6 * estimator.variance(moments(sample)), rtol=1e-9
+        estimator.variance(moments_of(scaled)), 1e6 * estimator.variance(moments_of(sample)), rtol=1e-9
     )
 
 
@@ -94,7 +94,7 @@ def test_deleted_moments_are_the_moments_without_one(estimator):
     # What is not simulated is the same whichever replicate is left out, and comes as one row.
     variance, bias = (np.broadcast_to(of(deleted), (7, 2)) for of in (estimator.variance, estimator.bias))
     for b in range(7):
-        rest = moments(sample.select(np.delete(np.arange(7), b)))
+        rest = moments_of(sample.select(np.delete(np.arange(7), b)))
         np.testing.assert_allclose(variance[b], estimator.variance(rest), rtol=1e-10)
         np.testing.assert_allclose(bias[b], estimator.bias(rest), atol=1e-12)
 
@@ -106,7 +106,7 @@ def test_deleted_moments_are_the_moments_without_one(estimator):
 @pytest.mark.parametrize("name", ["paper", "orthogonal"])
 def test_a_linear_statistic_is_answered_exactly_at_every_size(name, size):
     sample = replicates(size=size, noise=0.0)
-    sums = moments(sample)
+    sums = moments_of(sample)
     np.testing.assert_allclose(ESTIMATORS[name].bias(sums), 0, atol=1e-14)
     np.testing.assert_allclose(ESTIMATORS[name].variance(sums), sample.linear_variance, rtol=1e-13)
     np.testing.assert_allclose(r_squared(sums), 1, rtol=1e-13)
@@ -129,7 +129,7 @@ def test_the_paper_is_v_plus_the_difference_of_sample_variances():
     sample = replicates(size=9)
     s2 = np.var(sample.values, axis=0, ddof=1) - np.var(sample.linear, axis=0, ddof=1)
     expected = sample.linear_variance + 8 / 9 * s2
-    np.testing.assert_allclose(ESTIMATORS["paper"].variance(moments(sample)), expected, rtol=1e-12)
+    np.testing.assert_allclose(ESTIMATORS["paper"].variance(moments_of(sample)), expected, rtol=1e-12)
 
 
 def test_orthogonal_is_its_formula_on_phi_itself():
@@ -142,7 +142,7 @@ def test_orthogonal_is_its_formula_on_phi_itself():
     t = (raw - 1) / spread
     k = 5 * min(1, (3 / abs(t)) ** 2) * min(1, P.var(ddof=1) / (P - L).var(ddof=1)) ** 2
     beta = (Pc @ Lc + k * V) / (Lc @ Lc + k * V)
-    sums = moments(sample)
+    sums = moments_of(sample)
     assert slope_t(12, sums.residual, sums.cross, sums.linear)[0] == pytest.approx(t, rel=1e-10)
     assert prior_replicates(12, sums.total, sums.residual, sums.cross, sums.linear)[0] == pytest.approx(k, rel=1e-10)
     assert slope(sums)[0] == pytest.approx(beta, rel=1e-12)
@@ -154,29 +154,31 @@ def test_orthogonal_is_its_formula_on_phi_itself():
 @pytest.mark.parametrize("scale", [0.3, 3.0, -1.0])
 def test_orthogonal_finds_the_scale_of_a_mis_scaled_influence(scale):
     sample = replicates(size=400, noise=0.1, scale=scale)
-    assert slope(moments(sample))[0] == pytest.approx(1 / scale, rel=0.1)
-    truth = ESTIMATORS["orthogonal"].variance(moments(replicates(size=400, noise=0.1)))
-    np.testing.assert_allclose(ESTIMATORS["orthogonal"].variance(moments(sample)), truth, rtol=0.05)
+    assert slope(moments_of(sample))[0] == pytest.approx(1 / scale, rel=0.1)
+    truth = ESTIMATORS["orthogonal"].variance(moments_of(replicates(size=400, noise=0.1)))
+    np.testing.assert_allclose(ESTIMATORS["orthogonal"].variance(moments_of(sample)), truth, rtol=0.05)
 
 
 def test_orthogonal_tends_to_the_bootstrap_variance():
     sample = replicates(size=200_000, noise=0.5)
     # sd of the sample variance at B = 200,000 is 0.3%; the estimators differ by their control of it.
     np.testing.assert_allclose(
-        ESTIMATORS["orthogonal"].variance(moments(sample)), np.var(sample.values, axis=0, ddof=1), rtol=0.015
+        ESTIMATORS["orthogonal"].variance(moments_of(sample)), np.var(sample.values, axis=0, ddof=1), rtol=0.015
     )
 
 
 def test_cheap_is_the_mean_square_about_the_estimate():
     sample = replicates(size=4)
     expected = ((sample.values - 5.0) ** 2).mean(axis=0)
-    np.testing.assert_allclose(ESTIMATORS["cheap"].variance(moments(sample)), expected, rtol=1e-12)
+    np.testing.assert_allclose(ESTIMATORS["cheap"].variance(moments_of(sample)), expected, rtol=1e-12)
 
 
 def test_standard_ignores_the_influence():
     sample = replicates(size=6)
-    np.testing.assert_allclose(ESTIMATORS["standard"].variance(moments(sample)), np.var(sample.values, axis=0, ddof=1))
-    np.testing.assert_allclose(ESTIMATORS["standard"].bias(moments(sample)), sample.values.mean(axis=0) - 5.0)
+    np.testing.assert_allclose(
+        ESTIMATORS["standard"].variance(moments_of(sample)), np.var(sample.values, axis=0, ddof=1)
+    )
+    np.testing.assert_allclose(ESTIMATORS["standard"].bias(moments_of(sample)), sample.values.mean(axis=0) - 5.0)
 
 
 # The simulation error
@@ -186,7 +188,7 @@ def test_standard_ignores_the_influence():
 def test_the_simulation_error_is_a_delete_one_jackknife(name):
     estimator = ESTIMATORS[name]
     sample = replicates(size=9, k=2)
-    rest = [moments(sample.select(np.delete(np.arange(9), b))) for b in range(9)]
+    rest = [moments_of(sample.select(np.delete(np.arange(9), b))) for b in range(9)]
     biases = np.array([estimator.bias(sums) for sums in rest])
     logs = np.log([estimator.variance(sums) for sums in rest])
     error = estimator_error(estimator, sample)
@@ -251,7 +253,7 @@ def test_equal_replicates_of_what_varies_are_no_certainty():
         n_drawn=6,
     )
     assert np.isnan(estimator_error(ESTIMATORS["orthogonal"], sample).log_variance).all()
-    assert r_squared(moments(sample))[0] == 0
+    assert r_squared(moments_of(sample))[0] == 0
 
 
 @pytest.mark.parametrize("name", ["standard", "cheap"])
@@ -266,14 +268,14 @@ def test_what_needs_no_influence_does_not_depend_on_it(name):
         numbers=np.arange(5),
         n_drawn=5,
     )
-    assert ESTIMATORS[name].variance(moments(sample))[0] == 0
-    assert ESTIMATORS[name].bias(moments(sample))[0] == 0
+    assert ESTIMATORS[name].variance(moments_of(sample))[0] == 0
+    assert ESTIMATORS[name].bias(moments_of(sample))[0] == 0
 
 
 @pytest.mark.parametrize("scale", [2.0, 2.0001, 0.5, -1.0])
 @pytest.mark.parametrize("size", [5, 10, 20])
 def test_a_perfect_fit_with_the_wrong_scale_leaves_no_prior(scale, size):
     sample = replicates(size=size, noise=0.0, scale=scale)
-    assert slope(moments(sample))[0] == pytest.approx(1 / scale, rel=1e-6)
+    assert slope(moments_of(sample))[0] == pytest.approx(1 / scale, rel=1e-6)
     truth = replicates(size=size, noise=0.0).linear_variance[0]
-    assert ESTIMATORS["orthogonal"].variance(moments(sample))[0] == pytest.approx(truth, rel=1e-6)
+    assert ESTIMATORS["orthogonal"].variance(moments_of(sample))[0] == pytest.approx(truth, rel=1e-6)

@@ -8,10 +8,10 @@ from tests.jax_statistics import IN_JAX
 from tests.registry import FUNCTIONALS, FunctionalRow
 
 from orthoboot.data import Data, read
+from orthoboot.draws.resamples import Resamples
 from orthoboot.functionals import unit_resamples
 from orthoboot.functionals.base import Covariance
-from orthoboot.functionals.differentiable import differentiable
-from orthoboot.resamples import Resamples
+from orthoboot.functionals.user.differentiable import differentiable
 from orthoboot.typing import FloatArray
 
 every_row = pytest.mark.parametrize("row", FUNCTIONALS, ids=lambda row: row.id)

@@ -8,7 +8,7 @@ from tests.registry import ENGINES, EngineRow
 
 import orthoboot as ob
 from orthoboot.data import read
-from orthoboot.functionals.callables import as_functional
+from orthoboot.functionals.user.callables import as_functional
 from orthoboot.influence import ENGINES as KNOWN
 from orthoboot.influence import finite_difference_bias
 

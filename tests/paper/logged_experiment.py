@@ -16,8 +16,10 @@ import numpy as np
 
 import orthoboot as ob
 from orthoboot.paper import EXPERIMENTS
-from orthoboot.paper.experiment import Case, Experiment, Figure, Report
-from orthoboot.paper.tables import Simulated, Table
+from orthoboot.paper.experiment import Case, Experiment
+from orthoboot.presentation.figures import Figure
+from orthoboot.presentation.report import Report
+from orthoboot.presentation.tables import Simulated, Table
 
 
 class Logged(Experiment):

@@ -11,11 +11,14 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from orthoboot.paper.experiment import Case, Figure, Report, Settings
-from orthoboot.paper.presentation.page import excerpt, html_page
-from orthoboot.paper.presentation.section import Section
-from orthoboot.paper.presentation.text import csv_table, markdown, markdown_table
-from orthoboot.paper.tables import MARK, Simulated, Table
+from orthoboot.paper.experiment import Case, Settings
+from orthoboot.paper.markdown import markdown_report
+from orthoboot.paper.page import excerpt, html_page
+from orthoboot.paper.section import Section
+from orthoboot.presentation.figures import Figure
+from orthoboot.presentation.report import Report
+from orthoboot.presentation.tables import MARK, Simulated, Table
+from orthoboot.presentation.text import csv_table, markdown_table
 
 TABLE = Table(
     "widths",
@@ -108,7 +111,7 @@ def test_an_error_is_seen_however_small_and_a_zero_has_no_sign():
 
 
 def test_the_markdown_file_links_to_the_files_and_says_which_run_it_is():
-    text = markdown(section(figures=[FIGURE], quick=True))
+    text = markdown_report(section(figures=[FIGURE], quick=True))
     for part in ("# Widths <i>", "Words & `code`.", "(ci-widths.csv)", "(ci-line.svg)", "ICML 2024"):
         assert part in text
     assert "seed 7, quick" in text
@@ -127,7 +130,7 @@ def test_files_of_two_experiments_do_not_collide_and_no_name_is_doubled():
 
 def test_a_picture_has_the_same_bytes_whatever_the_user_has_set():
     matplotlib = pytest.importorskip("matplotlib")
-    from orthoboot.paper.presentation.pictures import drawn
+    from orthoboot.presentation.figures import drawn
 
     first = drawn(FIGURE)
     with matplotlib.rc_context({"font.size": 30, "svg.hashsalt": None, "figure.dpi": 30}):
@@ -141,7 +144,7 @@ def test_a_picture_has_the_same_bytes_whatever_the_user_has_set():
 
 def test_the_page_is_well_formed_and_escapes_all_that_it_is_given():
     pytest.importorskip("matplotlib")
-    from orthoboot.paper.presentation.pictures import drawn
+    from orthoboot.presentation.figures import drawn
 
     text = page_of(section(figures=[FIGURE]), section("debias"), pictures={"ci-line": drawn(FIGURE)})
     page = Balance(text)
@@ -153,7 +156,7 @@ def test_the_page_is_well_formed_and_escapes_all_that_it_is_given():
 
 def test_the_page_needs_nothing_from_elsewhere():
     pytest.importorskip("matplotlib")
-    from orthoboot.paper.presentation.pictures import drawn
+    from orthoboot.presentation.figures import drawn
 
     text = page_of(section(figures=[FIGURE]), section("debias"), pictures={"ci-line": drawn(FIGURE)})
     page = Balance(text)
@@ -192,7 +195,7 @@ def test_a_wide_table_fits_a_terminal_and_loses_nothing(columns, monkeypatch):
 
 def test_a_table_without_rows_is_shown_by_its_headings():
     empty = section(tables=[Table("empty", "Empty", ["method", "B"], [])])
-    for shown in (_on_the_terminal(empty), markdown(empty), page_of(empty)):
+    for shown in (_on_the_terminal(empty), markdown_report(empty), page_of(empty)):
         assert "method" in shown
 
 
@@ -204,7 +207,8 @@ def test_a_pipe_gets_whole_rows_without_colours():
 
 def _on_the_terminal(shown, terminal=False):
     pytest.importorskip("rich")
-    from orthoboot.paper.presentation.terminal import console, show
+    from orthoboot.paper.terminal import show
+    from orthoboot.presentation.terminal import console
 
     stream = StringIO()
     stream.isatty = lambda: terminal

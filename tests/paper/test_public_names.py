@@ -10,7 +10,7 @@ import orthoboot as ob
 from tests.conftest import REPOSITORY
 
 PAPER = REPOSITORY / "src" / "orthoboot" / "paper"
-ALLOWED = ("orthoboot.errors", "orthoboot.paper", "orthoboot.typing")
+ALLOWED = ("orthoboot.errors", "orthoboot.paper", "orthoboot.presentation", "orthoboot.typing")
 # What runs the experiments is a part of the library, and may check arguments and draw progress bars as others do.
 SURROUNDINGS = {"reproduction.py", "run.py", "store.py"}
 EXPERIMENTS = sorted(file for file in PAPER.rglob("*.py") if file.name not in SURROUNDINGS)

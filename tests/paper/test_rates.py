@@ -9,10 +9,10 @@ import pytest
 
 import orthoboot as ob
 from orthoboot.paper.experiment import Settings, seed_of
-from orthoboot.paper.presentation.style import WORDS
 from orthoboot.paper.rates.examples import ESTIMATORS, EXAMPLES, FEW_RESAMPLES, GROUPS, QUANTITIES, PresentValue
 from orthoboot.paper.rates.experiment import SETTINGS, Rates
 from orthoboot.paper.rates.report import SWEEPS, fitted
+from orthoboot.presentation.style import WORDS
 
 SMOOTH = [name for name, example in EXAMPLES.items() if example.smooth]
 OVER_ROWS, OVER_RESAMPLES = SWEEPS

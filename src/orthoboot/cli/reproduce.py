@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from orthoboot.paper import EXPERIMENTS
-from orthoboot.paper.presentation.terminal import console, show
 from orthoboot.paper.reproduction import ALL
 from orthoboot.paper.reproduction import reproduce as reproduced
+from orthoboot.paper.terminal import show
+from orthoboot.presentation.terminal import console
 
 _INTERRUPTED = 130
 """The exit code of a program that Ctrl-C has ended."""

@@ -1,16 +1,16 @@
 """Replicates become a bias, a covariance and a simulation error; no random numbers here."""
 
 from orthoboot.estimators.base import Estimator
-from orthoboot.estimators.cheap import cheap
-from orthoboot.estimators.jackknife import jackknife
-from orthoboot.estimators.moments import Moments, moments
-from orthoboot.estimators.orthogonal import orthogonal, prior_replicates, r_squared, raw_slope, slope, slope_t
-from orthoboot.estimators.paper import paper
+from orthoboot.estimators.cheap import Cheap
+from orthoboot.estimators.jackknife import Jackknife
+from orthoboot.estimators.moments import Moments, moments_of
+from orthoboot.estimators.orthogonal import Orthogonal, prior_replicates, r_squared, raw_slope, slope, slope_t
+from orthoboot.estimators.paper import Paper
 from orthoboot.estimators.simulation_error import EstimatorError, estimator_error, jackknife_spread
-from orthoboot.estimators.standard import standard
+from orthoboot.estimators.standard import Standard
 
 ESTIMATORS: dict[str, Estimator] = {
-    estimator.name: estimator for estimator in (standard, cheap, jackknife, paper, orthogonal)
+    estimator.name: estimator for estimator in (Standard(), Cheap(), Jackknife(), Paper(), Orthogonal())
 }
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "Moments",
     "estimator_error",
     "jackknife_spread",
-    "moments",
+    "moments_of",
     "prior_replicates",
     "r_squared",
     "raw_slope",

@@ -40,6 +40,3 @@ class Cheap(Estimator):
     def degrees_of_freedom(self, n_resamples: int, equivalent_resamples: FloatArray) -> FloatArray | float | None:
         """Return B."""
         return float(n_resamples)
-
-
-cheap = Cheap()

@@ -36,6 +36,3 @@ class Jackknife(Estimator):
     def degrees_of_freedom(self, n_resamples: int, equivalent_resamples: FloatArray) -> FloatArray | float | None:
         """Return None: nothing is simulated."""
         return None
-
-
-jackknife = Jackknife()

@@ -51,7 +51,7 @@ class Moments:
         return np.maximum(self.residual + 2 * excess * self.cross + excess**2 * self.linear, 0)
 
 
-def moments(replicates: Replicates) -> Moments:
+def moments_of(replicates: Replicates) -> Moments:
     """Return the sums over all replicates."""
     changes, residuals, linear = _parts(replicates)
     p, d, l = centred(changes), centred(residuals), centred(linear)  # noqa: E741
@@ -75,7 +75,7 @@ def deleted_moments(replicates: Replicates) -> Moments:
 
     Leaving out replicate b changes a centred sum of products x y by ``- B/(B-1) (x_b - mean x) (y_b - mean y)``.
     """
-    whole = moments(replicates)
+    whole = moments_of(replicates)
     p, d, l = map(centred, _parts(replicates))  # noqa: E741
     rest = whole.size - 1
     scale = whole.size / rest

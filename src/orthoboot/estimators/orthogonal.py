@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoboot.estimators.base import Estimator
-from orthoboot.estimators.moments import Moments, centred_parts, moments
+from orthoboot.estimators.moments import Moments, centred_parts, moments_of
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
@@ -52,7 +52,7 @@ class Orthogonal(Estimator):
 
     def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
         """Return ``diag(beta) V diag(beta) + R'R/(B - 1)``, R the residuals: positive semi-definite."""
-        beta = slope(moments(replicates))
+        beta = slope(moments_of(replicates))
         residuals, linear = centred_parts(replicates)
         remainder = residuals + (1 - beta) * linear
         explained: FloatArray = np.outer(beta, beta) * linear_covariance
@@ -111,6 +111,3 @@ def ratio(numerator: FloatArray, denominator: FloatArray, *, otherwise: float) -
     """Return the quotient where the denominator is positive, `otherwise` where it is not."""
     positive = denominator > 0
     return np.where(positive, numerator / np.where(positive, denominator, 1.0), otherwise)
-
-
-orthogonal = Orthogonal()

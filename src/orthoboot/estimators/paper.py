@@ -39,6 +39,3 @@ class Paper(Estimator):
         simulated = linear_covariance + (residuals.T @ residuals + cross + cross.T) / len(replicates)
         negative = np.diag(simulated) < 0
         return np.where(negative[:, np.newaxis] | negative, linear_covariance, simulated)
-
-
-paper = Paper()

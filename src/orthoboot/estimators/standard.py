@@ -34,6 +34,3 @@ class Standard(Estimator):
     def degrees_of_freedom(self, n_resamples: int, equivalent_resamples: FloatArray) -> FloatArray | float | None:
         """Return B - 1."""
         return float(max(n_resamples - 1, 1))
-
-
-standard = Standard()

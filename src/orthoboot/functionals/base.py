@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from orthoboot.data import Data, read
+from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.functionals.output import Output
-from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
 Covariance = Callable[[Influence], FloatArray]

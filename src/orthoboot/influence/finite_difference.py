@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import InfluenceError
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals import Functional
-from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
 _WEIGHTS_AT_ONCE = 1 << 21

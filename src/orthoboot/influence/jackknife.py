@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals import Functional
-from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
 from orthoboot.functionals import Functional
 from orthoboot.functionals.base import unit_resamples
-from orthoboot.resamples import Resamples
 from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
 PROBE_SEED = 20240607

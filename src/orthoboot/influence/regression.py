@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import InfluenceError
 from orthoboot.influence.given import check_finite, number_array, per_sample
 from orthoboot.plans import Cluster, Plan
-from orthoboot.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence, IntArray, Key
 
 REGRESSION_ROWS = 2_000

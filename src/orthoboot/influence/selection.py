@@ -18,7 +18,7 @@ from orthoboot.errors import (
     OrthobootWarning,
 )
 from orthoboot.functionals import Functional, Output
-from orthoboot.functionals.differentiable import DifferentiableCallable
+from orthoboot.functionals.user.differentiable import DifferentiableCallable
 from orthoboot.influence.finite_difference import finite_difference_influence
 from orthoboot.influence.given import given_influence
 from orthoboot.influence.jackknife import jackknife_influence

@@ -1,12 +1,12 @@
 """From the replicates to an interval and the simulation error of its ends."""
 
-from orthoboot.intervals.abc import abc
+from orthoboot.intervals.abc import Abc
 from orthoboot.intervals.base import Ends, Interval
-from orthoboot.intervals.normal import normal, student
-from orthoboot.intervals.percentile_family import basic, bca, percentile
+from orthoboot.intervals.normal import Normal, Student
+from orthoboot.intervals.percentile_family import Basic, Bca, Percentile
 
 INTERVALS: dict[str, Interval] = {
-    interval.name: interval for interval in (normal, student, abc, percentile, basic, bca)
+    interval.name: interval for interval in (Normal(), Student(), Abc(), Percentile(), Basic(), Bca())
 }
 
 __all__ = ["INTERVALS", "Ends", "Interval"]

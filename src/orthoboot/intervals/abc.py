@@ -9,12 +9,12 @@ from scipy import special
 
 from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator
-from orthoboot.evidence import Evidence
+from orthoboot.estimators.estimation import Evidence
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Interval, Probabilities
 from orthoboot.intervals.linear import acceleration
 from orthoboot.plans import Plan
-from orthoboot.simulation import Simulation
+from orthoboot.run import Simulation
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _STEP = 1e-3
@@ -133,6 +133,3 @@ def _broken(evidence: Evidence, sound: BoolArray, failure: str | None) -> tuple[
             f'weights, some of which may be negative.{cause} Use method="bca" or "percentile".'
         ),
     )
-
-
-abc = Abc()

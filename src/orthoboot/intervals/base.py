@@ -9,7 +9,7 @@ import numpy as np
 
 from orthoboot.errors import OrthobootWarning
 from orthoboot.estimators import Estimator
-from orthoboot.evidence import Evidence
+from orthoboot.estimators.estimation import Evidence
 from orthoboot.functionals import Functional
 from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from orthoboot.evidence import Evidence
+from orthoboot.estimators.estimation import Evidence
 from orthoboot.intervals.base import Ends, Interval, Probabilities
 from orthoboot.typing import FloatArray
 
@@ -53,7 +53,3 @@ def _t_quantile(evidence: Evidence, probability: float) -> FloatArray | float:
     known = np.where(np.isnan(degrees), n_resamples - 1, degrees)
     # Beyond a million degrees of freedom t is the normal to six digits, and `stdtrit` is not made for infinity.
     return np.asarray(special.stdtrit(np.clip(known, 1.0, 1e6), probability), dtype=np.float64)
-
-
-normal = Normal()
-student = Student()

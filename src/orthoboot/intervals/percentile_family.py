@@ -9,7 +9,7 @@ import numpy as np
 
 from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator, jackknife_spread
-from orthoboot.evidence import Evidence
+from orthoboot.estimators.estimation import Evidence
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Interval, Probabilities
 from orthoboot.intervals.control import LEAST_REPLICATES, ControlDistribution
@@ -170,8 +170,3 @@ def _law(replicates: Replicates, laws: Sequence[LinearDistribution] | None, j: i
     if laws is None or replicates.linear is None:
         return EmpiricalDistribution(replicates.values[:, j])
     return ControlDistribution(float(replicates.estimate[j]), replicates.values[:, j], replicates.linear[:, j], laws[j])
-
-
-percentile = Percentile()
-basic = Basic()
-bca = Bca()

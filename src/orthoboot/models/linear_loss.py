@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from orthoboot.errors import FitError
-from orthoboot.functionals.families import FAMILIES
+from orthoboot.functionals.regression.families import FAMILIES
 from orthoboot.optimisation.newton import newton_minimum
 from orthoboot.solvers import Cholesky, DenseOperator, Factor
 from orthoboot.typing import BoolArray, FloatArray

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from orthoboot.paper.tables import Table
+from orthoboot.presentation.report import Report
 from orthoboot.typing import FloatArray
 
 Arrays = dict[str, FloatArray]
@@ -59,36 +58,6 @@ class Case:
     repetitions: int
     together: int = 1
     identity: str = ""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture: its name, what it shows, and the function that draws it into an empty matplotlib figure."""
-
-    name: str
-    caption: str
-    draw: Callable[[Any], None]
-    size: tuple[float, float] = (10.0, 7.5)
-
-
-@dataclass(frozen=True)
-class Report:
-    """What an experiment found.
-
-    Attributes
-    ----------
-    title
-        Of the section.
-    paragraphs
-        What was done, and how to read it.
-    tables, figures
-        In the order in which they are shown, tables first.
-    """
-
-    title: str
-    paragraphs: Sequence[str]
-    tables: Sequence[Table] = field(default=())
-    figures: Sequence[Figure] = field(default=())
 
 
 class Experiment(ABC):

@@ -15,14 +15,16 @@ import orthoboot as ob
 from orthoboot.arguments import checked_count, checked_name
 from orthoboot.errors import ArgumentError
 from orthoboot.paper import EXPERIMENTS
-from orthoboot.paper.experiment import Report, Settings
-from orthoboot.paper.presentation.page import Excerpt, excerpt, html_page
-from orthoboot.paper.presentation.pictures import drawn
-from orthoboot.paper.presentation.section import Section, run_in_words
-from orthoboot.paper.presentation.style import check_matplotlib
-from orthoboot.paper.presentation.text import csv_table, markdown
+from orthoboot.paper.experiment import Settings
+from orthoboot.paper.markdown import markdown_report
+from orthoboot.paper.page import Excerpt, excerpt, html_page
 from orthoboot.paper.run import outcomes
+from orthoboot.paper.section import Section, run_in_words
 from orthoboot.paper.store import PACKAGES, Store, code_digest, version_of, write_whole
+from orthoboot.presentation.figures import drawn
+from orthoboot.presentation.report import Report
+from orthoboot.presentation.style import check_matplotlib
+from orthoboot.presentation.text import csv_table
 
 ALL = "all"
 """Stands for every experiment."""
@@ -150,7 +152,7 @@ class _Gallery:
         for stem, picture in pictures.items():
             write_whole(self.out / f"{stem}.png", picture.png)
             write_whole(self.out / f"{stem}.svg", picture.svg)
-        self._write(f"{name}.md", markdown(section))
+        self._write(f"{name}.md", markdown_report(section))
         self._write(f"parts/{name}.json", json.dumps(asdict(excerpt(section, pictures))))
         self.add_run(name)
         self.sections[name] = section

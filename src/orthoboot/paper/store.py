@@ -19,7 +19,8 @@ from orthoboot.paper.experiment import Arrays, Case, Experiment, Settings
 
 _PACKAGE = Path(__file__).parent.parent
 _PRESENTATION = re.compile(
-    r"(cli|paper/presentation)/|paper/(published|reproduction|shares|tables)\.py|__main__\.py|.*/report\.py"
+    r"(cli|presentation)/|paper/(markdown|page|published|reproduction|section|shares|terminal)\.py|__main__\.py"
+    r"|.*/report\.py"
 )
 """What shows numbers and makes none: a change there asks for no new simulation."""
 PACKAGES = ("jax", "jaxlib", "numba", "numpy", "scikit-learn", "scipy", "torch")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from orthoboot.draws.random_counts import key_from
 from orthoboot.plans.base import Draws, Plan, Scheme
 from orthoboot.plans.block import CircularBlocks, MovingBlocks, StationaryBlocks
 from orthoboot.plans.cluster import Cluster
 from orthoboot.plans.construction import plan_for
-from orthoboot.plans.counter import key_from
 from orthoboot.plans.iid import Iid
 from orthoboot.plans.stratified import Stratified
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from orthoboot.resamples import Resamples
+from orthoboot.draws.resamples import Resamples
 from orthoboot.typing import FloatArray, Influence, IntArray, Key
 
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from orthoboot.draws.random_counts import RESTART, checked_rows, is_whole_number, uniform_integers
 from orthoboot.errors import ArgumentError
 from orthoboot.plans.base import Draws, Scheme
-from orthoboot.plans.counter import RESTART, checked_rows, is_whole_number, uniform_integers
 from orthoboot.typing import FloatArray, IntArray, Key
 
 

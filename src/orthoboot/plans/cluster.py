@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from orthoboot.draws.random_counts import checked_rows, multinomial_counts
 from orthoboot.errors import ArgumentError
 from orthoboot.plans.base import Draws, Scheme, repeated_rows
-from orthoboot.plans.counter import checked_rows, multinomial_counts
 from orthoboot.plans.labels import label_codes
 from orthoboot.typing import FloatArray, IntArray, Key
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orthoboot.draws.random_counts import checked_rows, multinomial_counts
 from orthoboot.plans.base import Draws, Scheme, repeated_rows
-from orthoboot.plans.counter import checked_rows, multinomial_counts
 from orthoboot.typing import FloatArray, IntArray, Key
 
 

@@ -13,10 +13,10 @@ from orthoboot.errors import FallbackWarning, FitError, InfluenceError, Orthoboo
 from orthoboot.estimators import ESTIMATORS, Estimator
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.models.fitting import DENSE_PARAMETERS
-from orthoboot.models.sklearn import SklearnModel
-from orthoboot.models.sklearn_point import ModelPoint, predictions
-from orthoboot.models.sklearn_solution import Solution
-from orthoboot.models.sklearn_targets import first_line
+from orthoboot.models.sklearn.model import SklearnModel
+from orthoboot.models.sklearn.point import ModelPoint, predictions
+from orthoboot.models.sklearn.solution import Solution
+from orthoboot.models.sklearn.targets import first_line
 from orthoboot.plans import Plan
 from orthoboot.prediction.out_of_bag import LeftOut, OutOfBag, out_of_bag
 from orthoboot.typing import FloatArray, IntArray, Key

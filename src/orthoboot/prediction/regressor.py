@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from orthoboot.arguments import checked_name
 from orthoboot.data import Data
-from orthoboot.diagnostics import FEW_REPLICATES, FEW_UNITS, WEAK_R_SQUARED
 from orthoboot.errors import (
     ArgumentError,
     ConstantDataWarning,
@@ -27,11 +26,12 @@ from orthoboot.errors import (
     WeakInfluenceWarning,
     emit,
 )
-from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread, moments, r_squared
+from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread, moments_of, r_squared
+from orthoboot.estimators.diagnostics import FEW_REPLICATES, FEW_UNITS, WEAK_R_SQUARED
 from orthoboot.estimators.moments import deleted_moments
-from orthoboot.models.sklearn import SklearnModel
-from orthoboot.models.sklearn_point import predictions
-from orthoboot.models.sklearn_targets import first_line
+from orthoboot.models.sklearn.model import SklearnModel
+from orthoboot.models.sklearn.point import predictions
+from orthoboot.models.sklearn.targets import first_line
 from orthoboot.plans import key_from, plan_for
 from orthoboot.prediction.arguments import (
     NOISES,
@@ -333,7 +333,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         )
 
     def _variance(self, replicates: Replicates) -> FloatArray:
-        return self._estimator_of_variance.variance(moments(replicates))
+        return self._estimator_of_variance.variance(moments_of(replicates))
 
     def _std_error(self, replicates: Replicates) -> FloatArray:
         estimator = self._estimator_of_variance
@@ -369,7 +369,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         if len(kept) < FEW_REPLICATES:
             text = f"with {len(kept)} refits neither the influence function nor the simulation error can be judged"
             return [*found, FewReplicatesWarning(f"{text}; use n_resamples={FEW_REPLICATES} or more.")]
-        explained = float(np.median(r_squared(moments(self._replicates(tried_rows)))))
+        explained = float(np.median(r_squared(moments_of(self._replicates(tried_rows)))))
         if explained < WEAK_R_SQUARED:
             found.append(
                 WeakInfluenceWarning(
@@ -411,7 +411,7 @@ def _about_data(data: Data) -> Iterator[OrthobootWarning]:
 
 
 def _reduction(replicates: Replicates) -> FloatArray:
-    sums = moments(replicates)
+    sums = moments_of(replicates)
     if replicates.linear is None:
         return np.full_like(sums.total, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,7 +11,8 @@ from scipy import special
 import orthoboot as ob
 from orthoboot.paper.ci.problems import METHODS, PROBLEMS, SIZES, Problem
 from orthoboot.paper.ci.report import report
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Report, Settings
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Settings
+from orthoboot.presentation.report import Report
 from orthoboot.typing import FloatArray
 
 _LEVEL = 0.95

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from orthoboot.paper.ci.problems import PROBLEMS, ROWS, SIZES
-from orthoboot.paper.experiment import Arrays, Found, Report
-from orthoboot.paper.presentation.style import WORDS
+from orthoboot.paper.experiment import Arrays, Found
 from orthoboot.paper.published import INTERVALS, PAPER_EXPERIMENTS, Row
 from orthoboot.paper.shares import share_error
-from orthoboot.paper.tables import Cell, Simulated, Table
+from orthoboot.presentation.report import Report
+from orthoboot.presentation.style import WORDS
+from orthoboot.presentation.tables import Cell, Simulated, Table
 from orthoboot.typing import FloatArray
 
 _WORDS = {

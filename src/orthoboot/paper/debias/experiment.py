@@ -9,7 +9,8 @@ import numpy as np
 import orthoboot as ob
 from orthoboot.paper.debias.problems import METHODS, PROBLEMS, SIZES, TIMES
 from orthoboot.paper.debias.report import report
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Report, Settings
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Settings
+from orthoboot.presentation.report import Report
 from orthoboot.typing import FloatArray
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from orthoboot.paper.debias.problems import METHODS, PROBLEMS, SIZES
-from orthoboot.paper.experiment import Arrays, Figure, Found, Report
-from orthoboot.paper.presentation.style import COLOURS, WORDS
+from orthoboot.paper.experiment import Arrays, Found
 from orthoboot.paper.published import DEBIASING, PAPER_EXPERIMENTS, Row
-from orthoboot.paper.tables import Cell, Simulated, Table, decimals
+from orthoboot.presentation.figures import Figure
+from orthoboot.presentation.report import Report
+from orthoboot.presentation.style import COLOURS, WORDS
+from orthoboot.presentation.tables import Cell, Simulated, Table, decimals
 from orthoboot.typing import FloatArray
 
 QUANTILES = (0.05, 0.5, 0.95)

@@ -10,9 +10,10 @@ import numpy as np
 import orthoboot as ob
 from orthoboot.paper.debias.problems import SIZES, right_sides
 from orthoboot.paper.debias.quadratic_program import quadratic_program
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Report, Settings
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Settings
 from orthoboot.paper.influence.report import TITLES, report
 from orthoboot.paper.influence.simplex_projection import explicit_influence, simplex_functional, simplex_rows
+from orthoboot.presentation.report import Report
 from orthoboot.typing import FloatArray
 
 

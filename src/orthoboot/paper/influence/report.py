@@ -7,9 +7,11 @@ from typing import Any
 
 from orthoboot.paper.debias.problems import SIZES
 from orthoboot.paper.debias.report import MEASURES
-from orthoboot.paper.experiment import Arrays, Figure, Found, Report
-from orthoboot.paper.presentation.style import COLOURS
-from orthoboot.paper.tables import Cell, Table
+from orthoboot.paper.experiment import Arrays, Found
+from orthoboot.presentation.figures import Figure
+from orthoboot.presentation.report import Report
+from orthoboot.presentation.style import COLOURS
+from orthoboot.presentation.tables import Cell, Table
 
 TITLES = {
     "quadratic": "min x'Qx subject to Ax = b: the value",

@@ -10,10 +10,11 @@ import numpy as np
 
 import orthoboot as ob
 from orthoboot.errors import MissingDependencyError
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Report, Settings
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Settings
 from orthoboot.paper.prediction.data_sets import DATA_SETS, RegressionData, digest, loaded
 from orthoboot.paper.prediction.protocols import NOISES, PROTOCOLS, SIZES, case_name
 from orthoboot.paper.prediction.report import report
+from orthoboot.presentation.report import Report
 from orthoboot.typing import FloatArray
 
 _SEEDS = 3

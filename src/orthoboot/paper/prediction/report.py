@@ -6,13 +6,14 @@ from itertools import product
 
 import numpy as np
 
-from orthoboot.paper.experiment import Arrays, Found, Report
+from orthoboot.paper.experiment import Arrays, Found
 from orthoboot.paper.prediction.data_sets import DATA_SETS, RegressionData
 from orthoboot.paper.prediction.protocols import NOISES, PROTOCOLS, SIZES, Protocol, case_name
-from orthoboot.paper.presentation.style import WORDS
 from orthoboot.paper.published import PREDICTION
 from orthoboot.paper.shares import share_error
-from orthoboot.paper.tables import Cell, Simulated, Table, decimals
+from orthoboot.presentation.report import Report
+from orthoboot.presentation.style import WORDS
+from orthoboot.presentation.tables import Cell, Simulated, Table, decimals
 from orthoboot.typing import FloatArray
 
 _PARAGRAPHS = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import orthoboot as ob
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Report, Settings
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Settings
 from orthoboot.paper.rates.examples import (
     ESTIMATORS,
     EXAMPLES,
@@ -21,6 +21,7 @@ from orthoboot.paper.rates.examples import (
     Example,
 )
 from orthoboot.paper.rates.report import report
+from orthoboot.presentation.report import Report
 
 
 @dataclass(frozen=True)

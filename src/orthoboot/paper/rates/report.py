@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.paper.experiment import Figure, Found, Report
-from orthoboot.paper.presentation.style import COLOURS, WORDS
+from orthoboot.paper.experiment import Found
 from orthoboot.paper.rates.examples import (
     ESTIMATORS,
     EXAMPLES,
@@ -22,7 +21,10 @@ from orthoboot.paper.rates.examples import (
     ROWS,
     Example,
 )
-from orthoboot.paper.tables import Cell, Simulated, Table
+from orthoboot.presentation.figures import Figure
+from orthoboot.presentation.report import Report
+from orthoboot.presentation.style import COLOURS, WORDS
+from orthoboot.presentation.tables import Cell, Simulated, Table
 from orthoboot.typing import FloatArray
 
 _MARKERS = {"standard": "o", "paper": "s", "orthogonal": "D"}

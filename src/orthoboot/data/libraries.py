@@ -1,0 +1,126 @@
+"""How the containers of data frame libraries are read; nothing else knows about pandas, polars or pyarrow."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from orthoboot.typing import FloatArray, IntArray
+
+
+class Library(ABC):
+    """How the containers of one data frame library are read."""
+
+    series: ClassVar[frozenset[str]]
+    """The classes that hold one column."""
+    frames: ClassVar[frozenset[str]]
+    """The classes that hold several columns."""
+
+    @abstractmethod
+    def column_names(self, frame: Any) -> Iterable[Any]:
+        """Return the names of the columns."""
+
+    @abstractmethod
+    def column(self, frame: Any, position: int) -> Any:
+        """Return one column; positions are unique even where names are not."""
+
+    @abstractmethod
+    def column_type(self, column: Any) -> str:
+        """Return what the column holds, for an error message."""
+
+    @abstractmethod
+    def floats(self, column: Any) -> FloatArray | None:
+        """Return a column as floats, missing values as NaN, or None where it does not hold numbers."""
+
+    @abstractmethod
+    def take(self, container: Any, rows: IntArray) -> Any:
+        """Return a container of the same kind that holds `rows`, in their order."""
+
+    def snapshot(self, container: Any) -> Any:
+        """Return the container as it is now, whatever the user does to it later."""
+        return container
+
+    def lent(self, container: Any) -> Any:
+        """Return the container for one call of the user's function, which may add columns to it."""
+        return container
+
+
+class _Pandas(Library):
+    series = frozenset({"Series"})
+    frames = frozenset({"DataFrame"})
+
+    def column_names(self, frame: Any) -> Iterable[Any]:
+        return list(frame.columns)
+
+    def column(self, frame: Any, position: int) -> Any:
+        return frame.iloc[:, position]
+
+    def column_type(self, column: Any) -> str:
+        return str(column.dtype)
+
+    def floats(self, column: Any) -> FloatArray | None:
+        numeric = sys.modules["pandas"].api.types.is_numeric_dtype(column.dtype) and column.dtype.kind != "c"
+        return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan)) if numeric else None
+
+    def take(self, container: Any, rows: IntArray) -> Any:
+        return container.iloc[rows]
+
+    def snapshot(self, container: Any) -> Any:
+        return container.copy()
+
+    def lent(self, container: Any) -> Any:
+        return container.copy(deep=False)
+
+
+class _Polars(Library):
+    series = frozenset({"Series"})
+    frames = frozenset({"DataFrame"})
+
+    def column_names(self, frame: Any) -> Iterable[Any]:
+        return list(frame.columns)
+
+    def column(self, frame: Any, position: int) -> Any:
+        return frame.to_series(position)
+
+    def column_type(self, column: Any) -> str:
+        return str(column.dtype)
+
+    def floats(self, column: Any) -> FloatArray | None:
+        polars = sys.modules["polars"]
+        numeric = column.dtype.is_numeric() or column.dtype == polars.Boolean
+        return np.ascontiguousarray(column.cast(polars.Float64).to_numpy(), dtype=np.float64) if numeric else None
+
+    def take(self, container: Any, rows: IntArray) -> Any:
+        return container[rows]
+
+
+class _Pyarrow(Library):
+    series = frozenset({"Array", "ChunkedArray"})
+    frames = frozenset({"Table", "RecordBatch"})
+
+    def column_names(self, frame: Any) -> Iterable[Any]:
+        return list(frame.schema.names)
+
+    def column(self, frame: Any, position: int) -> Any:
+        return frame.column(position)
+
+    def column_type(self, column: Any) -> str:
+        return str(column.type)
+
+    def floats(self, column: Any) -> FloatArray | None:
+        types = sys.modules["pyarrow"].types
+        kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+        if not any(is_kind(column.type) for is_kind in kinds):
+            return None
+        # Unsafe only in that whole numbers beyond 2**53 are rounded, as everywhere else.
+        return np.asarray(column.cast("float64", safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def take(self, container: Any, rows: IntArray) -> Any:
+        return container.take(rows)
+
+
+LIBRARIES: dict[str, Library] = {"pandas": _Pandas(), "polars": _Polars(), "pyarrow": _Pyarrow()}

@@ -1,0 +1,110 @@
+"""Arrays, lists and data frames become samples with rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthoboot.data.tables import Table, table_of
+from orthoboot.errors import ArgumentError, DataError
+from orthoboot.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Data:
+    """Samples with rows.
+
+    Arrays that are paired share one sample, and so one vector of weights; independent arrays have one each.
+
+    Attributes
+    ----------
+    tables
+        One per argument of the statistic.
+    sample_of
+        For each table the number of the sample it belongs to.
+    sizes
+        Rows of each sample.
+    """
+
+    tables: tuple[Table, ...]
+    sample_of: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def containers(self) -> tuple[Any, ...]:
+        """Return the rows as the user gave them."""
+        return tuple(table.lent() for table in self.tables)
+
+    @property
+    def samples_hint(self) -> str:
+        """Return what to try when a function of independent samples of equal size fails; else nothing."""
+        if len(self.sizes) == 1 or len(set(self.sizes)) > 1:
+            return ""
+        rows = " If each is a row of one table pass `np.array(data)`." if len(self.sizes) > 2 else ""
+        return f" If the rows of the samples belong together pass `paired=True`.{rows}"
+
+    @cached_property
+    def arrays(self) -> tuple[FloatArray, ...]:
+        """Return the rows as float arrays, one per argument of the statistic."""
+        return tuple(table.numbers() for table in self.tables)
+
+    @property
+    def columns(self) -> tuple[tuple[str, ...] | None, ...]:
+        """Return the column names of each table, where it has them."""
+        return tuple(table.columns for table in self.tables)
+
+    def take(self, indices: Sequence[IntArray]) -> tuple[Any, ...]:
+        """Return containers with the rows `indices[i]` of sample i, in their order."""
+        return tuple(table.take(indices[i]) for table, i in zip(self.tables, self.sample_of, strict=True))
+
+    def sample(self, number: int) -> Data:
+        """Return sample `number` alone."""
+        tables = tuple(table for table, i in zip(self.tables, self.sample_of, strict=True) if i == number)
+        return Data(tables, (0,) * len(tables), (self.sizes[number],))
+
+
+def read(data: Any, *, paired: bool = False) -> Data:
+    """Return `data` as samples, checked: not empty, numeric where it must be, finite.
+
+    One array, list of numbers, series or frame is one sample; a tuple or list of these is a sequence of samples,
+    independent unless `paired`.
+
+    Examples
+    --------
+    >>> read(([1.0, 2.0, 3.0], [4.0, 5.0])).sizes
+    (3, 2)
+    >>> read(([1.0, 2.0], [4.0, 5.0]), paired=True).sizes
+    (2,)
+    """
+    if not isinstance(paired, (bool, np.bool_)):
+        raise ArgumentError(f"`paired` must be True or False; got {paired!r}.")
+    containers = list(data) if _is_sequence_of_samples(data) else [data]
+    if not containers:
+        raise DataError("`data` must hold at least one sample; got an empty sequence. Pass an array or a data frame.")
+    alone = len(containers) == 1
+    tables = tuple(table_of(one, "data" if alone else f"data[{i}]") for i, one in enumerate(containers))
+    for table in tables:
+        table.check()
+    sizes = tuple(table.n_rows for table in tables)
+    if not paired:
+        return Data(tables, tuple(range(len(tables))), sizes)
+    if len(set(sizes)) > 1:
+        raise DataError(
+            "`data` must have the same number of rows in every sample when `paired=True`; got "
+            f"{' and '.join(map(str, sizes))}. For independent samples leave `paired=False`."
+        )
+    return Data(tables, (0,) * len(tables), sizes[:1])
+
+
+def _is_sequence_of_samples(data: Any) -> bool:
+    if not isinstance(data, (tuple, list)):
+        return False
+    return not data or not all(_is_single_value(element) for element in data)
+
+
+def _is_single_value(element: Any) -> bool:
+    return not hasattr(element, "__len__") or isinstance(element, (str, bytes)) or getattr(element, "ndim", None) == 0

@@ -1,0 +1,229 @@
+"""Rows as the user gave them: arrays, series and frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orthoboot.data.libraries import LIBRARIES, Library
+from orthoboot.errors import DataError
+from orthoboot.typing import FloatArray, IntArray
+
+_ENCODING = "for example `labels == 'yes'`, or `np.unique(labels, return_inverse=True)[1]`"
+"""How labels become numbers."""
+
+_TEXT = f"Encode the categories as numbers, {_ENCODING}; only a data frame may hold text, for a function of your own."
+
+_CONVERSIONS = {
+    "c": "Take its real and imaginary parts as two columns.",
+    "M": "Turn the times into numbers, for example seconds since the first one.",
+    "m": "Turn the durations into numbers, for example `data / np.timedelta64(1, 's')`.",
+    "U": _TEXT,
+    "S": _TEXT,
+    "O": "Convert it first, for example with `np.asarray(data, dtype=float)`.",
+    "V": "Pass the fields as columns of an array or of a data frame.",
+}
+"""What to do about an array that does not hold real numbers, by the kind of its dtype."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows as the user gave them, with what error messages call them.
+
+    This class holds a numpy array; its subclasses hold the containers of data frame libraries.
+    """
+
+    container: Any
+    label: str
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return len(self.container)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Return the names of the columns, where the container has them."""
+        return None
+
+    def lent(self) -> Any:
+        """Return the container for one call of the user's function."""
+        return self.container
+
+    def take(self, rows: IntArray) -> Any:
+        """Return a container of the same kind that holds `rows`, in their order."""
+        return self.container[rows]
+
+    def numbers(self) -> FloatArray:
+        """Return all rows as one float array; raise where they are not numbers."""
+        array = self.container
+        if array.dtype.kind not in "biuf":
+            # Some containers hold text as objects.
+            kind = "U" if isinstance(next(iter(array.flat), None), str) else array.dtype.kind
+            conversion = _CONVERSIONS.get(kind, "Convert it first.")
+            raise DataError(f"`{self.label}` must hold real numbers; got dtype {array.dtype}. {conversion}")
+        return np.ascontiguousarray(array, dtype=np.float64)
+
+    def check(self) -> None:
+        """Raise unless there are two rows and a column, all finite, and numbers where they must be."""
+        self._check_columns()
+        if self.n_rows < 2:
+            raise DataError(
+                f"`{self.label}` must have at least two rows, since fewer cannot vary under resampling; got "
+                f"{self.n_rows}."
+            )
+        self._check_finite()
+
+    def _check_columns(self) -> None:
+        if 0 in self.container.shape[1:]:
+            raise DataError(f"`{self.label}` must have at least one column; got shape {self.container.shape}.")
+
+    def _numeric_columns(self) -> Iterator[tuple[str | None, FloatArray]]:
+        """Yield the name and the values of what must be finite."""
+        yield None, self.numbers()
+
+    def _check_finite(self) -> None:
+        """Raise if a number is NaN or infinite: how many there are, and where the first one is."""
+        broken = [(name, values) for name, values in self._numeric_columns() if not np.isfinite(values).all()]
+        if not broken:
+            return
+        tests = {"NaN": np.isnan, "infinite": np.isinf}
+        counts = {kind: sum(int(test(values).sum()) for _, values in broken) for kind, test in tests.items()}
+        found = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        name, values = broken[0]
+        without = ", or leave that column out" if name is not None or values.ndim > 1 else ""
+        raise DataError(
+            f"`{self.label}` must be finite; got {found} value(s), the first in {_place(name, values)}"
+            f"{_others(broken)}. Drop or impute such rows before the call{without}."
+        )
+
+
+def _place(name: str | None, values: FloatArray) -> str:
+    row, *rest = np.argwhere(~np.isfinite(values))[0].tolist()
+    inside = "" if not rest else f", column {rest[0]}" if len(rest) == 1 else f", position {tuple(rest)}"
+    return f"row {row} (counted from 0){inside}" + ("" if name is None else f" of column {name!r}")
+
+
+def _others(broken: list[tuple[str | None, FloatArray]]) -> str:
+    names = ", ".join(repr(name) for name, _ in broken[1:])
+    return f"; more in {names}" if names else ""
+
+
+@dataclass(frozen=True)
+class _SeriesTable(Table):
+    """One column of a data frame library."""
+
+    library: Library
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        name = getattr(self.container, "name", None)
+        return None if name is None or name == "" else (str(name),)
+
+    def numbers(self) -> FloatArray:
+        values = self.library.floats(self.container)
+        if values is None:
+            raise DataError(
+                f"`{self.label}` must hold real numbers; got a {type(self.container).__name__} of type "
+                f"{self.library.column_type(self.container)}. Encode it as numbers, {_ENCODING}; only a data frame may "
+                "hold other columns, for a function of your own."
+            )
+        return values
+
+    def lent(self) -> Any:
+        return self.library.lent(self.container)
+
+    def take(self, rows: IntArray) -> Any:
+        return self.library.take(self.container, rows)
+
+    def _check_columns(self) -> None:
+        """Do nothing: a series always has its one column."""
+
+
+@dataclass(frozen=True)
+class _FrameTable(Table):
+    """Several named columns of a data frame library; some may hold text, for the user's own function."""
+
+    library: Library
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        return tuple(str(name) for name in self.library.column_names(self.container))
+
+    def numbers(self) -> FloatArray:
+        columns = list(self._columns())
+        others = [f"{name!r} ({kind})" for name, kind, values in columns if values is None]
+        if others:
+            raise DataError(
+                f"`{self.label}` must hold real numbers for this statistic; got column(s) {', '.join(others)}. Select "
+                f"the numeric columns, or encode the others as numbers, {_ENCODING}."
+            )
+        return np.stack([values for _, _, values in columns if values is not None], axis=1)
+
+    def lent(self) -> Any:
+        return self.library.lent(self.container)
+
+    def take(self, rows: IntArray) -> Any:
+        return self.library.take(self.container, rows)
+
+    def _columns(self) -> Iterator[tuple[str, str, FloatArray | None]]:
+        for position, name in enumerate(self.columns or ()):
+            column = self.library.column(self.container, position)
+            yield name, self.library.column_type(column), self.library.floats(column)
+
+    def _check_columns(self) -> None:
+        if not self.columns:
+            raise DataError(f"`{self.label}` must have at least one column; got a frame without columns.")
+
+    def _numeric_columns(self) -> Iterator[tuple[str | None, FloatArray]]:
+        yield from ((name, values) for name, _, values in self._columns() if values is not None)
+
+
+def table_of(container: Any, label: str) -> Table:
+    """Return one container of the user's as rows; `label` is what messages call it."""
+    # The bases are looked at too, so that a subclass such as a GeoDataFrame is read as what it is.
+    for kind in type(container).__mro__:
+        library = LIBRARIES.get(kind.__module__.partition(".")[0])
+        if library is not None and kind.__name__ in library.series:
+            return _SeriesTable(library.snapshot(container), label, library)
+        if library is not None and kind.__name__ in library.frames:
+            return _FrameTable(library.snapshot(container), label, library)
+    return Table(_array(container, label), label)
+
+
+def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
+    if isinstance(container, np.ma.MaskedArray) and np.ma.is_masked(container):
+        raise DataError(
+            f"`{label}` must have no masked values; got {int(np.ma.getmaskarray(container).sum())}. Drop those rows "
+            "before the call."
+        )
+    try:
+        array = np.array(container)
+    except ValueError as error:
+        raise DataError(
+            f"`{label}` must be rectangular; got rows of different lengths. For independent samples of unequal size "
+            "pass a tuple with one array per sample."
+        ) from error
+    if array.ndim == 0:
+        raise DataError(
+            f"`{label}` must be an array with rows first, a list of numbers, a series or a data frame; got "
+            f"{type(container).__name__}. {_advice(container)}"
+        )
+    # A copy that nobody can write to: neither the statistic nor a later edit of the user's changes what was read.
+    array.flags.writeable = False
+    return array
+
+
+def _advice(container: Any) -> str:
+    if isinstance(container, dict):
+        return "For named columns pass a data frame; for several samples a tuple of arrays."
+    if hasattr(container, "collect"):
+        return "Call `.collect()` on it first."
+    if callable(container):
+        return "The data come first, then the statistic."
+    if isinstance(container, Iterable) and not isinstance(container, (str, bytes, np.ndarray)):
+        return "Call `.toarray()` on it first." if hasattr(container, "toarray") else "Make it a list first."
+    return "One sample needs at least two rows."

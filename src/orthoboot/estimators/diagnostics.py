@@ -1,0 +1,219 @@
+"""What to worry about in an answer: pure functions from the evidence to warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import special
+
+from orthoboot.errors import (
+    ConstantDataWarning,
+    DominantRowWarning,
+    EqualReplicatesWarning,
+    FailedReplicatesWarning,
+    FewReplicatesWarning,
+    InfluenceMismatchWarning,
+    InterruptedWarning,
+    LargeBiasWarning,
+    MissingBiasWarning,
+    NonSmoothWarning,
+    OrthobootWarning,
+    SlopeWarning,
+    SmallSampleWarning,
+    WeakInfluenceWarning,
+)
+from orthoboot.estimators import r_squared, raw_slope, slope, slope_t
+from orthoboot.estimators.estimation import Evidence
+from orthoboot.influence import GIVEN
+from orthoboot.plans import Stratified
+
+FEW_UNITS = 10
+FEW_IN_STRATUM = 5
+FEW_REPLICATES = 5
+DOMINANT_SHARE = 0.9
+WEAK_R_SQUARED = 0.5
+LARGE_BIAS = 3.0
+_SLOPE_DISTANCE = 0.3
+_UNRELATED = 0.05
+_SLOPE_SIGNIFICANCE = 1e-4
+
+
+def diagnosed(evidence: Evidence) -> tuple[OrthobootWarning, ...]:
+    """Return a warning for each thing a careful reader of the answer should know."""
+    return (
+        *_about_data(evidence),
+        *_about_replicates(evidence),
+        *_about_bias(evidence),
+        *_about_row_shares(evidence),
+        *(_about_influence(evidence) if evidence.estimator.needs_influence else ()),
+    )
+
+
+def is_constant(evidence: Evidence) -> bool:
+    """Return whether no output varies at all, in the linear part or between replicates."""
+    sums = evidence.moments
+    return not (sums.linear_variance.any() or sums.total.any() or sums.shift.any())
+
+
+def _about_data(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    simulation = evidence.simulation
+    smallest = min(simulation.plan.schemes, key=lambda scheme: scheme.n_units)
+    if smallest.n_units < FEW_UNITS:
+        yield SmallSampleWarning(
+            f"a sample has only {smallest.n_units} {smallest.unit}; resampling so few says little about the "
+            "population, and intervals are too short. Treat the answer as a rough guide, or collect more data."
+        )
+    yield from _about_strata(evidence)
+    if is_constant(evidence):
+        seen = "between resamples" if len(evidence.replicates) else "with the weights, to first order"
+        yield ConstantDataWarning(
+            f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. Check that the "
+            "data are not constant, and that a statistic with a `weights` parameter uses it."
+        )
+    elif not simulation.functional.smooth and evidence.estimator.needs_influence:
+        yield NonSmoothWarning(
+            f"`{simulation.functional.name}` is not smooth in the data, so its linear part explains less of it and "
+            "more replicates are needed: look at `simulation_error`, or set `tol`."
+        )
+
+
+def _about_strata(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    sizes = [scheme.smallest_stratum for scheme in evidence.simulation.plan.schemes if isinstance(scheme, Stratified)]
+    smallest = min(sizes, default=FEW_IN_STRATUM)
+    if smallest < FEW_IN_STRATUM:
+        shown = f"only {smallest - 1}/{smallest} of their variance" if smallest > 1 else "nothing of its variance"
+        yield SmallSampleWarning(
+            f"a stratum has only {smallest} row(s), and drawing within it shows {shown}; where the statistic rests on "
+            "such rows the interval is too short. Merge small strata, or collect more rows of them."
+        )
+
+
+def _about_row_shares(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    """Yield a warning if the variance of an output comes from one row."""
+    influence, names = evidence.simulation.influence, evidence.simulation.output.names
+    if influence is None:
+        return
+    squares = [np.square(part / len(part)) for part in influence]
+    total = np.sum([part.sum(axis=0) for part in squares], axis=0)
+    largest = np.max([part.max(axis=0) for part in squares], axis=0)
+    share = np.divide(largest, total, out=np.zeros_like(total), where=total > 0)
+    worst = int(np.argmax(share))
+    if share[worst] > DOMINANT_SHARE:
+        yield DominantRowWarning(
+            f"one row carries {share[worst]:.0%} of the variance of `{names[worst]}`: the statistic picks a row, as a "
+            "maximum does, or the row is an outlier. No bootstrap is reliable then, least of all from few replicates: "
+            'look at that row, and compare with estimator="standard".'
+        )
+
+
+def _about_replicates(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    replicates = evidence.replicates
+    if replicates.n_failed:
+        yield FailedReplicatesWarning(
+            f"{replicates.n_failed} of {replicates.n_drawn} replicates failed and were left out; the first failure "
+            f"was: {replicates.first_failure}. The answer describes the resamples on which the statistic exists."
+        )
+    if replicates.interrupted:
+        yield InterruptedWarning(
+            f"interrupted after {replicates.n_drawn} replicates; the answer rests on those. `extend` goes on from here."
+        )
+    if not evidence.estimator.simulates and replicates.second_order_bias is None:
+        yield MissingBiasWarning(
+            "the second-order bias of this statistic has no closed form and would need two evaluations a row, or "
+            'weights that are not whole numbers; it was taken as zero. Use estimator="orthogonal" to simulate it.'
+        )
+
+
+def _about_bias(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    size = np.abs(evidence.bias) - LARGE_BIAS * evidence.standard_error
+    worst = int(np.argmax(size))
+    if size[worst] > 0 and evidence.standard_error[worst] > 0:
+        yield LargeBiasWarning(
+            f"the bias of `{evidence.simulation.output.names[worst]}` is "
+            f"{abs(evidence.bias[worst]) / evidence.standard_error[worst]:.1f} standard errors: resamples hardly look "
+            f"like the data to this statistic, and the interval misses the debiased value."
+            f"{evidence.simulation.data.samples_hint}"
+        )
+
+
+def _about_influence(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    n_resamples = len(evidence.replicates)
+    if not evidence.estimator.simulates or is_constant(evidence):
+        return
+    if n_resamples < FEW_REPLICATES:
+        yield FewReplicatesWarning(
+            f"with {n_resamples} replicates the influence function cannot be judged, and the simulation error is "
+            f"hardly known; use n_resamples={FEW_REPLICATES} or more."
+        )
+        return
+    equal = (evidence.moments.total == 0) & (evidence.moments.linear_variance > 0)
+    if equal.any():
+        yield _equal(evidence, int(np.argmax(equal)))
+        return
+    yield from _about_fit(evidence)
+
+
+def _equal(evidence: Evidence, output: int) -> OrthobootWarning:
+    return EqualReplicatesWarning(
+        f"all {len(evidence.replicates)} replicates of `{evidence.simulation.output.names[output]}` are equal, "
+        "although its influence function says that it varies: the data have ties, and so few resamples do not show "
+        "what the statistic can do. Use several hundred replicates."
+    )
+
+
+def _flat(evidence: Evidence, output: int) -> OrthobootWarning:
+    if _is_given(evidence):
+        return InfluenceMismatchWarning(
+            f"the influence values that you gave for `{evidence.simulation.output.names[output]}` are all equal, so "
+            "they say nothing of its replicates, which vary; these are worth no more than as many ordinary ones."
+        )
+    by_rows = "jackknife" in evidence.simulation.influence_source
+    longer_steps = "" if by_rows else ', or influence="jackknife", which moves by whole rows'
+    return NonSmoothWarning(
+        f"the influence values of `{evidence.simulation.output.names[output]}` are all zero, although its replicates "
+        "vary: it is a step function of the weights, as one that rounds, counts or picks rows, or flat at these data. "
+        f"The {len(evidence.replicates)} replicates are worth no more than as many ordinary ones. Use "
+        f'estimator="standard"{longer_steps}.'
+    )
+
+
+def _steps(raw: float) -> str:
+    """Return what an influence function that the replicates do not follow at all may come from."""
+    if abs(raw) > _UNRELATED:
+        return ""
+    return (
+        " They do not follow it at all: a statistic that rounds, counts or picks rows is a step function of the "
+        'weights and has none. Return floats that move with the weights, or use estimator="standard".'
+    )
+
+
+def _is_given(evidence: Evidence) -> bool:
+    return evidence.simulation.influence_source == GIVEN
+
+
+def _about_fit(evidence: Evidence) -> Iterator[OrthobootWarning]:
+    """Yield what the replicates say against the influence function."""
+    sums, names = evidence.moments, evidence.simulation.output.names
+    flat = (sums.linear_variance == 0) & (sums.total > 0)
+    if flat.any():
+        yield _flat(evidence, int(np.argmax(flat)))
+    explained = np.where(flat, 1.0, r_squared(sums))
+    checked = "; check your influence function with `ob.check_influence`" if _is_given(evidence) else ""
+    if explained.min() < WEAK_R_SQUARED:
+        yield WeakInfluenceWarning(
+            f"the linear part explains only {explained.min():.0%} of the variance of "
+            f"`{names[int(np.argmin(explained))]}`, so {sums.size} replicates are worth little more than as many "
+            f"ordinary ones. Increase `n_resamples`, or set `tol`{checked}."
+        )
+    excess = raw_slope(sums) - 1
+    t = slope_t(sums.size, sums.residual, sums.cross, sums.linear)
+    significance = 2 * special.stdtr(sums.size - 2, -np.abs(t))
+    far = (np.abs(excess) > _SLOPE_DISTANCE) & (significance < _SLOPE_SIGNIFICANCE)
+    if far.any():
+        worst = int(np.argmax(np.abs(excess) * far))
+        yield SlopeWarning(
+            f"the replicates of `{names[worst]}` move {1 + excess[worst]:.2f} times as far as its influence function "
+            f"says. The answer allows for it with a slope of {slope(sums)[worst]:.2f}, at the price of a larger "
+            f"simulation error{checked}.{_steps(raw_slope(sums)[worst])}"
+        )

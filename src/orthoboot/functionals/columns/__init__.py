@@ -1,0 +1,1 @@
+"""Statistics of each column: moments, quantiles, inequality, entropy."""

@@ -1,0 +1,57 @@
+"""Statistics of each column that need its rows in increasing order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import DataError
+from orthoboot.functionals.base import Functional
+from orthoboot.functionals.columns.moments import check_one_table, columns_of
+from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class SortedColumns:
+    """The order ``(d, n)`` of the rows by each column, and the columns ``(d, n)`` in that order."""
+
+    order: IntArray
+    values: FloatArray
+
+
+class SortedColumnStatistic(Functional):
+    """A statistic of each column; the data are sorted once, and every resample only reorders its weights."""
+
+    def check(self, data: Data) -> None:
+        """Raise unless there is one sample in one table."""
+        if len(data.sizes) > 1:
+            raise DataError(
+                f"`{self.name}` takes one sample; got {len(data.sizes)} independent samples. Compare two samples with "
+                f"`difference({self.name})`.{data.samples_hint}"
+            )
+        check_one_table(self.name, data)
+
+    def output(self, data: Data) -> Output:
+        """Return one number per column, named by it."""
+        return output_like(np.zeros(data.arrays[0].shape[1:]), self.name, data.columns[0])
+
+    def ordered_shares(self, data: Data, resamples: Resamples) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield for each column, in increasing order, the rows' shares of the weight ``(B, n)`` and their values."""
+        columns = self.sorted_columns(data)
+        totals = resamples.totals(0)[:, np.newaxis]
+        for order, values in zip(columns.order, columns.values, strict=True):
+            # Indexing the second axis would leave the resamples side by side in memory, and sums would round otherwise.
+            yield np.take(resamples.weights[0], order, axis=1) / totals, values
+
+    @once_per_data
+    def sorted_columns(self, data: Data) -> SortedColumns:
+        """Return the columns of `data` in increasing order."""
+        columns = np.ascontiguousarray(columns_of(data).T)
+        order = np.argsort(columns, axis=1, kind="stable")
+        return SortedColumns(order, np.take_along_axis(columns, order, axis=1))

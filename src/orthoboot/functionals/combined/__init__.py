@@ -1,0 +1,1 @@
+"""Statistics made of statistics and of means."""

@@ -1,0 +1,118 @@
+"""A function of means of features that the user writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.functionals.combined.automatic_gradient import (
+    AutomaticGradient,
+    Gradient,
+    automatic_gradient,
+    checked_gradient,
+)
+from orthoboot.functionals.feature_means import FunctionOfMeans
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.user.returned_values import components, feature_rows, given_jacobian
+from orthoboot.functionals.user.user_function import check_takes_many, value_of
+from orthoboot.typing import FloatArray
+
+
+@dataclass(frozen=True, repr=False)
+class CustomFunctionOfMeans(FunctionOfMeans):
+    """A function of means from the user's own callables; see `function_of_means`."""
+
+    rows: Callable[..., Any] = field(metadata={"argument": "features"})
+    g: Callable[[Any], Any]
+    gradient: Gradient = None
+    name: str = "function_of_means"
+
+    def check(self, data: Data) -> None:
+        """Raise unless there is one sample, and g takes the means of its features: of the data and of resamples."""
+        super().check(data)
+        centre = self.feature_means(data).centre
+        if self._derivatives(centre) is None:
+            check_takes_many("g", self.g, np.stack([centre, centre], axis=1))
+
+    def features(self, data: Data) -> FloatArray:
+        """Return what the user's callable makes of the arrays, as ``(n, p)``."""
+        return feature_rows(value_of("features", self.rows, *data.arrays), data.sizes[0])
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return the user's g at `means`, one component per row."""
+        point = means.reshape(len(means), -1)[:, 0]
+        automatic = self._automatic(point)
+        if automatic is None:
+            returned = self.g(means)
+            automatic = self._automatic(point, returned)
+            if automatic is None:
+                return components(returned, means.shape[1:])
+        return automatic.value(means)
+
+    def jacobian(self, means: FloatArray) -> FloatArray | None:
+        """Return the user's gradient or the automatic one, as ``(k, p)``."""
+        if callable(self.gradient):
+            return given_jacobian(value_of("gradient", self.gradient, means), (len(self.value(means)), len(means)))
+        automatic = self._derivatives(means)
+        return None if automatic is None else automatic.jacobian(means)
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray | None:
+        """Return the sum of g's second derivatives along `directions` where they are automatic."""
+        automatic = self._derivatives(means)
+        return None if automatic is None else automatic.curvature(means, directions)
+
+    def output(self, data: Data) -> Output:
+        """Return the shape of g's own result."""
+        centre = self.feature_means(data).centre
+        automatic = self._automatic(centre)
+        return output_like(value_of("g", self.g, centre) if automatic is None else automatic.example, self.name)
+
+    def _derivatives(self, point: FloatArray) -> AutomaticGradient | None:
+        """Return what differentiates g at a point, told by its code or by what it returns there."""
+        return self._automatic(point) or self._automatic(point, value_of("g", self.g, point))
+
+    def _automatic(self, point: FloatArray, returned: Any = None) -> AutomaticGradient | None:
+        return automatic_gradient(self.g, self.gradient, point, lambda at: (at,), returned)
+
+
+def function_of_means(
+    features: Callable[..., Any],
+    g: Callable[[Any], Any],
+    *,
+    gradient: Gradient = None,
+    name: str = "function_of_means",
+) -> CustomFunctionOfMeans:
+    r"""Return the statistic ``g(mean of features)``, with its influence function and its second-order bias.
+
+    .. math:: \phi = g(\bar f), \qquad I_j = g'(\bar f)\,(f_j - \bar f), \qquad
+              \text{bias} = \tfrac12 \operatorname{tr}(g''(\bar f)\,\operatorname{Cov}(\bar f)).
+
+    The function-of-mean model of the paper's ``subsection:biascorrection``.
+
+    Parameters
+    ----------
+    features
+        Takes the data as arrays, one argument per array, and returns the features of each row: shape ``(n, p)`` or
+        ``(n,)``, or a list of p arrays of length n.
+    g
+        Takes the means with the components first, shape ``(p,)`` or ``(p, B)`` for B resamples at once, and returns
+        shape ``()`` or ``(k,)``, with B last for resamples. One written in jax or torch takes one point, ``(p,)``.
+    gradient
+        The derivative of g at one point, shape ``(p,)`` or ``(k, p)``; or "jax" or "torch", in which g is then
+        evaluated and differentiated. Without it: automatic where g is written in one of them, else central differences
+        of fourth order, whose steps follow the spread of the features.
+    name
+        What tables and messages call the statistic.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import function_of_means
+    >>> dispersion = function_of_means(lambda x: [x, x**2], lambda m: (m[1] - m[0] ** 2) / m[0], name="dispersion")
+    >>> round(dispersion([1.0, 2.0, 3.0, 6.0]), 6)
+    1.166667
+    """
+    return CustomFunctionOfMeans(features, g, checked_gradient(gradient), name)

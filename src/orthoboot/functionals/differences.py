@@ -1,0 +1,103 @@
+"""Derivatives of functions of means by differences of fourth order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from orthoboot.typing import FloatArray
+
+PointFunction = Callable[[FloatArray], FloatArray]
+"""Takes points in the columns of a ``(p, ...)`` array and returns their values, ``(k, ...)``."""
+
+_EPSILON = float(np.finfo(np.float64).eps)
+_STEP = _EPSILON ** (1 / 5)
+"""In standard deviations of one row: where truncation and rounding of fourth-order differences are about equal."""
+_LARGEST_STEP = 0.1
+"""In standard errors: a step within what resampling itself does stays where the function is defined."""
+
+
+def jacobian_by_differences(value: PointFunction, point: FloatArray, scale: FloatArray, n_rows: int) -> FloatArray:
+    """Return the derivative of `value` at `point`, shape ``(k, p)``, by central differences of fourth order.
+
+    Parameters
+    ----------
+    value
+        The function; it is called once, with all points.
+    point
+        Shape ``(p,)``.
+    scale
+        How far one row is from `point` in each component, shape ``(p,)``; components that do not vary get zeros.
+    n_rows
+        The number of rows, which bounds the steps by the standard error.
+    """
+    varying = np.flatnonzero(scale > 0)
+    fraction = min(_STEP, _LARGEST_STEP / np.sqrt(n_rows))
+    # Powers of two: then the points are exact, and large means do not spoil the steps.
+    steps = np.exp2(np.round(np.log2(fraction * scale[varying])))
+    directions = np.zeros((len(point), len(varying)))
+    directions[varying, np.arange(len(varying))] = steps
+    values = _values_along(value, point, directions, (-2, -1, 1, 2))
+    slopes = (values[:, 0] - values[:, 3] + 8 * (values[:, 2] - values[:, 1])) / (12 * steps)
+    jacobian = np.zeros((len(values), len(point)))
+    jacobian[:, varying] = slopes
+    return jacobian
+
+
+def curvature_by_differences(
+    value: PointFunction, point: FloatArray, directions: FloatArray, n_rows: int
+) -> FloatArray:
+    """Return ``sum_l u_l' g'' u_l``, shape ``(k,)``, by second differences of fourth order.
+
+    Parameters
+    ----------
+    value
+        The function g; it is called once, with all points.
+    point
+        Shape ``(p,)``.
+    directions
+        The directions u_l in the columns, shape ``(p, q)``, as long as a standard error.
+    n_rows
+        The number of rows: how much longer than a standard error the deviation of one row is.
+    """
+    step = min(_STEP * np.sqrt(n_rows), _LARGEST_STEP)
+    values = _values_along(value, point, directions * step, (-2, -1, 0, 1, 2))
+    outer, inner, middle = values[:, 0] + values[:, 4], values[:, 1] + values[:, 3], values[:, 2]
+    second_differences = 16 * inner - outer - 30 * middle
+    trace: FloatArray = second_differences.sum(axis=-1) / (12 * step**2)
+    return trace
+
+
+def _values_along(
+    value: PointFunction, point: FloatArray, directions: FloatArray, multiples: tuple[int, ...]
+) -> FloatArray:
+    """Return `value` at ``point + multiple * direction``, shape ``(k, multiples, q)``."""
+    shape = (len(multiples), directions.shape[1])
+    if not directions.size:
+        return np.zeros((len(value(point)), *shape))
+    offsets = np.array(multiples, dtype=np.float64)[:, np.newaxis] * directions[:, np.newaxis, :]
+    points = point[:, np.newaxis] + offsets.reshape(len(point), -1)
+    return value(points).reshape(-1, *shape)
+
+
+def principal_directions(covariance: FloatArray) -> FloatArray:
+    """Return U, shape ``(p, q)``, with ``U U' = covariance``; directions of no variance are left out.
+
+    The eigenvectors are those of the correlations, so that features of very different size keep their digits.
+
+    Examples
+    --------
+    >>> principal_directions(np.array([[4.0, 0.0], [0.0, 0.0]]))
+    array([[2.],
+           [0.]])
+    """
+    deviations = np.sqrt(np.diag(covariance))
+    varying = np.flatnonzero(deviations > 0)
+    lengths = deviations[varying]
+    eigenvalues, vectors = np.linalg.eigh(covariance[np.ix_(varying, varying)] / np.outer(lengths, lengths))
+    # Eigenvalues below rounding would only add evaluations outside of the space the features span.
+    kept = eigenvalues > len(varying) * _EPSILON
+    directions = np.zeros((len(covariance), int(kept.sum())))
+    directions[varying] = lengths[:, np.newaxis] * vectors[:, kept] * np.sqrt(eigenvalues[kept])
+    return directions

@@ -1,0 +1,156 @@
+"""Smooth functions of the means of features of the rows: their influence is the chain rule, their bias a trace."""
+
+from __future__ import annotations
+
+import weakref
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import DataError
+from orthoboot.functionals.base import Covariance, Functional
+from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
+from orthoboot.typing import FloatArray, Influence
+
+AnyFunctional = TypeVar("AnyFunctional", bound=Functional)
+Derived = TypeVar("Derived")
+
+_DERIVED: dict[int, dict[tuple[str, int], tuple[Functional, Any]]] = {}
+
+
+def once_per_data(method: Callable[[AnyFunctional, Data], Derived]) -> Callable[[AnyFunctional, Data], Derived]:
+    """Return a method of a functional that computes its result once for each `Data` and forgets it with the data.
+
+    Replicates are evaluated batch by batch on the same `Data`; features of a million rows must not be built anew for
+    every batch. `Data` holds arrays and so has no hash: it is told apart by its identity.
+    """
+
+    @wraps(method)
+    def kept(functional: AnyFunctional, data: Data) -> Derived:
+        results = _derived_from(data)
+        key = (method.__qualname__, id(functional))
+        if key not in results:
+            # The functional is kept beside its result, so that no other one can be given its identity meanwhile.
+            results[key] = (functional, method(functional, data))
+        result: Derived = results[key][1]
+        return result
+
+    return kept
+
+
+def _derived_from(data: Data) -> dict[tuple[str, int], tuple[Functional, Any]]:
+    if id(data) not in _DERIVED:
+        _DERIVED[id(data)] = {}
+        weakref.finalize(data, _DERIVED.pop, id(data), None)
+    return _DERIVED[id(data)]
+
+
+def centred_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the means ``(p,)`` of the columns of `rows` and their deviations ``(n, p)``, column by column in memory.
+
+    A second pass takes out what rounding left in the mean, so that data far from zero lose no digits. For a constant
+    column that rest is a few units in the last place, whose mean is exact: such a column deviates by zero exactly.
+    """
+    columns = np.ascontiguousarray(rows.T)
+    first = columns.mean(axis=1)
+    deviations = columns - first[:, np.newaxis]
+    rest = deviations.mean(axis=1)
+    deviations -= rest[:, np.newaxis]
+    return first + rest, deviations.T
+
+
+@dataclass(frozen=True)
+class FeatureMeans:
+    """The features of one data set: their means ``(p,)`` and their deviations ``(n, p)`` from them."""
+
+    centre: FloatArray
+    deviations: FloatArray
+
+    @property
+    def scale(self) -> FloatArray:
+        """Return the standard deviations of the features, shape ``(p,)``."""
+        variances: FloatArray = np.mean(np.square(self.deviations), axis=0)
+        return np.sqrt(variances)
+
+
+class FunctionOfMeans(Functional):
+    r"""The statistic :math:`\phi = g(m)`, where m are the weighted means of p features of the rows.
+
+    The influence of row j is :math:`g'(\bar f)\,(f_j - \bar f)` and the second-order bias
+    :math:`\tfrac12 \operatorname{tr}(g''(\bar f)\,\operatorname{Cov}(m))`; the function-of-mean model of the paper's
+    ``subsection:biascorrection``.
+
+    A subclass gives `features` and `value`; `jacobian` and `curvature` where they have a closed form.
+    """
+
+    @abstractmethod
+    def features(self, data: Data) -> FloatArray:
+        """Return the features of the rows, shape ``(n, p)``."""
+
+    @abstractmethod
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return g at `means`, shape ``(p, ...)``, as shape ``(k, ...)``."""
+
+    def jacobian(self, means: FloatArray) -> FloatArray | None:
+        """Return g' at one point, shape ``(k, p)``, or None where differences must do."""
+        return None
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray | None:
+        """Return ``sum_l u_l' g'' u_l``, shape ``(k,)``, over the columns of `directions`, or None as above."""
+        return None
+
+    def check(self, data: Data) -> None:
+        """Raise unless there is one sample."""
+        if len(data.sizes) > 1:
+            raise DataError(
+                f"`{self.name}` takes one sample; got {len(data.sizes)} independent samples. Compare two samples with "
+                f"`difference({self.name})`, or join statistics of the same samples with `compose`.{data.samples_hint}"
+            )
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return g at the weighted means, shape ``(B, k)``."""
+        means = self.feature_means(data)
+        shifts = resamples.sums(0, means.deviations) / resamples.totals(0)[:, np.newaxis]
+        return self.value((means.centre + shifts).T).T
+
+    def influence(self, data: Data) -> Influence:
+        """Return ``g' . (f_j - mean f)`` for every row."""
+        means = self.feature_means(data)
+        return (self.derivative_along(means, means.deviations),)
+
+    def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
+        """Return ``g' . change`` for changes of the means in the rows ``(m, p)``, shape ``(m, k)``."""
+        return changes @ self._jacobian_at(means).T
+
+    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray:
+        """Return ``(1/2) tr(g'' C) - g' c``, C the covariance of the mean features under the plan.
+
+        c is their covariance with the total weight, which is not zero where groups of unequal size are drawn whole: a
+        mean is then a quotient of two random sums.
+        """
+        means = self.feature_means(data)
+        n, p = means.deviations.shape
+        joint = covariance((np.column_stack([means.deviations, np.ones(n)]),))
+        directions = principal_directions(joint[:p, :p])
+        trace = self.curvature(means.centre, directions)
+        if trace is None:
+            trace = curvature_by_differences(self.value, means.centre, directions, n)
+        quotient = self.derivative_along(means, joint[np.newaxis, :p, p])
+        return trace / 2 - quotient.reshape(-1)
+
+    @once_per_data
+    def feature_means(self, data: Data) -> FeatureMeans:
+        """Return the features of `data` as means and deviations."""
+        return FeatureMeans(*centred_rows(self.features(data)))
+
+    def _jacobian_at(self, means: FeatureMeans) -> FloatArray:
+        closed_form = self.jacobian(means.centre)
+        if closed_form is not None:
+            return closed_form
+        return jacobian_by_differences(self.value, means.centre, means.scale, len(means.deviations))

@@ -1,0 +1,45 @@
+"""What the metrics of a model on a test set share: pairs of what happened and what was predicted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.pairs.association import Association
+from orthoboot.typing import FloatArray
+
+
+class Metric(Association):
+    """A function of means of what happened and what was predicted, in this order.
+
+    Its features are losses, indicators, or deviations from a mean, so their plain sums lose no digits; and an event
+    that a resample does not hold has the frequency zero exactly: that is how a lost class is told from a rare one.
+    """
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return g at the weighted means, shape ``(B, 1)``."""
+        means = resamples.sums(0, self.kept_features(data)) / resamples.totals(0)[:, np.newaxis]
+        return self.value(means.T).T
+
+    @once_per_data
+    def kept_features(self, data: Data) -> FloatArray:
+        """Return the features of `data`, column by column in memory, shape ``(n, p)``."""
+        return np.asfortranarray(self.features(data))
+
+
+class MeanLoss(Metric):
+    """A metric that is the mean of a loss of the rows: a linear statistic, without bias."""
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return the mean loss."""
+        return means
+
+    def jacobian(self, means: FloatArray) -> FloatArray:
+        """Return one."""
+        return np.ones((1, 1))
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return zero."""
+        return np.zeros(1)

@@ -1,0 +1,350 @@
+"""How well two classes are predicted: from predicted labels, and from predicted probabilities."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from orthoboot.arguments import is_real
+from orthoboot.data import Data
+from orthoboot.errors import ArgumentError, DataError, OrthobootWarning, SmallSampleWarning
+from orthoboot.functionals.metrics.base import MeanLoss, Metric
+from orthoboot.functionals.pairs.association import QuotientOfMeans
+from orthoboot.typing import FloatArray
+
+_LISTED_LABELS = 5
+_MANY_LABELS = 20
+"""More different ones are no labels but scores."""
+_FEW_ROWS = 10
+_SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+
+
+def check_positive(positive: Any) -> None:
+    """Raise unless the label of the positive class is a finite number."""
+    if not is_real(positive) or not np.isfinite(positive):
+        raise ArgumentError(f"`positive` must be the number that labels the positive class; got {positive!r}.")
+
+
+def are_zeros_and_ones(labels: FloatArray) -> bool:
+    """Return whether there is no other label, though one of the two may be missing."""
+    return bool(np.all((labels == 0) | (labels == 1)))
+
+
+def check_two_classes(name: str, labels: FloatArray) -> None:
+    """Raise unless `labels` are zeros and ones or any two numbers."""
+    if are_zeros_and_ones(labels):
+        return
+    different = np.unique(labels)
+    if len(different) != 2:
+        written = ", ".join(f"{label:g}" for label in different[:_LISTED_LABELS])
+        more = ", ..." if len(different) > _LISTED_LABELS else ""
+        raise DataError(
+            f"`{name}` takes two classes, labelled 0 and 1 or with two other numbers; got {len(different)} different "
+            f"label(s): {written}{more}. {_cure(different)} turn probabilities into labels with a threshold, for "
+            "example `p > 0.5`."
+        )
+
+
+def _cure(different: FloatArray) -> str:
+    if len(different) > _MANY_LABELS:
+        return "These look like scores. The labels come first and the scores second; where labels are predicted,"
+    return f"Compare one class with the rest, for example `labels == {different[-1]:g}`;"
+
+
+def positive_rows(name: str, labels: FloatArray, positive: float | None) -> FloatArray:
+    """Return 1 for the rows of the positive class and 0 for the others, shape as `labels`.
+
+    Where `positive` is None the positive class is 1 among zeros and ones, else the larger label.
+    """
+    check_two_classes(name, labels)
+    known = (0.0, 1.0) if are_zeros_and_ones(labels) else (float(labels.min()), float(labels.max()))
+    chosen = known[1] if positive is None else positive
+    if chosen not in known:
+        raise DataError(
+            f"`{name}` has `positive={chosen:g}`, but the labels are {known[0]:g} and {known[1]:g}. Name one of them, "
+            f"for example `{name}.replace(positive={known[1]:g})`."
+        )
+    return np.where(labels == chosen, 1.0, 0.0)
+
+
+def few_rows(name: str, n_rows: int, which: str) -> tuple[OrthobootWarning, ...]:
+    """Return a warning if a statistic rests on so few rows that resampling them says little."""
+    if n_rows >= _FEW_ROWS:
+        return ()
+    return (
+        SmallSampleWarning(
+            f"`{name}` rests on {n_rows} row(s) that {which}; resampling so few says little about that class, and the "
+            "interval is too short. Treat the answer as a rough guide, or collect more such rows."
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Accuracy(MeanLoss):
+    r"""The share of labels that are predicted correctly, as scikit-learn's ``accuracy_score(y, p)``.
+
+    .. math:: \phi = \tfrac1n \sum_j 1\{y_j = p_j\}, \qquad I_j = 1\{y_j = p_j\} - \phi.
+
+    A linear statistic: ``eq:taylor`` ends after the first term.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import accuracy
+    >>> accuracy([0, 1, 1, 0], [0, 1, 0, 0])
+    0.75
+    """
+
+    name = "accuracy"
+
+    def check(self, data: Data) -> None:
+        """Raise unless the rows are pairs of labels of two classes."""
+        super().check(data)
+        check_two_classes(self.name, self.pairs(data))
+
+    def features(self, data: Data) -> FloatArray:
+        """Return which predictions are correct."""
+        observed, predicted = self.pairs(data).T
+        return np.where(observed == predicted, 1.0, 0.0)[:, np.newaxis]
+
+
+@dataclass(frozen=True)
+class _ShareOfPositives(Metric, QuotientOfMeans):
+    """A number of rows over another, both of them about the positive class.
+
+    Where the second is zero scikit-learn says 0 and warns; here the data are refused, and a resample counts as a
+    failed replicate.
+    """
+
+    positive: float = 1.0
+    divisor: ClassVar[str]
+    """Which rows the denominator counts."""
+
+    def __post_init__(self) -> None:
+        check_positive(self.positive)
+
+    @property
+    def undefined(self) -> str:  # type: ignore[override]
+        """Return that the denominator is zero."""
+        return f"no rows of the resample {self.divisor}; with these rows as a stratum of their own some always remain"
+
+    @abstractmethod
+    def counts(self, observed: FloatArray, predicted: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what a row adds to the numerator and to the denominator, each of shape ``(n,)``."""
+
+    def check(self, data: Data) -> None:
+        """Raise unless the rows are pairs of labels of which enough are positive."""
+        super().check(data)
+        if not self.features(data)[:, 1].any():
+            raise DataError(
+                f"`{self.name}` divides by the number of rows that {self.divisor}, which must not be zero; got none "
+                f"with the label {self.positive:g} among {data.sizes[0]} rows. The observed labels come first; another "
+                f"positive class is set with `{self.name}.replace(positive=...)`."
+            )
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return a warning if few rows are in the denominator."""
+        return few_rows(self.name, int(np.count_nonzero(self.features(data)[:, 1])), self.divisor)
+
+    def features(self, data: Data) -> FloatArray:
+        """Return the two counts."""
+        observed, predicted = positive_rows(self.name, self.pairs(data), self.positive).T
+        return np.stack(self.counts(observed, predicted)).T
+
+
+@dataclass(frozen=True)
+class Precision(_ShareOfPositives):
+    r"""The share of the rows predicted positive that are so, as scikit-learn's ``precision_score(y, p)``.
+
+    .. math:: \phi = \frac{TP}{TP + FP}, \qquad
+              I_j = \frac{1\{p_j = 1\}}{\pi_p} \left(1\{y_j = 1\} - \phi\right),
+
+    :math:`\pi_p` the share of rows predicted positive. Where there are none scikit-learn says 0 and warns; here such
+    data are refused, and such a resample counts as a failed replicate. The chain rule for a function of means,
+    ``subsection:biascorrection``.
+
+    Parameters
+    ----------
+    positive
+        The label of the positive class.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import precision
+    >>> precision([0, 1, 1, 0], [1, 1, 0, 0])
+    0.5
+    """
+
+    name = "precision"
+    divisor = "are predicted positive"
+
+    def counts(self, observed: FloatArray, predicted: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the true positives and the predicted ones."""
+        return observed * predicted, predicted
+
+
+@dataclass(frozen=True)
+class Recall(_ShareOfPositives):
+    r"""The share of the positive rows that are predicted so, as scikit-learn's ``recall_score(y, p)``.
+
+    .. math:: \phi = \frac{TP}{TP + FN}, \qquad
+              I_j = \frac{1\{y_j = 1\}}{\pi_y} \left(1\{p_j = 1\} - \phi\right),
+
+    :math:`\pi_y` the share of positive rows. Where there are none scikit-learn says 0 and warns; here such data are
+    refused, and such a resample counts as a failed replicate. The chain rule for a function of means,
+    ``subsection:biascorrection``.
+
+    Parameters
+    ----------
+    positive
+        The label of the positive class; the recall of the other class is the specificity.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import recall
+    >>> y, p = [0, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0]
+    >>> recall(y, p), recall.replace(positive=0)(y, p)
+    (0.5, 0.75)
+    """
+
+    name = "recall"
+    divisor = "are positive"
+
+    def counts(self, observed: FloatArray, predicted: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the true positives and the positives."""
+        return observed * predicted, observed
+
+
+@dataclass(frozen=True)
+class F1(_ShareOfPositives):
+    r"""The harmonic mean of precision and recall, as scikit-learn's ``f1_score(y, p)``.
+
+    .. math:: \phi = \frac{2\,TP}{2\,TP + FP + FN}, \qquad
+              I_j = \frac{2 \cdot 1\{y_j = p_j = 1\} - \phi\,(1\{y_j = 1\} + 1\{p_j = 1\})}{\pi_y + \pi_p},
+
+    :math:`\pi_y` and :math:`\pi_p` the shares of rows that are positive and predicted so. Where both are zero
+    scikit-learn says 0 and warns; here such data are refused, and such a resample counts as a failed replicate. The
+    chain rule for a function of means, ``subsection:biascorrection``.
+
+    Parameters
+    ----------
+    positive
+        The label of the positive class.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import f1
+    >>> f1([0, 1, 1, 0], [1, 1, 0, 0])
+    0.5
+    """
+
+    name = "f1"
+    divisor = "are positive or predicted so"
+
+    def counts(self, observed: FloatArray, predicted: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return twice the true positives, and the positives with the predicted ones."""
+        return 2 * observed * predicted, observed + predicted
+
+
+@dataclass(frozen=True)
+class _ProbabilityLoss(MeanLoss):
+    """The mean loss of predicted probabilities of the positive class."""
+
+    positive: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.positive is not None:
+            check_positive(self.positive)
+
+    @abstractmethod
+    def loss(self, outcome: FloatArray, probability: FloatArray) -> FloatArray:
+        """Return the loss of each row, shape ``(n,)``, for outcomes 0 and 1."""
+
+    def check(self, data: Data) -> None:
+        """Raise unless the rows are labels of two classes with probabilities."""
+        super().check(data)
+        labels, probabilities = self.pairs(data).T
+        positive_rows(self.name, labels, self.positive)
+        outside = (probabilities < 0) | (probabilities > 1)
+        if outside.any():
+            first = int(np.argmax(outside))
+            raise DataError(
+                f"`{self.name}` takes probabilities in [0, 1] as second column; got {probabilities[first]:g} in row "
+                f"{first} (counted from 0). The labels come first; pass for example `model.predict_proba(X)[:, 1]`, "
+                "not scores."
+            )
+
+    def features(self, data: Data) -> FloatArray:
+        """Return the losses."""
+        labels, probabilities = self.pairs(data).T
+        return self.loss(positive_rows(self.name, labels, self.positive), probabilities)[:, np.newaxis]
+
+
+@dataclass(frozen=True)
+class LogLoss(_ProbabilityLoss):
+    r"""The mean negative log-likelihood of labels y under probabilities p, as scikit-learn's ``log_loss(y, p)``.
+
+    .. math:: \phi = \tfrac1n \sum_j \ell_j, \qquad \ell_j = -y_j \log p_j - (1 - y_j) \log(1 - p_j), \qquad
+              I_j = \ell_j - \phi.
+
+    As in scikit-learn the probability of what happened is first clipped to :math:`[\epsilon, 1 - \epsilon]`,
+    :math:`\epsilon = 2^{-52}` the spacing of floats at one: being certain and wrong costs 36 rather than infinity. A
+    linear statistic: ``eq:taylor`` ends after the first term.
+
+    Parameters
+    ----------
+    positive
+        The label whose probability p is; without it 1, or the larger of two other labels.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import log_loss
+    >>> round(log_loss([0, 1, 1], [0.5, 0.5, 0.5]), 6)
+    0.693147
+    """
+
+    name = "log_loss"
+
+    def loss(self, outcome: FloatArray, probability: FloatArray) -> FloatArray:
+        """Return minus the logarithm of the probability of what happened."""
+        likelihood = np.where(outcome == 1, probability, 1 - probability)
+        surprise: FloatArray = -np.log(np.clip(likelihood, _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY))
+        return surprise
+
+
+@dataclass(frozen=True)
+class Brier(_ProbabilityLoss):
+    r"""The mean squared error of probabilities p of labels y, as scikit-learn's ``brier_score_loss(y, p)``.
+
+    .. math:: \phi = \tfrac1n \sum_j (y_j - p_j)^2, \qquad I_j = (y_j - p_j)^2 - \phi.
+
+    A linear statistic: ``eq:taylor`` ends after the first term.
+
+    Parameters
+    ----------
+    positive
+        The label whose probability p is; without it 1, or the larger of two other labels.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import brier
+    >>> brier([0, 1, 1], [0.5, 0.5, 0.5])
+    0.25
+    """
+
+    name = "brier"
+
+    def loss(self, outcome: FloatArray, probability: FloatArray) -> FloatArray:
+        """Return the squared difference."""
+        squared: FloatArray = np.square(outcome - probability)
+        return squared
+
+
+accuracy = Accuracy()
+precision = Precision()
+recall = Recall()
+f1 = F1()
+log_loss = LogLoss()
+brier = Brier()

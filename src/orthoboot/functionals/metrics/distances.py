@@ -1,0 +1,133 @@
+"""How far predicted numbers are from those observed: root mean squared error, mean absolute error, R squared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.errors import DataError
+from orthoboot.functionals.columns.moments import quotient, spread
+from orthoboot.functionals.feature_means import centred_rows
+from orthoboot.functionals.metrics.base import MeanLoss, Metric
+from orthoboot.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class RootMeanSquaredError(Metric):
+    r"""The root mean squared error of predictions p of y, as scikit-learn's ``root_mean_squared_error(y, p)``.
+
+    .. math:: \phi = \sqrt{\tfrac1n \sum_j (y_j - p_j)^2}, \qquad I_j = \frac{(y_j - p_j)^2 - \phi^2}{2 \phi}.
+
+    The influence is zero where every prediction is perfect. The chain rule for a function of means,
+    ``subsection:biascorrection``.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import rmse
+    >>> rmse([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 2.0, 5.0])
+    1.0
+    """
+
+    name = "rmse"
+
+    def features(self, data: Data) -> FloatArray:
+        """Return the squared errors."""
+        observed, predicted = self.pairs(data).T
+        squared: FloatArray = np.square(observed - predicted)
+        return squared[:, np.newaxis]
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return the root of the mean squared error."""
+        return np.sqrt(means)
+
+    def jacobian(self, means: FloatArray) -> FloatArray:
+        """Return ``1 / (2 phi)``."""
+        # Perfect predictions have no derivative to one side; zero says that resampling does not move them.
+        return np.atleast_2d(0.5 / np.sqrt(means) if means[0] > 0 else np.zeros(1))
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return ``-u**2 / (4 phi**3)``, summed over directions."""
+        total = np.sum(np.square(directions))
+        return -total / (4 * means**1.5) if means[0] > 0 else np.zeros(1)
+
+
+@dataclass(frozen=True)
+class MeanAbsoluteError(MeanLoss):
+    r"""The mean absolute error of predictions p of y, as scikit-learn's ``mean_absolute_error(y, p)``.
+
+    .. math:: \phi = \tfrac1n \sum_j |y_j - p_j|, \qquad I_j = |y_j - p_j| - \phi.
+
+    A linear statistic: ``eq:taylor`` ends after the first term.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import mae
+    >>> mae([1.0, 2.0, 3.0], [2.0, 4.0, 3.0])
+    1.0
+    """
+
+    name = "mae"
+
+    def features(self, data: Data) -> FloatArray:
+        """Return the absolute errors."""
+        observed, predicted = self.pairs(data).T
+        absolute: FloatArray = np.abs(observed - predicted)
+        return absolute[:, np.newaxis]
+
+
+@dataclass(frozen=True)
+class RSquared(Metric):
+    r"""The share of the variance of y that predictions p explain, as scikit-learn's ``r2_score(y, p)``.
+
+    .. math:: \phi = 1 - \frac{\sum_j (y_j - p_j)^2}{\sum_j (y_j - \bar y)^2}, \qquad
+              I_j = \frac{(1 - \phi)(y_j - \bar y)^2 - (y_j - p_j)^2}{\mu_{yy}},
+
+    :math:`\mu_{yy}` the variance of y with divisor n. It is negative for predictions worse than the mean of y. A
+    resample in which y is constant has no R squared and counts as a failed replicate. The chain rule for a function
+    of means, ``subsection:biascorrection``.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import r2
+    >>> r2([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 5.0])
+    0.8
+    """
+
+    name = "r2"
+
+    def check(self, data: Data) -> None:
+        """Raise unless the rows are pairs whose first column varies."""
+        super().check(data)
+        observed = self.pairs(data)[:, 0]
+        if observed.max() == observed.min():
+            raise DataError(
+                "`r2` compares with the variance of the observed values, the first column, which must not be zero; "
+                f"got {observed[0]} in every row. The observed values come first; use `rmse` where they do not vary."
+            )
+
+    def features(self, data: Data) -> FloatArray:
+        """Return y about its mean, its square, and the squared error, in units of y's largest deviation."""
+        pairs = self.pairs(data)
+        deviations = centred_rows(pairs[:, :1])[1][:, 0]
+        unit = np.abs(deviations).max()
+        y, error = deviations / unit, (pairs[:, 0] - pairs[:, 1]) / unit
+        return np.stack([y, y * y, error * error]).T
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return one less the mean squared error over the variance."""
+        first, second, squared_error = means
+        return 1 - quotient(squared_error, spread(first, second))[np.newaxis]
+
+    def jacobian(self, means: FloatArray) -> FloatArray:
+        """Return the derivatives by the three means."""
+        first, second, squared_error = means
+        variance = spread(first, second)
+        by_variance = squared_error / variance**2
+        return np.array([[-2 * first * by_variance, by_variance, -1 / variance]])
+
+
+rmse = RootMeanSquaredError()
+mae = MeanAbsoluteError()
+r2 = RSquared()

@@ -1,0 +1,1 @@
+"""Minima that the user writes: M-estimators and constrained optima."""

@@ -1,0 +1,404 @@
+"""Minima of a loss and roots of estimating equations that the user writes, with their influence functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from numbers import Integral
+from typing import Any, TypeVar
+
+import numpy as np
+
+from orthoboot.arguments import checked_count, is_real
+from orthoboot.autodiff import PACKAGES, Autodiff, Written, autodiff_for
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import (
+    ArgumentError,
+    DataError,
+    FitError,
+    FitWarning,
+    InfluenceError,
+    OrthobootWarning,
+    StatisticError,
+)
+from orthoboot.functionals.base import Functional
+from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.optima.parameter_target import ParametersTarget, WrittenTarget, first_value, of_user
+from orthoboot.functionals.output import Output
+from orthoboot.optimisation.estimating_conditions import (
+    Conditions,
+    EquationConditions,
+    EquationPrograms,
+    LossConditions,
+    LossPrograms,
+    Search,
+    by_products_alone,
+)
+from orthoboot.solvers import Factor, Solver, adjoints, linear_solver, parameter_names
+from orthoboot.typing import FloatArray, Influence
+
+Programs = TypeVar("Programs", LossPrograms, EquationPrograms)
+
+_NOTED_DISTANCE, _REFUSED_DISTANCE = 1e-3, 0.1
+"""From the fit to the solution, in standard errors: where the user hears of it, and where it is no fit."""
+_VISIBLE = 1e-10
+"""Of the estimate: a distance that is not rounding."""
+_PROGRAMS_KEPT = 16
+"""Losses that stay compiled; each may hold the arrays that the user's function closes over."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MEstimator(Functional):
+    """Parameters that minimise a loss or solve estimating equations; made by `m_estimator`, which describes them."""
+
+    loss: Written | None = None
+    init: Any = None
+    psi: Written | None = None
+    penalty: Written | None = None
+    target: Written | None = None
+    solver: Any = None
+    library: str | None = None
+    name: str = "m_estimator"
+
+    paired = True
+    batched = False
+
+    def __post_init__(self) -> None:
+        if (self.loss is None) == (self.psi is None):
+            both = "both" if self.loss is not None else "neither"
+            raise ArgumentError(
+                f"`m_estimator` takes either `loss`, to minimise, or `psi`, estimating equations to solve; got {both}."
+            )
+        for option in ("loss", "psi", "penalty", "target"):
+            if not (getattr(self, option) is None or callable(getattr(self, option))):
+                raise ArgumentError(f"`{option}` must be a function; got {getattr(self, option)!r}.")
+        _check_init(self.init)
+        solver = self.linear_solver
+        if self.psi is not None and solver.symmetric:
+            raise ArgumentError(
+                f'`solver` must be "lu" for `psi`, whose derivative need not be symmetric; got {self.solver!r}.'
+            )
+        if self.library is not None and self.library not in PACKAGES:
+            raise ArgumentError(f'`library` must be "jax" or "torch"; got {self.library!r}.')
+
+    @property
+    def linear_solver(self) -> Solver:
+        """Return the solver, by default the one that fits a loss or equations."""
+        return linear_solver(self.solver or ("cholesky" if self.psi is None else "lu"))
+
+    @property
+    def influence_source(self) -> str:
+        """Return that it is the implicit function theorem's, and which package differentiates."""
+        return f"implicit function theorem for `{self.name}`, derivatives by {self._autodiff.name}"
+
+    def check(self, data: Data) -> None:
+        """Raise unless the rows are of one sample and what the user wrote returns what it must at the start."""
+        if len(data.sizes) > 1:
+            raise DataError(
+                f"`{self.name}` takes one sample, or paired arrays such as a matrix and a response with `paired=True`; "
+                f"got {len(data.sizes)} independent samples.{data.samples_hint}"
+            )
+        self._conditions(data)
+
+    def output(self, data: Data) -> Output:
+        """Return the shape and the names of the target."""
+        name = "theta" if self.target is None else self.name
+        return self._target(data).output(self._fit(data), name)
+
+    def estimate(self, data: Data) -> FloatArray:
+        """Return the target at the fit to the data."""
+        return self._target(data).value(self._fit(data))
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return the target at refits that start from the fit to the data, one resample after the other."""
+        value = self._target(data).value
+        return np.stack([value(self._refit(data, weights)) for weights in resamples.weights[0]])
+
+    def influence(self, data: Data) -> Influence:
+        """Return ``-(gradient of loss_j + gradient of penalty) . s``, one adjoint s for each output."""
+        linear = self._linearization(data)
+        if linear.distance > _REFUSED_DISTANCE:
+            raise FitError(
+                f"the fit did not converge on the data: one more step would move it by {linear.distance:.2g} standard "
+                "errors. Add a `penalty`, rescale the columns, or start from a better `init`."
+            )
+        return (linear.rows - linear.rows.mean(axis=0),)
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return a warning where damping, or a fit that is not quite the minimum, makes the influence approximate."""
+        found = []
+        damping = self.linear_solver.damping
+        if damping > 0:
+            found.append(
+                f"the solver's damping of {damping:g} makes the influence of `{self.name}` approximate: too small "
+                "along what the data hardly determine. The refits do not use it; a `penalty` would change both."
+            )
+        try:
+            distance = self._linearization(data).distance
+        except (FitError, InfluenceError, StatisticError):
+            distance = 0.0  # another influence function was used, and its own errors are told elsewhere
+        if distance > _NOTED_DISTANCE:
+            found.append(
+                f"the fit of `{self.name}` is {distance:.2g} standard errors from the solution, not zero; its "
+                "influence values were centred."
+            )
+        return tuple(map(FitWarning, found))
+
+    @cached_property
+    def _autodiff(self) -> Autodiff:
+        return autodiff_for(self.loss, self.psi, self.penalty, self.target, self.init, name=self.library)
+
+    @once_per_data
+    def _target(self, data: Data) -> ParametersTarget | WrittenTarget:
+        if self.target is None:
+            return ParametersTarget(self._conditions(data).names)
+        return WrittenTarget(self._autodiff, self.target, self._fit(data))
+
+    @once_per_data
+    def _start(self, data: Data) -> FloatArray:
+        """Return the parameters to start from, shape ``(p,)``."""
+        if isinstance(self.init, Integral):
+            return np.zeros(int(self.init))
+        given = of_user("init", self.init, *data.arrays) if callable(self.init) else self.init
+        return _checked_start(given)
+
+    @once_per_data
+    def _conditions(self, data: Data) -> Conditions:
+        """Return the conditions on `data`, once what the user wrote has been tried at the start."""
+        start, library, weights = self._start(data), self._autodiff, self._equal_weights(data)
+        arrays, names = tuple(map(library.array, data.arrays)), _names(data, len(start))
+        penalty = None if self.penalty is None else _checked_penalty(self.penalty, library, start)
+        if self.loss is not None:
+            _check_losses(_first_array("loss", library, self.loss, start, *arrays), data)
+            of_loss = _programs(LossPrograms, library, _traced("loss", library, self.loss, start, *arrays), penalty)
+            of_user(self._differentiated, lambda at, *rest: of_loss.gradient(at, weights, *rest), start, *arrays)
+            return LossConditions(of_loss, library, arrays, names)
+        assert self.psi is not None
+        _check_equations(_first_array("psi", library, self.psi, start, *arrays), data, len(start))
+        of_psi = _programs(EquationPrograms, library, _traced("psi", library, self.psi, start, *arrays), penalty)
+        of_user("psi", lambda at, *samples: of_psi.jacobian(at, weights, *samples), start, *arrays)
+        return EquationConditions(of_psi, library, arrays, names, start)
+
+    @property
+    def _differentiated(self) -> str:
+        """Return which of the user's functions are differentiated together."""
+        return "loss" if self.penalty is None else "loss` or `penalty"
+
+    @once_per_data
+    def _fit(self, data: Data) -> FloatArray:
+        """Return the parameters fitted to the data, shape ``(p,)``."""
+        search = Search(self._conditions(data), self.linear_solver, np.ones(data.sizes[0]))
+        try:
+            return search.from_afar(self._start(data))
+        except FitError as error:
+            raise FitError(f"`{self.name}` has no fit on these data: {error}") from error
+
+    @once_per_data
+    def _spread(self, data: Data) -> float:
+        return self._conditions(data).spread(self._fit(data))
+
+    def _refit(self, data: Data, weights: FloatArray) -> FloatArray:
+        """Return the parameters fitted with `weights`, from the fit to the data, from afar where that fails."""
+        start, solver = self._fit(data), self.linear_solver
+        known = None if by_products_alone(solver, len(start)) else self._factor(data)
+        refit = Search(self._conditions(data), solver, weights, known)
+        try:
+            return refit.from_nearby(start, self._spread(data))
+        except FitError:
+            return refit.from_afar(start)
+
+    @once_per_data
+    def _equal_weights(self, data: Data) -> Any:
+        return self._autodiff.array(np.full(data.sizes[0], 1 / data.sizes[0]))
+
+    @once_per_data
+    def _factor(self, data: Data) -> Factor:
+        """Return the derivative of the conditions at the fit, ready for solving."""
+        conditions, weights, solver = self._conditions(data), self._equal_weights(data), self.linear_solver
+        return solver.factor(conditions.operator(self._fit(data), weights, by_products=solver.by_products))
+
+    @once_per_data
+    def _linearization(self, data: Data) -> Linearization:
+        """Return the influence but for its centre, by one solve and one pass over the rows for each output."""
+        conditions, parameters = self._conditions(data), self._fit(data)
+        directions = adjoints(self._factor(data), self._target(data).jacobian(parameters))
+        rows = -np.stack([conditions.along(direction, parameters) for direction in directions], axis=1)
+        shift = np.abs(directions @ conditions.residual(parameters, self._equal_weights(data)))
+        error = rows.std(axis=0) / np.sqrt(len(rows))
+        visible = (shift > _VISIBLE * np.abs(self.estimate(data))) & (error > 0)
+        return Linearization(rows, float(np.max(shift[visible] / error[visible], initial=0.0)))
+
+
+def _programs(kind: type[Programs], library: Autodiff, written: Written, penalty: Written | None) -> Programs:
+    """Return the derivatives, those compiled before for the same steps, as for the same loss with another target."""
+    kept: Callable[..., Programs] = _compiled
+    return kept(kind, library, written, penalty) if library.compiles else kind(library, written, penalty)
+
+
+@lru_cache(maxsize=_PROGRAMS_KEPT)
+def _compiled(kind: Callable[..., Any], *written: Any) -> Any:
+    return kind(*written)
+
+
+def _traced(argument: str, library: Autodiff, function: Written, *arguments: Any) -> Written:
+    """Return the steps of a function as it is now: the names in it may stand for other numbers than before."""
+    # An object may lack the hash that the library asks for, such as a dataclass; a function has it.
+    steps: Written = of_user(argument, partial(library.traced, lambda *arrays: function(*arrays)), *arguments)
+    return steps
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """The influence of the rows, shape ``(n, k)``, but for a constant, and how far the fit is from the solution.
+
+    The gradient of the penalty is the same for every row, so that centring brings it in. `distance` is what one more
+    Newton step would change, in standard errors of the output where that is most.
+    """
+
+    rows: FloatArray
+    distance: float
+
+
+def m_estimator(
+    loss: Written | None = None,
+    init: Any = None,
+    *,
+    psi: Written | None = None,
+    penalty: Written | None = None,
+    target: Written | None = None,
+    solver: str | Solver | None = None,
+    library: str | None = None,
+    name: str = "m_estimator",
+) -> MEstimator:
+    r"""Return the parameters that minimise a loss of your own, or a function of them, as a statistic.
+
+    .. math:: \hat\theta = \arg\min_\theta \frac{\sum_j w_j\,\ell(\theta, z_j)}{\sum_j w_j} + P(\theta), \qquad
+              I_j = -g'(\hat\theta)\, H^{-1} \bigl(\nabla \ell(\hat\theta, z_j) + \nabla P(\hat\theta)\bigr),
+
+    H the Hessian of what is minimised and g the target. The influence comes by the implicit function theorem: one
+    linear system :math:`H s = g'^\top` for each output, then the derivative of all losses along s in one forward pass.
+    The penalty is not resampled. Huber (1967), "The behavior of maximum likelihood estimates under nonstandard
+    conditions"; the M-estimators of the paper's ``subsection:CIconstructionexample``.
+
+    The first fit is L-BFGS and then Newton's method with a line search, to the precision of rounding; refits are
+    Newton's method from there, with the weights of the resample.
+
+    Parameters
+    ----------
+    loss
+        ``loss(parameters, *samples)``, written in jax or torch: one loss per row, shape ``(n,)``, of the parameters
+        ``(p,)`` and the data as arrays.
+    init
+        Where to start: an array ``(p,)``, the number of parameters (zeros then), or a function of the arrays.
+    psi
+        Instead of a loss: ``psi(parameters, *samples)``, shape ``(n, p)``, whose weighted mean, with the gradient of
+        the penalty, is zero at the estimate.
+    penalty
+        ``penalty(parameters)``, one number, on the scale of the mean loss.
+    target
+        ``target(parameters)``: a number, an array or a dict of these, differentiable: a coefficient, predictions at
+        new rows, a risk on other data. None: all parameters, named as the columns where there is one for each.
+    solver
+        "cholesky" (the default of a loss), "lu" (of `psi`), "cg", or a solver of `orthoboot.solvers` with options,
+        such as ``ConjugateGradients(damping=1e-3)``.
+    library
+        "jax" or "torch", where the functions do not tell.
+    name
+        What tables and messages call the statistic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import orthoboot as ob
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 2))
+    >>> y = X @ [1.0, -2.0] + rng.standard_normal(200)
+    >>> least_squares = ob.m_estimator(lambda theta, X, y: (y - X @ theta) ** 2, init=2)
+    >>> np.allclose(least_squares(X, y), np.linalg.lstsq(X, y, rcond=None)[0], rtol=1e-12)
+    True
+    """
+    return MEstimator(loss, init, psi, penalty, target, solver, library, name)
+
+
+def _first_array(argument: str, library: Autodiff, function: Written, *arguments: Any) -> FloatArray:
+    value = first_value(argument, library, function, *arguments)
+    if not library.is_array(value):
+        raise StatisticError(f"`{argument}` must return one array of {library.name}; got {type(value).__name__}.")
+    return library.numbers(value)
+
+
+def _check_init(init: Any) -> None:
+    if callable(init):
+        return
+    if is_real(init) and isinstance(init, Integral):
+        checked_count("init", init, least=1, reason="where it is the number of parameters")
+        return
+    if init is None or isinstance(init, (str, bool)) or np.ndim(init) != 1:
+        hint = f" For one parameter that starts at {init:g} write `init=[{init:g}]`." if is_real(init) else ""
+        raise ArgumentError(
+            "`init` must be an array of shape (p,), the number of parameters, or a function of the data that returns "
+            f"such an array; got {init!r}.{hint}"
+        )
+
+
+def _checked_start(given: Any) -> FloatArray:
+    try:
+        start = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"`init` must hold numbers; got {given!r}.") from error
+    if start.ndim != 1 or not start.size or not np.isfinite(start).all():
+        raise ArgumentError(f"`init` must give finite numbers of shape (p,); got {given!r}.")
+    return start
+
+
+def _check_losses(losses: FloatArray, data: Data) -> None:
+    n = data.sizes[0]
+    if losses.shape != (n,):
+        raise StatisticError(
+            f"`loss` must return one number per row, shape ({n},); got {losses.shape}.{_cure(losses, n)}"
+        )
+    _check_finite("loss", losses)
+
+
+def _cure(returned: FloatArray, n: int) -> str:
+    """Return what most likely gives a loss the wrong shape, and the remedy."""
+    if returned.ndim == 0:
+        return " Leave out the sum or the mean over the rows: the weights of a resample come in between."
+    if returned.shape == (n, n):
+        return " A column of shape (n, 1) beside a vector (n,) makes a table: index it first, `y[:, 0]`."
+    if returned.shape[0] == n:
+        return " Sum over the other axes, for example `.sum(1)`."
+    return ""
+
+
+def _check_equations(equations: FloatArray, data: Data, p: int) -> None:
+    if equations.shape != (data.sizes[0], p):
+        raise StatisticError(
+            f"`psi` must return shape ({data.sizes[0]}, {p}), one row per row of the data and one equation per "
+            f"parameter of `init`; got {equations.shape}."
+        )
+    _check_finite("psi", equations)
+
+
+def _check_finite(argument: str, values: FloatArray) -> None:
+    broken = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if broken.any():
+        raise StatisticError(
+            f"`{argument}` must be finite at `init`; got NaN or infinity in {int(broken.sum())} row(s), the first in "
+            f"row {int(np.argmax(broken))}. Start from other parameters, or write it so that it cannot overflow."
+        )
+
+
+def _checked_penalty(penalty: Written, library: Autodiff, start: FloatArray) -> Written:
+    value = _first_array("penalty", library, penalty, start)
+    if value.shape != () or not np.isfinite(value):
+        raise StatisticError(f"`penalty` must return one finite number; at `init` it returned {value.tolist()}.")
+    return _traced("penalty", library, penalty, start)
+
+
+def _names(data: Data, p: int) -> tuple[str, ...]:
+    """Return the columns of the first table that has as many as there are parameters, else their positions."""
+    fitting = (columns for columns in data.columns if columns is not None and len(columns) == p)
+    return next(fitting, parameter_names(p))

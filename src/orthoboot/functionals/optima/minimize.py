@@ -1,0 +1,377 @@
+"""The solution and the value of a constrained optimisation problem whose parameter is a mean of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+
+from orthoboot.arguments import checked_count, checked_name
+from orthoboot.autodiff import PACKAGES, Written, autodiff_for
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import ArgumentError, DataError, FitWarning, OrthobootWarning
+from orthoboot.functionals.base import Covariance, Functional
+from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows, once_per_data
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.user.returned_values import feature_rows
+from orthoboot.functionals.user.user_function import value_of
+from orthoboot.optimisation.constrained_search import METHODS, optimum_from, optimum_near
+from orthoboot.optimisation.kkt import Optimum, Problem, System, independent, system_at, with_constancy
+from orthoboot.optimisation.lagrangian import Lagrangian, lagrangian_of
+from orthoboot.solvers import adjoints
+from orthoboot.typing import FloatArray, Influence, IntArray
+
+OUTPUTS = ("solution", "value", "both")
+
+_WEAK = 1e-6
+"""How near to zero, beside the other terms, a constraint or its pull is called zero in a warning."""
+_LISTED = 6
+"""Constraints that a warning names before it counts the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedProblem(FunctionOfMeans):
+    """The problem at the data, solved: a smooth function of xi near their mean.
+
+    Attributes
+    ----------
+    problem, optimum
+        The problem, and its optimum at the mean of the rows.
+    means
+        The rows whose mean is xi.
+    of
+        Which of ``"solution"``, ``"value"`` and ``"both"`` is the statistic.
+    method
+        The method of scipy for resamples on which Newton's method does not do.
+    """
+
+    problem: Problem
+    optimum: Optimum
+    means: FeatureMeans
+    of: str
+    method: str
+
+    def features(self, data: Data) -> FloatArray:
+        """Return the rows whose mean is xi."""
+        return self.means.centre + self.means.deviations
+
+    def feature_means(self, data: Data) -> FeatureMeans:
+        """Return the mean and the deviations of the rows, which are known."""
+        return self.means
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return the statistic at values of xi in columns ``(q, ...)``, each solved from the optimum at the data."""
+        points = np.ascontiguousarray(means.reshape(len(means), -1).T)
+        values = [self._outputs(xi, optimum_near(self.problem, xi, self._start, self.method)) for xi in points]
+        return np.stack(values, axis=1).reshape(-1, *means.shape[1:])
+
+    def jacobian(self, means: FloatArray) -> FloatArray:
+        """Return the derivative of the statistic by xi at the data, shape ``(k, q)``."""
+        rows = {"solution": self._solution_slopes, "value": self._value_slopes}
+        return np.vstack([rows[part]() for part in _parts(self.of)])
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray | None:
+        r"""Return ``sum_l u_l' v'' u_l`` of the value, :math:`v'' = L_{\xi\xi} - L_{\xi z} K^{-1} L_{z\xi}`."""
+        if self.of != "value":
+            return None
+        mixed, own = self._curvature_along(directions)
+        return np.array([own.sum() - np.sum(mixed * self._system.factor.solve(mixed))])
+
+    def output(self, data: Data) -> Output:
+        """Return one row of numbers; `ConstrainedOptimum` gives them names."""
+        return output_like(self.outputs(), self.name)
+
+    def outputs(self) -> FloatArray:
+        """Return the statistic on the data, shape ``(k,)``."""
+        return self._outputs(self.means.centre, self.optimum)
+
+    @cached_property
+    def _system(self) -> System:
+        """Return the derivative of the KKT conditions at the optimum itself; Newton's last one is a step behind."""
+        optimum, working = self.optimum, self.optimum.system.working
+        return system_at(self.problem, self.means.centre, optimum.x, optimum.multipliers, working)
+
+    @cached_property
+    def _start(self) -> Optimum:
+        """Return the optimum at the data, which knows whether its system is the same for all resamples."""
+        return with_constancy(self.optimum, self.means.centre)
+
+    def _curvature_along(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the derivative of the held conditions along directions of xi, and the Lagrangian's own curvature."""
+        optimum = self.optimum
+        mixed, own = self.problem.lagrangian.curvature(optimum.x, optimum.multipliers, self.means.centre, directions)
+        return mixed[self._system.unknowns], own
+
+    def _outputs(self, xi: FloatArray, optimum: Optimum) -> FloatArray:
+        parts: dict[str, Callable[[], Any]] = {
+            "solution": lambda: optimum.x,
+            "value": lambda: [self.problem.lagrangian.objective(optimum.x, xi)],
+        }
+        return np.concatenate([parts[part]() for part in _parts(self.of)])
+
+    def _value_slopes(self) -> FloatArray:
+        """Return dL/dxi, shape ``(1, q)``: by the envelope theorem the derivative of the value."""
+        centre = self.means.centre
+        gradient = self.problem.lagrangian.gradient(self.optimum.x, self.optimum.multipliers, centre)
+        return gradient[np.newaxis, -len(centre) :]
+
+    def _solution_slopes(self) -> FloatArray:
+        """Return dx/dxi, shape ``(p, q)``, by as many solves as there are variables or parameters, what is fewer."""
+        p, q, system = len(self.optimum.x), len(self.means.centre), self._system
+        if p > q:
+            return -system.factor.solve(self._curvature_along(np.eye(q))[0])[:p]
+        slopes = np.zeros((p, len(system.matrix)))
+        slopes[:, system.unknowns] = adjoints(system.factor, np.eye(p, len(system.unknowns)))
+        point = (self.optimum.x, self.optimum.multipliers, self.means.centre)
+        return -np.stack([self.problem.lagrangian.mixed_product(*point, row) for row in slopes])
+
+
+def _parts(output: str) -> tuple[str, ...]:
+    return ("solution", "value") if output == "both" else (output,)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConstrainedOptimum(Functional):
+    """The solution or the value of a constrained problem; see `minimize`."""
+
+    objective: Written
+    init: Any
+    equality: Written | None = None
+    inequality: Written | None = None
+    parameters: Callable[..., Any] | None = None
+    of: str = field(default="solution", metadata={"argument": "output"})
+    variables: tuple[str, ...] | None = None
+    method: str = "SLSQP"
+    library: str | None = None
+    name: str = "minimize"
+
+    paired = True
+    batched = False
+
+    def __post_init__(self) -> None:
+        for argument in ("objective", "equality", "inequality"):
+            function = getattr(self, argument)
+            if not (callable(function) or (function is None and argument != "objective")):
+                raise ArgumentError(f"`{argument}` must be a function of x and xi; got {type(function).__name__}.")
+        if self.parameters is not None and not callable(self.parameters):
+            raise ArgumentError(
+                "`parameters` must be a function of the data that returns rows, (n, q); got "
+                f"{type(self.parameters).__name__}."
+            )
+        if not callable(self.init):
+            checked_start(self.init)
+        checked_name("output", self.of, OUTPUTS)
+        checked_name("method", self.method, METHODS)
+        if self.library is not None:
+            checked_name("library", self.library, PACKAGES)
+
+    def replace(self, **options: Any) -> Self:
+        """Return the same statistic with other options, named as the arguments of `minimize`."""
+        return super().replace(**{"of" if option == "output" else option: value for option, value in options.items()})
+
+    @property
+    def influence_source(self) -> str:
+        """Return that it comes from the conditions of the optimum."""
+        return f"derivative of the KKT conditions of `{self.name}`"
+
+    def check(self, data: Data) -> None:
+        """Raise unless there is one sample, on which the problem is well posed and has a solution."""
+        if len(data.sizes) > 1:
+            raise DataError(
+                f"`{self.name}` takes one sample, whose mean is the problem's parameter; got {len(data.sizes)} "
+                f"independent samples.{data.samples_hint}"
+            )
+        self.solved(data)
+
+    def output(self, data: Data) -> Output:
+        """Return a vector for the solution, a number for the value, a dict for both."""
+        x = self.solved(data).optimum.x
+        values = {"solution": x, "value": 0.0}
+        output = output_like(values if self.of == "both" else values[self.of], self.name)
+        if self.variables is None or self.of == "value":
+            return output
+        labels = self.variables if self.of == "solution" else [f"solution[{name}]" for name in self.variables]
+        return replace(output, names=(*labels, *output.names[len(x) :]))
+
+    def estimate(self, data: Data) -> FloatArray:
+        """Return the solution and the value on the data, which are known."""
+        return self.solved(data).outputs()
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return the statistic at the weighted means, each solved from the optimum on the data, shape ``(B, k)``."""
+        return self.solved(data).evaluate(data, resamples)
+
+    def influence(self, data: Data) -> Influence:
+        """Return the derivative by xi times ``xi_j - xi`` for every row."""
+        return self.solved(data).influence(data)
+
+    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray:
+        """Return half the trace of the second derivative by xi times the covariance of xi."""
+        return self.solved(data).second_order_bias(data, covariance)
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return what weakens the influence function: dependent gradients, and constraints that bind by chance."""
+        return tuple(FitWarning(text) for text in _doubts(self.solved(data).optimum))
+
+    @once_per_data
+    def solved(self, data: Data) -> SolvedProblem:
+        """Return the problem at the mean of the rows, solved."""
+        means = FeatureMeans(*centred_rows(self._rows(data)))
+        start = self._start(means.centre)
+        lagrangian = self._lagrangian(start, means.centre)
+        lengths = lagrangian.checked_lengths(start, means.centre)
+        problem = Problem(lagrangian, lengths.get("equality", 0), lengths.get("inequality", 0))
+        lagrangian.check_derivatives(start, problem.n_constraints, means.centre)
+        optimum = optimum_from(problem, means.centre, start, self.method)
+        return SolvedProblem(problem, optimum, means, self.of, self.method)
+
+    def _rows(self, data: Data) -> FloatArray:
+        n = data.sizes[0]
+        if self.parameters is None:
+            return np.hstack([array.reshape(n, -1) for array in data.arrays])
+        return feature_rows(value_of("parameters", self.parameters, *data.arrays), n, "parameters")
+
+    def _start(self, xi: FloatArray) -> FloatArray:
+        start = checked_start(value_of("init", self.init, xi) if callable(self.init) else self.init)
+        if self.variables is not None and len(self.variables) != len(start):
+            raise ArgumentError(
+                f"`variables` must have one name for each of the {len(start)} variables; got {len(self.variables)}."
+            )
+        return start
+
+    def _lagrangian(self, x: FloatArray, xi: FloatArray) -> Lagrangian:
+        library = autodiff_for(self.objective, self.equality, self.inequality, name=self.library)
+        functions = {"equality": self.equality, "inequality": self.inequality}
+        constraints = {name: function for name, function in functions.items() if function is not None}
+        return lagrangian_of(library, self.objective, constraints, x, xi)
+
+
+def checked_start(init: Any) -> FloatArray:
+    """Return the start as a vector: zeros where `init` is the number of variables."""
+    if isinstance(init, Integral):
+        return np.zeros(checked_count("init", init, least=1, reason="if it is the number of variables"))
+    try:
+        start = np.array(init, dtype=np.float64)
+    except (TypeError, ValueError):
+        start = np.empty(())
+    if start.ndim != 1 or not start.size or not np.isfinite(start).all():
+        raise ArgumentError(
+            "`init` must be a vector of finite numbers to start from, the number of variables, or a function of xi "
+            f"that returns such a vector; got {str(init)[:60]!r}."
+        )
+    return start
+
+
+def _doubts(optimum: Optimum) -> Iterator[str]:
+    """Yield in words which regularity conditions fail at the optimum."""
+    problem, jacobian = optimum.system.problem, optimum.system.jacobian
+    binding = np.flatnonzero(optimum.binding(_WEAK))
+    held_first = np.concatenate([optimum.system.working, np.setdiff1d(binding, optimum.system.working)])
+    free = independent(jacobian, held_first)
+    dependent = np.setdiff1d(binding, free)
+    if dependent.size:
+        # Equalities bind whatever the data are: one that follows from others is kept with them.
+        may_change = (
+            ", and a small change of the data may free another constraint than the influence function assumes"
+            if (dependent >= problem.n_equalities).any()
+            else "; the solution and its influence function do not depend on them"
+        )
+        yield (
+            f"the gradients of the binding constraints are dependent: {_listed(problem, dependent)} follow(s) from the "
+            f"others ({_listed(problem, np.sort(free))}), so that the multipliers are not unique{may_change}. Drop "
+            "redundant constraints."
+        )
+    weak = [i for i in np.setdiff1d(binding, dependent) if i >= problem.n_equalities and optimum.forces[i] <= _WEAK]
+    if weak:
+        strong = np.setdiff1d(optimum.system.working, weak)
+        unique = System(problem, optimum.system.matrix, strong).is_minimum
+        yield (
+            f"{_listed(problem, weak)} bind(s) with a multiplier of zero: strict complementarity fails. The solution "
+            "has a kink there, the influence function is that of one side, and the normal approximation is in doubt. "
+            + ("" if unique else "Without such constraints the solution is not unique; it may not be with them. ")
+            + 'Compare with estimator="standard".'
+        )
+
+
+def _listed(problem: Problem, constraints: Sequence[int] | IntArray) -> str:
+    titles = [problem.title(int(i)) for i in constraints]
+    return ", ".join(titles[:_LISTED]) + (f" and {len(titles) - _LISTED} more" if len(titles) > _LISTED else "")
+
+
+def minimize(
+    objective: Written,
+    init: Any,
+    *,
+    equality: Written | None = None,
+    inequality: Written | None = None,
+    parameters: Callable[..., Any] | None = None,
+    output: str = "solution",
+    variables: Sequence[str] | None = None,
+    method: str = "SLSQP",
+    library: str | None = None,
+    name: str = "minimize",
+) -> ConstrainedOptimum:
+    r"""Return the solution of a constrained optimisation problem, or its value, as a statistic of the rows.
+
+    .. math:: \min_x f(x, \xi) \quad\text{subject to}\quad g(x, \xi) = 0,\; h(x, \xi) \le 0,
+              \qquad \xi = \text{the mean of the rows}.
+
+    At the solution let c be the constraints that bind, :math:`L = f + \lambda \cdot c` and
+    :math:`z = (x, \lambda)`. Differentiating the KKT conditions :math:`L_z = 0` gives, with
+    :math:`K = L_{zz}`,
+
+    .. math:: \frac{dz}{d\xi} = -K^{-1} L_{z\xi}, \qquad \frac{dv}{d\xi} = L_\xi, \qquad
+              I_j = \frac{d\phi}{d\xi}\,(\xi_j - \xi)
+
+    for the solution, for the value v (the envelope theorem), and for the influence of row j
+    (``appendix: constrained optimization``). All derivatives are automatic; K is factored once.
+
+    scipy finds the neighbourhood of the solution; which constraints bind is read off there, Newton's method on the KKT
+    conditions goes on to the last digits, and the result is verified: multipliers not negative, all constraints kept,
+    a strict local minimum. Resamples start at the solution on the data with the constraints that bind there.
+
+    Parameters
+    ----------
+    objective
+        ``f(x, xi)``, one number, written in jax.numpy or torch; x has shape ``(p,)``, xi shape ``(q,)``.
+    init
+        Where to start: a vector ``(p,)``, the number p of variables (all zero), or a function of xi that returns a
+        vector.
+    equality, inequality
+        ``g(x, xi) = 0`` and ``h(x, xi) <= 0``: each returns a number, a vector, or a list of these.
+    parameters
+        Takes the data as arrays, one argument per array, and returns the rows whose mean is xi: shape ``(n, q)`` or
+        ``(n,)``, or a list of q arrays of length n. By default the rows of the data themselves.
+    output
+        "solution" for x, "value" for f at it, or "both" for the dict ``{"solution": x, "value": f}``.
+    variables
+        Names of the p variables, for tables.
+    method
+        The method of scipy's `minimize` for the search, "SLSQP" or "trust-constr".
+    library
+        "jax" or "torch", where the functions do not show which one they are written in.
+    name
+        What tables and messages call the statistic.
+
+    Examples
+    --------
+    The point of the unit ball next to the mean of the rows, and its squared distance.
+
+    >>> import numpy as np
+    >>> import orthoboot as ob
+    >>> def distance(x, xi):
+    ...     return ((x - xi) ** 2).sum()
+    >>> def beyond(x, xi):
+    ...     return (x**2).sum() - 1
+    >>> nearest = ob.minimize(distance, 2, inequality=beyond, output="both", library="jax")
+    >>> found = nearest(np.array([[2.0, 4.0], [4.0, 4.0]]))
+    >>> found["solution"].round(6).tolist(), round(found["value"], 6)
+    ([0.6, 0.8], 16.0)
+    """
+    names = None if variables is None else tuple(map(str, variables))
+    return ConstrainedOptimum(objective, init, equality, inequality, parameters, output, names, method, library, name)

@@ -1,0 +1,96 @@
+"""What is wanted of fitted parameters: themselves, or a function of them that the user wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from orthoboot.autodiff import Autodiff, Written
+from orthoboot.autodiff.values import check_written, numpy_value
+from orthoboot.errors import StatisticError
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.user.user_function import first_line
+from orthoboot.typing import FloatArray
+
+
+class ParametersTarget:
+    """The parameters themselves."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def value(self, parameters: FloatArray) -> FloatArray:
+        """Return the parameters."""
+        return parameters
+
+    def jacobian(self, parameters: FloatArray) -> FloatArray:
+        """Return the unit matrix."""
+        return np.eye(len(parameters))
+
+    def output(self, parameters: FloatArray, name: str) -> Output:
+        """Return a vector with the names of the parameters."""
+        return output_like(parameters, name, self._names)
+
+
+class WrittenTarget:
+    """A function of the parameters that the user wrote: a number, an array, or a dict of these."""
+
+    def __init__(self, library: Autodiff, function: Written, parameters: FloatArray) -> None:
+        self._example = numpy_value(first_value("target", library, function, parameters), library)
+
+        def joined(point: Any) -> Any:
+            value = function(point)
+            return library.flat(list(value.values()) if isinstance(value, Mapping) else value)
+
+        program = of_user("target", partial(library.traced, joined), parameters)
+        self._values = library.one_by_one(program)
+        self._jacobian = library.jacobian(program)
+
+    def value(self, parameters: FloatArray) -> FloatArray:
+        """Return its numbers in a row, shape ``(k,)``."""
+        value: FloatArray = of_user("target", self._values, parameters[np.newaxis])[0]
+        return value
+
+    def jacobian(self, parameters: FloatArray) -> FloatArray:
+        """Return its derivative, shape ``(k, p)``; raise where there is none, or nothing to differentiate."""
+        jacobian: FloatArray = of_user("target", self._jacobian, parameters)
+        if not np.isfinite(jacobian).all():
+            raise StatisticError(
+                "`target` must be differentiable at the fit; its derivative is NaN or infinite there, as that of a "
+                "root or a norm is at zero. Choose a smooth function of the parameters."
+            )
+        elsewhere = parameters + 0.1 * (np.abs(parameters).max() or 1.0)
+        if not (jacobian.any(axis=1) | self._jacobian(elsewhere).any(axis=1)).all():
+            raise StatisticError(
+                "`target` must depend smoothly on the parameters; the derivative of one of its outputs is zero, at the "
+                "fit and elsewhere. Rounding, signs, comparisons and numbers taken out of the library "
+                "(`float(...)`, `.item()`, `.detach()`) have none."
+            )
+        return jacobian
+
+    def output(self, parameters: FloatArray, name: str) -> Output:
+        """Return the shape and the names of its value."""
+        return output_like(self._example, name)
+
+
+def of_user(argument: str, function: Written, *arguments: Any) -> Any:
+    """Return what a function that the user wrote gives; what it raises is told with its cause."""
+    try:
+        return function(*arguments)
+    except Exception as error:  # the user's function may raise anything
+        shapes = ", ".join(str(tuple(np.shape(one))) for one in arguments)
+        raise StatisticError(
+            f"`{argument}` raised {type(error).__name__}: {first_line(error)}. It was called with arrays of shape "
+            f"{shapes}, and must be written in the functions of one library, jax or torch, without `float()`, `int()`, "
+            "`.item()` or `.tolist()` on the way from the parameters."
+        ) from error
+
+
+def first_value(argument: str, library: Autodiff, function: Written, *arguments: Any) -> Any:
+    """Return what a function that the user wrote gives in the library, before anything is made of it."""
+    value = of_user(argument, partial(library.called, function), *map(library.array, arguments))
+    check_written(argument, value, library)
+    return value

@@ -1,0 +1,1 @@
+"""Statistics of two or more columns together: ratios, correlations, covariance matrices."""

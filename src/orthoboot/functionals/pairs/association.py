@@ -1,0 +1,228 @@
+"""Statistics of two columns: covariance, correlation, and the ratio of means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.errors import DataError
+from orthoboot.functionals.base import Functional
+from orthoboot.functionals.columns.moments import (
+    check_ddof,
+    check_more_rows_than,
+    check_varying,
+    divisor_factor,
+    quotient,
+    spread,
+    unit_range,
+)
+from orthoboot.functionals.feature_means import FunctionOfMeans, centred_rows
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.typing import FloatArray
+
+
+def pairs_of(data: Data) -> FloatArray:
+    """Return the two columns of paired rows, shape ``(n, 2)``."""
+    return np.column_stack(data.arrays)
+
+
+def check_pairs(name: str, data: Data) -> None:
+    """Raise unless the rows are pairs of numbers."""
+    if len(data.sizes) > 1:
+        raise DataError(
+            f"`{name}` takes paired samples; pass `paired=True` so that the rows are drawn together, or one array with "
+            f"two columns. Got {len(data.sizes)} independent samples of {_listed(data.sizes)} rows."
+        )
+    shapes = [array.shape[1:] for array in data.arrays]
+    if shapes not in ([(2,)], [(), ()]):
+        advice = (
+            "Select one column of the second, of probabilities for example `model.predict_proba(X)[:, 1]`."
+            if len(shapes) == 2 and shapes[0] == ()
+            else "Select two columns, for example `data[:, [0, 1]]`."
+        )
+        raise DataError(
+            f"`{name}` takes one array with two columns or two paired arrays with one each; got rows of shape "
+            f"{_listed(shapes)}. {advice}"
+        )
+
+
+class PairStatistic(Functional):
+    """A single number from two columns of the same rows."""
+
+    paired = True
+
+    def pairs(self, data: Data) -> FloatArray:
+        """Return the two columns, shape ``(n, 2)``."""
+        return pairs_of(data)
+
+    def check(self, data: Data) -> None:
+        """Raise unless the rows are pairs."""
+        check_pairs(self.name, data)
+
+    def output(self, data: Data) -> Output:
+        """Return a single number."""
+        return output_like(0.0, self.name)
+
+    def labels(self, data: Data) -> tuple[str, ...] | None:
+        """Return the names of the two columns, where they have them."""
+        named = [names for names in data.columns if names is not None]
+        return tuple(name for names in named for name in names) if len(named) == len(data.columns) else None
+
+
+class Association(PairStatistic, FunctionOfMeans):
+    """A function of means of two columns of the same rows."""
+
+
+def _listed(values: tuple[int, ...] | list[tuple[int, ...]]) -> str:
+    return " and ".join(str(value) for value in values)
+
+
+@dataclass(frozen=True)
+class CovarianceOfTwo(Association):
+    r"""The covariance of two columns.
+
+    .. math:: \phi = \frac{1}{n - \mathrm{ddof}} \sum_j (x_j - \bar x)(y_j - \bar y), \qquad
+              I_j = \frac{n}{n - \mathrm{ddof}} (x_j - \bar x)(y_j - \bar y) - \phi.
+
+    The chain rule for a function of means, ``subsection:biascorrection``.
+
+    Parameters
+    ----------
+    ddof
+        What is taken off n in the divisor; n is the number of rows whatever the weights sum to.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import covariance
+    >>> covariance([1.0, 2.0, 6.0], [0.0, 1.0, 2.0])
+    1.6666666666666667
+    """
+
+    ddof: float = 0
+    name = "covariance"
+
+    def __post_init__(self) -> None:
+        check_ddof(self.ddof)
+
+    def check(self, data: Data) -> None:
+        """Raise unless the rows are pairs, and more than `ddof`."""
+        super().check(data)
+        check_more_rows_than(self.name, self.ddof, data)
+
+    def features(self, data: Data) -> FloatArray:
+        """Return both deviations and their product, enlarged so that `value` has the divisor asked for."""
+        x, y = centred_rows(self.pairs(data))[1].T
+        factor = divisor_factor(self.ddof, data.sizes[0])
+        return np.stack([np.sqrt(factor) * x, np.sqrt(factor) * y, factor * x * y]).T
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return ``mean(xy) - mean(x) mean(y)``."""
+        x, y, xy = means
+        difference: FloatArray = xy - x * y
+        return difference[np.newaxis]
+
+    def jacobian(self, means: FloatArray) -> FloatArray:
+        """Return the derivatives by the three means."""
+        return np.array([[-means[1], -means[0], 1.0]])
+
+
+@dataclass(frozen=True)
+class Correlation(Association):
+    r"""The correlation of two columns, as `numpy.corrcoef`.
+
+    .. math:: \phi = \frac{\mu_{xy}}{\sqrt{\mu_{xx} \mu_{yy}}}, \qquad
+              I_j = u_j v_j - \tfrac12 \phi\,(u_j^2 + v_j^2),
+
+    u and v the standardised columns. One of the elementary examples of ``subsection:CIconstructionexample``.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import correlation
+    >>> round(correlation([1.0, 2.0, 3.0], [1.0, 3.0, 2.0]), 12)
+    0.5
+    """
+
+    name = "correlation"
+
+    def check(self, data: Data) -> None:
+        """Raise unless the rows are pairs and both columns vary."""
+        super().check(data)
+        check_varying(self.name, self.pairs(data), self.labels(data))
+
+    def features(self, data: Data) -> FloatArray:
+        """Return both deviations in units of the largest, their squares and their product."""
+        x, y = unit_range(centred_rows(self.pairs(data))[1]).T
+        return np.stack([x, y, x * x, y * y, x * y]).T
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return the covariance over the root of both variances."""
+        x, y, xx, yy, xy = means
+        scale = np.sqrt(spread(x, xx) * spread(y, yy))
+        return np.clip(quotient(xy - x * y, scale), -1.0, 1.0)[np.newaxis]
+
+    def jacobian(self, means: FloatArray) -> FloatArray:
+        """Return the derivatives by the five means."""
+        x, y, xx, yy, _ = means
+        variance_x, variance_y = spread(x, xx), spread(y, yy)
+        inverse_scale = 1 / np.sqrt(variance_x * variance_y)
+        by_x, by_y = self.value(means)[0] / variance_x, self.value(means)[0] / variance_y
+        return np.array(
+            [[x * by_x - y * inverse_scale, y * by_y - x * inverse_scale, -by_x / 2, -by_y / 2, inverse_scale]]
+        )
+
+
+class QuotientOfMeans(Association):
+    """The mean of one feature over the mean of another."""
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return the quotient of the means."""
+        return quotient(means[0], means[1])[np.newaxis]
+
+    def jacobian(self, means: FloatArray) -> FloatArray:
+        """Return ``1 / mean(y)`` and ``-phi / mean(y)``."""
+        x, y = means
+        return np.array([[1 / y, -x / y**2]])
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return ``2 u_y (phi u_y - u_x) / mean(y)**2``, summed over directions."""
+        x, y = means
+        along_x, along_y = directions
+        return np.atleast_1d(2 * np.sum(along_y * (x / y * along_y - along_x)) / y**2)
+
+
+@dataclass(frozen=True)
+class Ratio(QuotientOfMeans):
+    r"""The mean of the first column over the mean of the second.
+
+    .. math:: \phi = \bar x / \bar y, \qquad I_j = \frac{(x_j - \bar x) - \phi\,(y_j - \bar y)}{\bar y}.
+
+    The chain rule for a function of means, ``subsection:biascorrection``.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import ratio
+    >>> ratio([1.0, 2.0, 6.0], [1.0, 2.0, 3.0])
+    1.5
+    """
+
+    name = "ratio"
+
+    def check(self, data: Data) -> None:
+        """Raise unless the rows are pairs whose second mean is not zero."""
+        super().check(data)
+        if self.feature_means(data).centre[1] == 0:
+            raise DataError(
+                "`ratio` divides by the mean of the second column, which must not be zero; got 0.0. Swap the columns, "
+                "or study the two means with `mean`."
+            )
+
+    def features(self, data: Data) -> FloatArray:
+        """Return the two columns."""
+        return self.pairs(data)
+
+
+covariance = CovarianceOfTwo()
+correlation = Correlation()
+ratio = Ratio()

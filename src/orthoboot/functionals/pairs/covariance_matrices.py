@@ -1,0 +1,177 @@
+"""The covariance matrix of the columns and its triangular factor, as parameters of optimisation problems need them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.errors import DataError, FitError
+from orthoboot.functionals.columns.moments import (
+    check_ddof,
+    check_more_rows_than,
+    check_one_table,
+    columns_of,
+    divisor_factor,
+)
+from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class CovarianceMatrix(FunctionOfMeans):
+    r"""The covariance matrix of the columns, shape ``(d, d)``, as `numpy.cov` with ``rowvar=False``.
+
+    .. math:: \Sigma = \frac{1}{n - \mathrm{ddof}} \sum_j (x_j - \bar x)(x_j - \bar x)', \qquad
+              I_j = \frac{n}{n - \mathrm{ddof}} (x_j - \bar x)(x_j - \bar x)' - \Sigma.
+
+    The chain rule for a function of means, ``subsection:biascorrection``.
+
+    Parameters
+    ----------
+    ddof
+        What is taken off n in the divisor; n is the number of rows whatever the weights sum to.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import covariance_matrix
+    >>> covariance_matrix([[1.0, 0.0], [2.0, 1.0], [3.0, 5.0]]).round(3).tolist()
+    [[0.667, 1.667], [1.667, 4.667]]
+    """
+
+    ddof: float = 0
+    name = "covariance_matrix"
+
+    def __post_init__(self) -> None:
+        check_ddof(self.ddof)
+
+    def check(self, data: Data) -> None:
+        """Raise unless there is one table with columns and more than `ddof` rows."""
+        super().check(data)
+        check_one_table(self.name, data)
+        check_more_rows_than(self.name, self.ddof, data)
+        if data.arrays[0].ndim != 2:
+            raise DataError(
+                f"`{self.name}` takes an array of rows and columns; got shape {data.arrays[0].shape}. For a single "
+                "column use `variance`."
+            )
+
+    def output(self, data: Data) -> Output:
+        """Return one number for each pair of columns."""
+        d = data.arrays[0].shape[1]
+        return output_like(np.zeros((d, d)), self.name)
+
+    def features(self, data: Data) -> FloatArray:
+        """Return the deviations and their products, enlarged so that `value` has the divisor asked for."""
+        deviations = centred_rows(columns_of(data))[1] * np.sqrt(divisor_factor(self.ddof, data.sizes[0]))
+        first, second = np.triu_indices(deviations.shape[1])
+        return np.hstack([deviations, deviations[:, first] * deviations[:, second]])
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return ``mean(x x') - mean(x) mean(x)'``, row by row."""
+        return _flat(self._matrices(means))
+
+    def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
+        """Return the change of the matrix, row by row, for changes of the means."""
+        return _flat(self._changes(means, changes)).T
+
+    def jacobian(self, means: FloatArray) -> FloatArray:
+        """Return the derivative by each of the means."""
+        return self.derivative_along(FeatureMeans(means, means[np.newaxis]), np.eye(len(means))).T
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray | None:
+        """Return ``-2 u u'``, summed over directions."""
+        first = directions[: _n_columns(len(means))]
+        return -2 * np.ravel(first @ first.T)
+
+    def _matrices(self, means: FloatArray) -> FloatArray:
+        """Return the covariance matrices at means in columns ``(p, ...)``, shape ``(..., d, d)``."""
+        first, second = _moments(means)
+        return second - first[..., :, np.newaxis] * first[..., np.newaxis, :]
+
+    def _changes(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
+        """Return the derivatives of the matrix along rows of changes ``(m, p)``, shape ``(m, d, d)``."""
+        centre = _moments(means.centre)[0]
+        first, second = _moments(changes.T)
+        product = first[..., :, np.newaxis] * centre
+        return second - product - np.swapaxes(product, -1, -2)
+
+
+@dataclass(frozen=True)
+class CovarianceFactor(CovarianceMatrix):
+    r"""The upper triangular F with :math:`F'F = \Sigma`, the covariance matrix of the columns: Cholesky's factor.
+
+    .. math:: I^F_j = \Phi(F'^{-1} I^\Sigma_j F^{-1})'\,F,
+
+    where :math:`\Phi` keeps the lower triangle and half of the diagonal. The variance ``x' Sigma x`` is the squared
+    length of ``F x``: written so, ``cp.sum_squares(F @ x)``, it is a parametrised convex program (DPP) in cvxpy, as
+    ``cp.quad_form(x, Sigma)`` is not. The chain rule for a function of means, ``subsection:biascorrection``.
+
+    Parameters
+    ----------
+    ddof
+        What is taken off n in the divisor of the covariance matrix.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import covariance_factor
+    >>> covariance_factor([[1.0, 0.0], [3.0, 2.0], [1.0, 2.0], [3.0, 0.0]]).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    name = "covariance_factor"
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return the factor, row by row; raise where a combination of the columns does not vary."""
+        return _flat(np.swapaxes(_lower_factors(self._matrices(means)), -1, -2))
+
+    def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
+        """Return the change of the factor, row by row, for changes of the means."""
+        lower = _lower_factors(self._matrices(means.centre))
+        inverse = np.linalg.inv(lower)
+        relative = np.tril(inverse @ self._changes(means, changes) @ inverse.T)
+        half = np.where(np.eye(len(lower), dtype=bool), relative / 2, relative)
+        return _flat(np.swapaxes(lower @ half, -1, -2)).T
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> None:
+        """Return None: differences do."""
+        return
+
+
+def _n_columns(n_features: int) -> int:
+    """Return d, where the features are d deviations and d (d + 1) / 2 products."""
+    return (int(np.sqrt(9 + 8 * n_features)) - 3) // 2
+
+
+def _moments(means: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the first and second moments at means in columns ``(p, ...)``, shapes ``(..., d)`` and ``(..., d, d)``."""
+    d = _n_columns(len(means))
+    points = np.moveaxis(means, 0, -1)
+    second = np.empty((*points.shape[:-1], d, d))
+    upper = np.triu_indices(d)
+    second[..., upper[0], upper[1]] = points[..., d:]
+    second[..., upper[1], upper[0]] = points[..., d:]
+    return points[..., :d], second
+
+
+def _lower_factors(matrices: FloatArray) -> FloatArray:
+    try:
+        factors: FloatArray = np.linalg.cholesky(matrices).astype(np.float64, copy=False)
+        return factors
+    except np.linalg.LinAlgError as error:
+        raise FitError(
+            "the covariance matrix has no triangular factor, since a combination of the columns does not vary. Leave "
+            "out a column that follows from the others; there must be more rows than columns."
+        ) from error
+
+
+def _flat(matrices: FloatArray) -> FloatArray:
+    """Return matrices ``(..., d, d)`` with their entries first, row by row: ``(d * d, ...)``."""
+    entries = matrices.reshape(*matrices.shape[:-2], -1)
+    return np.moveaxis(entries, -1, 0)
+
+
+covariance_matrix = CovarianceMatrix()
+covariance_factor = CovarianceFactor()

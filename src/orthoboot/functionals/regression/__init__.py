@@ -1,0 +1,1 @@
+"""Regressions of the catalogue: least squares and generalised linear models."""

@@ -1,0 +1,375 @@
+"""Generalised linear models: fitted by Newton steps, refitted on resamples from where the fit of all rows is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from orthoboot.arguments import checked_name
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import DataError, FitError, OrthobootWarning
+from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.metrics.classification import few_rows
+from orthoboot.functionals.regression.design_matrix import (
+    CrossProducts,
+    Factor,
+    RegressionRows,
+    factor_of_resample,
+    positive_solution,
+    rows_times,
+)
+from orthoboot.functionals.regression.families import FAMILIES, Family, RowLosses
+from orthoboot.functionals.regression.linear import Regression
+from orthoboot.optimisation.newton import newton_minimum
+from orthoboot.typing import FloatArray, Influence
+
+_STEP = 1e-10
+"""From linear predictors that would change by no more than this share of themselves the next step is the last one."""
+_MAX_ITERATIONS = 60
+_REGULAR = 1e-14
+"""Reciprocal condition of a Hessian below which it is singular but for rounding."""
+_RUNNING_AWAY = 0.01
+"""A last step that still changes the linear predictor of a row at the edge by so much is on its way to infinity."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A family, a link and rows, in the orthonormal basis of the columns.
+
+    Attributes
+    ----------
+    name
+        What messages call it.
+    family, link
+        The loss of a row as a function of its linear predictor.
+    rows, factor
+        What is fitted, and the factorisation of its columns.
+    """
+
+    name: str
+    family: Family
+    link: str
+    rows: RegressionRows
+    factor: Factor
+
+    @cached_property
+    def basis(self) -> FloatArray:
+        """Return the columns in which coefficients are sought, shape ``(n, d)``."""
+        return self.factor.orthonormal / np.sqrt(self.rows.case_weights)[:, np.newaxis]
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """Return the same columns one after the other in memory, shape ``(d, n)``."""
+        return np.ascontiguousarray(self.basis.T)
+
+    @cached_property
+    def cross_products(self) -> CrossProducts:
+        """Return the products of these columns, for weights on the rows."""
+        return CrossProducts(self.basis, self.basis)
+
+    def predictors(self, point: FloatArray) -> FloatArray:
+        """Return the linear predictors of all rows, shape ``(n,)``."""
+        eta: FloatArray = np.einsum("pj,p->j", self.columns, point)
+        return eta
+
+
+class WeightedLoss:
+    """The mean loss of weighted rows as a function of the coefficients in the orthonormal basis.
+
+    Rows of weight zero are not looked at: their predictors may be where the link has no mean.
+
+    Parameters
+    ----------
+    model
+        What is fitted.
+    weights
+        On the rows, case weights included, shape ``(n,)``.
+    """
+
+    def __init__(self, model: Model, weights: FloatArray) -> None:
+        self.model = model
+        self.kept = np.flatnonzero(weights)
+        self.weights = weights[self.kept] / weights.sum()
+        self.response = model.rows.response[self.kept]
+        self.largest_shift = 0.0
+        self._latest: tuple[FloatArray, RowLosses] | None = None
+
+    def value(self, point: FloatArray) -> float:
+        """Return the mean loss, infinite where a row has no possible mean."""
+        return float(np.sum(self.weights * self.losses(point).value))
+
+    def gradient(self, point: FloatArray) -> FloatArray:
+        """Return its gradient, shape ``(d,)``."""
+        return self.column_sums(self.losses(point).slope)
+
+    def step(self, point: FloatArray, gradient: FloatArray) -> FloatArray:
+        """Return the Newton step; where the Hessian is not positive definite, the one of Fisher's scoring."""
+        for matrix in self._matrices(self.losses(point)):
+            direction = positive_solution(matrix, -gradient, least_condition=_REGULAR)
+            if direction is not None:
+                self.largest_shift = float(np.abs(self._predictors(direction)).max())
+                return direction
+        raise FitError(self.failure(point))
+
+    def losses(self, point: FloatArray) -> RowLosses:
+        """Return the losses of the rows; the search asks for value, gradient and Hessian at the same point."""
+        if self._latest is None or self._latest[0] is not point:
+            self._latest = (point, self.losses_at(self._predictors(point)))
+        return self._latest[1]
+
+    def losses_at(self, eta: FloatArray) -> RowLosses:
+        """Return the losses of the rows at linear predictors of theirs."""
+        return self.model.family.losses(self.response, eta, self.model.link)
+
+    def column_sums(self, values: FloatArray) -> FloatArray:
+        """Return the weighted sums of the basis, each row times its value, shape ``(d,)``."""
+        sums: FloatArray = np.einsum("pj,j->p", self.model.columns, self._on_all_rows(values))
+        return sums
+
+    def hessian(self, values: FloatArray) -> FloatArray:
+        """Return the weighted cross products of the basis, each row times its value, shape ``(d, d)``."""
+        return self.model.cross_products(self._on_all_rows(values))
+
+    def tolerance(self, point: FloatArray) -> float:
+        """Return the decrement at which the predictors change by a negligible share of themselves."""
+        changes = self.losses(point).information * self._predictors(point) ** 2
+        return float(_STEP**2 * np.sum(self.weights * changes))
+
+    def ran_away(self, point: FloatArray) -> bool:
+        """Return whether the search ended only because rows at the edge have nothing left to lose."""
+        return self.largest_shift > _RUNNING_AWAY and self._n_at_the_edge(point) > 0
+
+    def failure(self, point: FloatArray) -> str:
+        """Return why there is no fit, judged from where the search ended."""
+        n_edge = self._n_at_the_edge(point)
+        if n_edge:
+            return (
+                f"the coefficients grow without end, and the fitted mean of {n_edge} of {len(self.kept)} rows reaches "
+                "the end of its range. Likely causes: perfect separation, where a combination of the columns predicts "
+                "these responses without error; a rare category in which all responses are the same; many columns for "
+                "few rows. Drop or merge such columns, or use a penalised fit"
+            )
+        return (
+            f"no minimum was found in {_MAX_ITERATIONS} steps. Likely causes: a best fit at the border of what the "
+            f"link {self.model.link!r} allows; outliers; columns that are nearly dependent. Try another link, and "
+            "centre or drop columns"
+        )
+
+    def _n_at_the_edge(self, point: FloatArray) -> int:
+        return int(self.model.family.at_the_edge(self.response, self._predictors(point), self.model.link).sum())
+
+    def _matrices(self, losses: RowLosses) -> Iterator[FloatArray]:
+        yield self.hessian(losses.curvature)
+        # Not positive definite: for lack of rows, which no other matrix helps, or for the shape of the loss.
+        factor_of_resample(self.model.rows, self._on_all_rows(np.ones(len(self.kept))))
+        yield self.hessian(losses.information)
+
+    def _predictors(self, point: FloatArray) -> FloatArray:
+        return self.model.predictors(point)[self.kept]
+
+    def _on_all_rows(self, values: FloatArray) -> FloatArray:
+        result = np.zeros(len(self.model.basis))
+        result[self.kept] = self.weights * values
+        return result
+
+
+def fitted(loss: WeightedLoss, start: FloatArray) -> FloatArray:
+    """Return the coefficients in the orthonormal basis that minimise `loss`; raise a `FitError` where none do."""
+    minimum = newton_minimum(
+        loss.value,
+        loss.gradient,
+        loss.step,
+        start,
+        tolerance=loss.tolerance(start),
+        max_iterations=_MAX_ITERATIONS,
+    )
+    if not minimum.converged or loss.ran_away(minimum.point):
+        raise FitError(loss.failure(minimum.point))
+    return minimum.point
+
+
+def first_point(loss: WeightedLoss) -> FloatArray:
+    """Return where to start: one scoring step from the responses, or the best constant, whichever loses less."""
+    candidates = [point for point in (_scoring_start(loss), _constant_start(loss)) if np.isfinite(point).all()]
+    heights = [loss.value(point) for point in candidates]
+    if not heights or not np.isfinite(min(heights)):
+        raise FitError(
+            f"no start was found: no coefficients are known for which the link {loss.model.link!r} gives a possible "
+            "mean to every row. Use the log link for positive means, or add an intercept"
+        )
+    return candidates[int(np.argmin(heights))]
+
+
+def _scoring_start(loss: WeightedLoss) -> FloatArray:
+    eta = loss.model.family.first_predictor(loss.response, loss.model.link)
+    losses = loss.losses_at(eta)
+    target = loss.column_sums(losses.information * eta - losses.slope)
+    start = positive_solution(loss.hessian(losses.information), target, least_condition=_REGULAR)
+    return np.full(len(target), np.nan) if start is None else start
+
+
+def _constant_start(loss: WeightedLoss) -> FloatArray:
+    mean = np.full(len(loss.response), np.sum(loss.weights * loss.response))
+    eta = loss.model.family.predictor_of(mean, loss.model.link)
+    # The basis is orthonormal under the case weights, which `loss` divides by their total.
+    point: FloatArray = loss.column_sums(eta) * loss.model.rows.case_weights.sum()
+    return point
+
+
+@dataclass(frozen=True)
+class Glm(Regression):
+    """The coefficients of a generalised linear model; `glm` has the formulas, `logistic_regression` is one of them.
+
+    The data are ``(X, y)`` with ``paired=True``: X of shape ``(n, d)``, an array or a frame whose columns name the
+    coefficients, and y of shape ``(n,)``, for "binomial" zeros and ones or proportions. A third array holds case
+    weights, for proportions the numbers of trials.
+
+    Parameters
+    ----------
+    family, link
+        As in `glm`.
+    intercept
+        Whether a column of ones, named "intercept", comes first; by default it does not.
+    name
+        What tables and messages call the statistic.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import logistic_regression
+    >>> model = logistic_regression.replace(intercept=True)
+    >>> model([0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [0, 0, 1, 0, 1, 1]).round(6)  # log(1/2), and log(2) - log(1/2)
+    array([-0.693147,  1.386294])
+    """
+
+    family: str
+    link: str | None = None
+    intercept: bool = False
+    name: str = "glm"
+    batched = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_name("family", self.family, FAMILIES)
+        if self.link is not None:
+            checked_name("link", self.link, FAMILIES[self.family].links)
+
+    def check(self, data: Data) -> None:
+        """Raise unless the data are X and y, with independent columns in X and responses of the family in y."""
+        response = self.rows(data).response
+        self._check_range(response)
+        degeneracy = FAMILIES[self.family].degeneracy(response)
+        if degeneracy is not None:
+            raise DataError(
+                f"`{self.name}` has no fit on these data: {degeneracy}. Check the response, or get more rows."
+            )
+        super().check(data)
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return what is found for any regression, and a warning if one of two classes has few rows."""
+        found = super().findings(data)
+        if self.family != "binomial":
+            return found
+        response = self.rows(data).response
+        # A proportion counts in both classes.
+        positive, negative = int(np.count_nonzero(response > 0)), int(np.count_nonzero(response < 1))
+        which = "are positive" if positive <= negative else "are negative"
+        return (*found, *few_rows(self.name, min(positive, negative), which))
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return the coefficients on each resample, shape ``(B, d)``."""
+        model, start = self.model(data), self.fit(data)
+        return np.array([_refitted(model, start, weights) for weights in resamples.weights[0]])
+
+    def influence(self, data: Data) -> Influence:
+        """Return ``-n H^-1 x_j l'_j`` for every row, H the observed Hessian."""
+        model, point = self.model(data), self.fit(data)
+        loss = WeightedLoss(model, model.rows.case_weights)
+        losses = loss.losses(point)
+        back_rotation = model.factor.back_rotation().T
+        by_score = positive_solution(loss.hessian(losses.curvature), back_rotation, least_condition=_REGULAR)
+        if by_score is None:
+            raise FitError(f"`{self.name}` has no influence function: {loss.failure(point)}.")
+        scores = model.basis * (loss.weights * losses.slope)[:, np.newaxis]
+        influence = -len(scores) * rows_times(scores, by_score)
+        return (influence - influence.mean(axis=0),)
+
+    @once_per_data
+    def model(self, data: Data) -> Model:
+        """Return what is fitted."""
+        family = FAMILIES[self.family]
+        return Model(self.name, family, self.link or family.links[0], self.rows(data), self.factor(data))
+
+    @once_per_data
+    def fit(self, data: Data) -> FloatArray:
+        """Return the coefficients of all rows in the orthonormal basis, shape ``(d,)``."""
+        model = self.model(data)
+        loss = WeightedLoss(model, model.rows.case_weights)
+        try:
+            # Twice: what is negligible is measured where the search starts, and a first start may be far off.
+            return fitted(loss, fitted(loss, first_point(loss)))
+        except FitError as error:
+            raise FitError(f"`{self.name}` has no fit on these data: {error}.") from error
+
+    def _check_range(self, response: FloatArray) -> None:
+        trouble = FAMILIES[self.family].trouble(response)
+        if trouble is not None and trouble.broken.any():
+            first = int(np.argmax(trouble.broken))
+            raise DataError(
+                f"`{self.name}` with family {self.family!r} takes {trouble.rule}; got {int(trouble.broken.sum())} "
+                f"other(s), the first in row {first} (counted from 0): {response[first]:g}. {trouble.advice}"
+            )
+
+
+def _refitted(model: Model, start: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the coefficients for weights on the rows, shape ``(d,)``."""
+    loss = WeightedLoss(model, model.rows.case_weights * weights)
+    degeneracy = model.family.degeneracy(loss.response)
+    try:
+        if degeneracy is not None:
+            raise FitError(degeneracy)
+        return model.factor.coefficients(fitted(loss, start))
+    except FitError as error:
+        raise FitError(f"`{model.name}` has no fit on a resample: {error}") from error
+
+
+def glm(family: str, link: str | None = None, *, intercept: bool = False) -> Glm:
+    r"""Return the coefficients of a generalised linear model, as ``glm`` in R and ``GLM`` in statsmodels.
+
+    .. math:: \phi = \arg\min_\beta \sum_j a_j\,\ell(y_j, x_j'\beta), \qquad
+              I_j = -n\,H^{-1} x_j\,a_j\,\ell'_j, \qquad H = \sum_j a_j\,\ell''_j\,x_j x_j',
+
+    :math:`\ell` minus the log-likelihood of a row, in which the dispersion does not matter, its derivatives by the
+    linear predictor :math:`x_j'\beta`, and a the case weights. H is the observed Hessian, which is the expected one
+    only for canonical links: the derivative of the fit in the weights. :math:`\sum_j I_j I_j' / n^2` is the sandwich
+    of Huber (1967) and White (1982, Econometrica 50). The implicit function theorem, as for the models of
+    ``subsection:CIconstructionexample``. Refits are Newton steps from the fit of all rows, until only rounding is left.
+
+    The data are ``(X, y)`` with ``paired=True``, or ``(X, y, case_weights)``; for proportions the case weights are the
+    numbers of trials. A resample without a fit, such as one with a single class, counts as a failed replicate.
+
+    Parameters
+    ----------
+    family
+        "gaussian", "poisson", "gamma", "binomial" or "inverse_gaussian".
+    link
+        "identity", "log", "inverse" or "inverse_squared" of the mean; for "binomial" "logit", "probit", "cloglog",
+        "log" or "identity". Without it the canonical one: in the order above identity, log, inverse, logit and
+        inverse_squared.
+    intercept
+        Whether a column of ones, named "intercept", comes first.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import glm
+    >>> counts = glm("poisson", intercept=True)
+    >>> counts([0.0, 0.0, 1.0, 1.0], [1, 3, 5, 7]).round(6)  # log(2), and log(6) - log(2)
+    array([0.693147, 1.098612])
+    """
+    return Glm(family, link, intercept)
+
+
+logistic_regression = Glm("binomial", name="logistic_regression")

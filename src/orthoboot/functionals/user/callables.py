@@ -1,0 +1,244 @@
+"""A user's own function as a functional: plain, vectorised as in scipy, or aware of weights."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from orthoboot.autodiff import package_named, package_of
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import ArgumentError, DataError, InfluenceError, MissingDependencyError, StatisticError
+from orthoboot.functionals.base import Functional
+from orthoboot.functionals.columns.moments import norm_of_mean
+from orthoboot.functionals.columns.quantiles import quantile
+from orthoboot.functionals.columns.trimmed_mean import trimmed_mean
+from orthoboot.functionals.combined.comparisons import difference, relative_difference
+from orthoboot.functionals.combined.compositions import compose
+from orthoboot.functionals.combined.function_of_means import function_of_means
+from orthoboot.functionals.optima.m_estimator import m_estimator
+from orthoboot.functionals.optima.minimize import minimize
+from orthoboot.functionals.regression.generalized_linear import glm
+from orthoboot.functionals.user.differentiable import DifferentiableCallable, differentiable
+from orthoboot.functionals.user.recognition import recognized
+from orthoboot.functionals.user.user_function import CallableFunctional, first_value, weights_argument, wrapped
+from orthoboot.typing import FloatArray, IntArray
+
+_NUMBERS_AT_ONCE = 1 << 22
+"""Resampled numbers that a vectorised function gets at once: 32 MB, or those of one resample where it is larger."""
+
+
+_FACTORIES: dict[Any, str] = {
+    quantile: "ob.quantile(0.9)",
+    trimmed_mean: "ob.trimmed_mean(0.1)",
+    norm_of_mean: "ob.norm_of_mean(2)",
+    glm: 'ob.glm("poisson")',
+    m_estimator: "ob.m_estimator(loss, init)",
+    minimize: "ob.minimize(objective, init)",
+    difference: "ob.difference(ob.mean)",
+    relative_difference: "ob.relative_difference(ob.mean)",
+    compose: "ob.compose(np.log, ob.variance)",
+    function_of_means: "ob.function_of_means(features, g)",
+}
+"""Functions that make a statistic and are none themselves, with an example of each."""
+
+
+class PlainCallable(CallableFunctional):
+    """``statistic(*samples)``: gets the resampled rows, one resample at a time."""
+
+    fractional = False
+    batched = False
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return its values on the resampled rows, shape ``(B, k)``."""
+        rows = (data.take(resamples.indices(b)) for b in range(len(resamples)))
+        return np.stack([self.value_output.flatten(self.function(*samples)) for samples in rows])
+
+
+class VectorizedCallable(CallableFunctional):
+    """``statistic(*samples, axis)``: gets many resamples at once, the rows on the last axis, as in scipy."""
+
+    fractional = False
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return its values on the resampled rows, shape ``(B, k)``."""
+        at_once = max(_NUMBERS_AT_ONCE // sum(array.size for array in data.arrays), 1)
+        return np.concatenate([self._values(data, rows) for rows in _stackable(resamples, at_once)])
+
+    def _values(self, data: Data, rows: list[tuple[IntArray, ...]]) -> FloatArray:
+        stacked = [np.stack(sample) for sample in zip(*rows, strict=True)]
+        samples = [
+            np.moveaxis(array, 0, -1)[..., stacked[i]] for array, i in zip(data.arrays, data.sample_of, strict=True)
+        ]
+        return self.value_output.flatten_batch(self.function(*samples, axis=-1), len(rows))
+
+
+class WeightedCallable(CallableFunctional):
+    """``statistic(*samples, weights)``: gets the data once and the weight of each row, one resample at a time."""
+
+    batched = False
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return its values at the weights, shape ``(B, k)``."""
+        weights = (weights_argument([w[b] for w in resamples.weights]) for b in range(len(resamples)))
+        return np.stack([self.value_output.flatten(self.function(*data.containers, weights=one)) for one in weights])
+
+
+class VectorizedWeightedCallable(CallableFunctional):
+    """``statistic(*samples, weights)`` with weights of shape ``(B, n_i)`` and B on the last axis of its value."""
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return its values at the weights, shape ``(B, k)``."""
+        value = self.function(*data.containers, weights=weights_argument(resamples.weights))
+        return self.value_output.flatten_batch(value, len(resamples))
+
+
+def as_functional(
+    statistic: Any, data: Data, *, vectorized: bool | None = None, library: str | None = None
+) -> Functional:
+    """Return `statistic` as a functional: itself, its entry in the catalogue, or a wrapper of the user's function.
+
+    Beyond the samples, a function with a `weights` parameter is aware of weights, and is differentiated where it is
+    written in a package that can, or in `library`; one with an `axis` parameter is vectorised unless `vectorized` says
+    otherwise, as in scipy.
+    """
+    if vectorized not in (None, True, False):
+        raise ArgumentError(f"`vectorized` must be True, False or None; got {vectorized!r}.")
+    known = recognized(statistic)
+    if known is not None:
+        return known if library is None else _refused(known.name, library)
+    if hasattr(statistic, "fit") and (isinstance(statistic, type) or not callable(statistic)):
+        raise ArgumentError(_model_refused(statistic if isinstance(statistic, type) else type(statistic)))
+    if not callable(statistic):
+        raise ArgumentError(
+            "`statistic` must be a function of the samples or an entry of the catalogue such as `ob.variance`; got "
+            f"{statistic!r}." + (f" Write `ob.{statistic}`, without quotes." if isinstance(statistic, str) else "")
+        )
+    if isinstance(statistic, Hashable) and statistic in _FACTORIES:
+        raise ArgumentError(f"`statistic` must be complete; write `{_FACTORIES[statistic]}`, for example.")
+    options = _options(statistic, len(data.tables))
+    if library is not None:
+        _check_differentiable(options, vectorized, library)
+        return differentiable(statistic, data, library, asked=True)
+    if "weights" in options:
+        return _vectorized_weighted(statistic, data) if vectorized else _weighted(statistic, data)
+    if vectorized or (vectorized is None and "axis" in options):
+        return _vectorized(statistic, data)
+    return _plain(statistic, data)
+
+
+def _model_refused(kind: type) -> str:
+    model = f"{kind.__name__}()"
+    adapted = f"`ob.from_sklearn({model})`, or " if kind.__module__.partition(".")[0] == "sklearn" else ""
+    return (
+        f"`statistic` must be a function of the samples; got {kind.__name__}, a model. Write {adapted}a function that "
+        f"fits a new one and returns numbers, such as `lambda X, y: {model}.fit(X, y).coef_`."
+    )
+
+
+def _refused(name: str, library: str) -> Functional:
+    raise InfluenceError(
+        f'influence="{library}" is for functions that you write; `{name}` brings its influence function in closed '
+        'form. Leave influence="auto".'
+    )
+
+
+def _check_differentiable(options: set[str], vectorized: bool | None, library: str) -> None:
+    if "weights" not in options:
+        raise InfluenceError(
+            f'influence="{library}" needs a statistic with a `weights` parameter, by which it is differentiated, such '
+            "as `def statistic(x, weights): return (weights * x).sum() / weights.sum()`. Without one use "
+            'influence="jackknife".'
+        )
+    if vectorized:
+        raise ArgumentError(
+            f'`vectorized` must be None or False with influence="{library}", which gives the statistic one set of '
+            "weights at a time; got True."
+        )
+
+
+def _options(statistic: Callable[..., Any], n_samples: int) -> set[str]:
+    """Return the parameters that remain when the samples are given by position.
+
+    A function of two samples may well call its second one `weights`.
+    """
+    # The modules of torch take anything and hand it on.
+    called = getattr(statistic, "forward", statistic) if package_of(statistic) == "torch" else statistic
+    try:
+        parameters = inspect.signature(called).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return set()
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_keyword = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    return by_keyword - set(positional[:n_samples])
+
+
+def _plain(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
+    # The rows are taken as for a resample, so that a function which sorts them in place leaves the user's data alone.
+    value = first_value(statistic, data, data.take([np.arange(n) for n in data.sizes]))
+    return wrapped(PlainCallable, statistic, value)
+
+
+def _vectorized(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
+    value = first_value(statistic, data, [np.moveaxis(array, 0, -1).copy() for array in data.arrays], axis=-1)
+    # The function reduces the last axis, so a vector has one number per column.
+    return wrapped(VectorizedCallable, statistic, value, data.columns[0] if len(data.tables) == 1 else None)
+
+
+def _weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
+    """Return a weights-aware function, differentiated by the package in which it is written if there is one."""
+    named = _written(statistic, data, package_named(statistic))
+    if isinstance(named, CallableFunctional):
+        return named
+    ones = weights_argument([np.ones(n) for n in data.sizes])
+    value = first_value(statistic, data, data.containers, weights=ones, hint=named)
+    # The names in its own code need not tell: it may call a function of another module, which calls JAX.
+    library = package_of(next(iter(value.values()), None) if isinstance(value, Mapping) else value)
+    written = _written(statistic, data, library)
+    return written if isinstance(written, CallableFunctional) else wrapped(WeightedCallable, statistic, value)
+
+
+def _written(statistic: Callable[..., Any], data: Data, library: str | None) -> DifferentiableCallable | str:
+    """Return `statistic` differentiated; in words why not if it does not work on arrays of `library` alone."""
+    if library is None:
+        return ""
+    try:
+        return differentiable(statistic, data, library)
+    except (StatisticError, InfluenceError, DataError, MissingDependencyError) as error:
+        return f" As a function of {library} it was refused before: {error}"
+
+
+def _vectorized_weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
+    ones = weights_argument([np.ones((1, n)) for n in data.sizes])
+    value = first_value(statistic, data, data.containers, weights=ones)
+    only = {key: _only(entry) for key, entry in value.items()} if isinstance(value, Mapping) else _only(value)
+    return wrapped(VectorizedWeightedCallable, statistic, only)
+
+
+def _only(entry: Any) -> Any:
+    """Return the one resample on the last axis."""
+    if np.shape(entry)[-1:] != (1,):
+        raise ArgumentError(
+            "a vectorised `statistic` with `weights` of shape (B, n) must return its values with B on the last axis; "
+            f"for B = 1 it returned shape {np.shape(entry)}. Pass `vectorized=False` if it takes one set of weights."
+        )
+    return np.asarray(entry)[..., 0]
+
+
+def _stackable(resamples: Resamples, at_once: int) -> Iterator[list[tuple[IntArray, ...]]]:
+    """Yield the rows of the resamples in lists of at most `at_once`, all of one length in each list.
+
+    Whole groups of unequal size make resamples of unequal length, which no one array can hold.
+    """
+    pending: list[tuple[IntArray, ...]] = []
+    for b in range(len(resamples)):
+        rows = resamples.indices(b)
+        if pending and (len(pending) == at_once or list(map(len, rows)) != list(map(len, pending[0]))):
+            yield pending
+            pending = []
+        pending.append(rows)
+    if pending:
+        yield pending

@@ -1,0 +1,243 @@
+"""A user's function written in jax or torch: its influence is its derivative by the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from orthoboot.autodiff import Autodiff, Written, autodiff, package_named
+from orthoboot.autodiff.values import check_written, numpy_value
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import InfluenceError, InfluenceMismatchWarning, OrthobootWarning, StatisticError
+from orthoboot.functionals.feature_means import centred_rows, once_per_data
+from orthoboot.functionals.user.user_function import CallableFunctional, first_value, function_name, wrapped
+from orthoboot.typing import FloatArray, Influence
+
+_PROBE_SEED = 20240607
+_PROBES = 3
+_REAL_CHANGE = 1e-9
+"""A relative change that rounding does not make."""
+
+
+@dataclass(frozen=True, eq=False)
+class DifferentiableCallable(CallableFunctional):
+    r"""``statistic(*samples, weights)`` written in a package that differentiates.
+
+    .. math:: I_{ij} = n_i \frac{\partial \phi}{\partial w_{ij}} \Big|_{w = 1},
+
+    centred: the derivative of ``eq:taylor`` towards row j of sample i. All of it takes one pass through the function
+    and one backwards for each output, whatever the number of rows.
+
+    Attributes
+    ----------
+    package
+        What differentiates and evaluates it.
+    asked
+        Whether the user named the package.
+    """
+
+    package: Autodiff = field(kw_only=True, repr=False)
+    asked: bool = field(kw_only=True, default=False)
+
+    @property
+    def batched(self) -> bool:  # type: ignore[override]
+        """Return whether the package evaluates many resamples in one program."""
+        return self.package.compiles
+
+    @property
+    def influence_source(self) -> str:
+        """Return for example ``jax, automatic differentiation (as asked)``."""
+        why = "as asked" if self.asked else f"automatic for a function written in {self.package.name}"
+        return f"{self.package.name}, automatic differentiation ({why})"
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return its values at the weights, shape ``(B, k)``."""
+        weights = np.concatenate(resamples.weights, axis=1)
+        return self.package.one_by_one(self.program(data))(weights, *self.package_arrays(data))
+
+    @once_per_data
+    def influence(self, data: Data) -> Influence | None:
+        """Return ``n_i`` times the derivative by each weight, centred; raise where there is no derivative.
+
+        None for a function that the package cannot differentiate, if the user did not ask for it: an engine may.
+        """
+        try:
+            derivative = self._derivative(data)
+        except InfluenceError:
+            if self.asked:
+                raise
+            return None
+        self._check_finite(derivative)
+        self._check_not_flat(derivative, data)
+        parts = np.split(derivative, np.cumsum(data.sizes)[:-1], axis=1)
+        return tuple(n * centred_rows(part.T)[1] for part, n in zip(parts, data.sizes, strict=True))
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return a warning if the statistic changes by a standard error when all weights of a sample are doubled.
+
+        Less than that is harmless: a divisor such as ``weights.sum() - 1`` depends on the scale of the weights too.
+        """
+        values = self._probed(data, _doubled(data))
+        if values is None:
+            return ()
+        change = np.abs(values - self.value)
+        excess = change - np.maximum(self._standard_errors(data), _REAL_CHANGE * np.abs(self.value))
+        sample, output = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        if excess[sample, output] <= 0:
+            return ()
+        return (
+            InfluenceMismatchWarning(
+                f"`{self.name}` must not change when all weights of a sample are multiplied by the same number; twice "
+                f"the weights gave {values[sample, output]:.6g} instead of {self.value[output]:.6g}. Divide by "
+                "`weights.sum()`."
+            ),
+        )
+
+    @once_per_data
+    def program(self, data: Data) -> Written:
+        """Return the function of all weights in a row and of the samples, with its values in a row."""
+        function, output, package = self.function, self.value_output, self.package
+
+        def vector(weights: Any, *samples: Any) -> Any:
+            value = function(*samples, weights=_by_sample(weights, data.sizes))
+            entries = [value] if output.keys is None else [value[key] for key in output.keys]
+            numbers = package.joined([package.flat(entry) for entry in entries])
+            if len(numbers) != output.size:
+                raise StatisticError(
+                    f"`statistic` must return the same shape on every resample; got {len(numbers)} numbers "
+                    f"where the data gave {output.size}."
+                )
+            return numbers
+
+        return package.traced(vector, np.ones(sum(data.sizes)), *self.package_arrays(data))
+
+    @once_per_data
+    def package_arrays(self, data: Data) -> tuple[Any, ...]:
+        """Return the rows as arrays of the package, which are converted once."""
+        return tuple(map(self.package.array, data.arrays))
+
+    def _derivative(self, data: Data) -> FloatArray:
+        """Return the derivative by all weights at one each, shape ``(k, n)``."""
+        jacobian = self.package.jacobian(self.program(data))
+        try:
+            return jacobian(np.ones(sum(data.sizes)), *self.package_arrays(data))
+        except Exception as error:  # whatever the user's function raises is told with its cause
+            first_line = str(error).strip().partition("\n")[0].rstrip(".")
+            raise InfluenceError(
+                f"{self.package.name} cannot differentiate `{self.name}`: {type(error).__name__}: {first_line}. "
+                f"Between weights and value use functions of {self.package.name} alone, not of numpy, and of these "
+                "such as it can differentiate."
+            ) from error
+
+    def _check_finite(self, derivative: FloatArray) -> None:
+        broken = ~np.isfinite(derivative)
+        if broken.any():
+            output = int(np.argmax(broken.any(axis=1)))
+            raise InfluenceError(
+                f"the derivative of `{self.value_output.names[output]}` by the weights is NaN or infinite for "
+                f"{int(broken[output].sum())} of {broken.shape[1]} rows: the function is not differentiable at these "
+                "data, as a root or a logarithm at zero. `where` around it hides the value but not the derivative: "
+                'move the argument away from zero inside it. Or use estimator="standard".'
+            )
+
+    def _check_not_flat(self, derivative: FloatArray, data: Data) -> None:
+        """Raise if the derivative is zero in every row of an output that reweighting does change."""
+        flat = np.flatnonzero(~derivative.any(axis=1))
+        if not flat.size:
+            return
+        values = self._probed(data, _drawn(data))
+        if values is None:
+            return
+        excess = np.abs(values - self.value).max(axis=0) - _REAL_CHANGE * np.abs(self.value)
+        output = flat[int(np.argmax(excess[flat]))]
+        if excess[output] > 0:
+            raise InfluenceError(
+                f"the derivative of `{self.value_output.names[output]}` by the weights is zero in every row, although "
+                "its value changes with them: the function is flat between jumps, as counts, comparisons, rounding, "
+                "`argmax` and rows picked by a rank are, or hides the weights, as `stop_gradient`, `detach` and "
+                "`no_grad` do. Write it with weighted sums, use an entry of the catalogue such as "
+                '`ob.quantile(0.5)`, or use estimator="standard".'
+            )
+
+    def _probed(self, data: Data, resamples: Resamples) -> FloatArray | None:
+        """Return its values at weights of our choice; None where one is not finite or cannot be had."""
+        try:
+            values = self.evaluate(data, resamples)
+        except Exception:  # weights at which the function does not exist prove nothing about it
+            return None
+        return values if np.isfinite(values).all() else None
+
+    def _standard_errors(self, data: Data) -> FloatArray:
+        """Return the standard errors by the influence function, shape ``(k,)``; zeros where there is none."""
+        try:
+            parts = self.influence(data)
+        except InfluenceError:  # told where the influence function is asked for
+            parts = None
+        if parts is None:
+            return np.zeros(self.value_output.size)
+        variances: FloatArray = np.sum([np.mean(np.square(part), axis=0) / len(part) for part in parts], axis=0)
+        return np.sqrt(variances)
+
+
+def differentiable(
+    statistic: Callable[..., Any], data: Data, library: str, *, asked: bool = False
+) -> DifferentiableCallable:
+    """Return `statistic` as a functional that `library` evaluates and differentiates.
+
+    Parameters
+    ----------
+    statistic
+        Takes the samples and `weights` as arrays of the library, in double precision; `weights` is a tuple for several
+        independent samples. Returns a number, an array, or a dict of these, as arrays of the library.
+    library
+        "jax" or "torch".
+    asked
+        Whether the user named the library.
+    """
+    package = autodiff(library)
+    samples = tuple(map(package.array, data.arrays))
+    weights = _by_sample(package.array(np.ones(sum(data.sizes))), data.sizes)
+    value = first_value(
+        partial(package.called, statistic), data, samples, weights=weights, hint=_hint(statistic, data, library)
+    )
+    check_written(function_name(statistic), value, package)
+    functional = wrapped(
+        partial(DifferentiableCallable, package=package, asked=asked), statistic, numpy_value(value, package)
+    )
+    functional.program(data)
+    return functional
+
+
+def _hint(statistic: Callable[..., Any], data: Data, library: str) -> str:
+    named = package_named(statistic)
+    if named not in (None, library):
+        return f' It is written in {named}: pass `influence="{named}"`.'
+    if all(columns is None or array.ndim == 1 for columns, array in zip(data.columns, data.arrays, strict=True)):
+        return ""
+    return f" A data frame comes as one array of {library}, its columns in their order."
+
+
+def _by_sample(weights: Any, sizes: tuple[int, ...]) -> Any:
+    """Return all weights in a row as the user's function gets them: one array, or a tuple for several samples."""
+    stops = np.cumsum(sizes).tolist()
+    parts = tuple(weights[stop - n : stop] for stop, n in zip(stops, sizes, strict=True))
+    return weights if len(parts) == 1 else parts
+
+
+def _doubled(data: Data) -> Resamples:
+    """Return one resample for each sample, whose rows then count twice and those of the others once."""
+    chosen = np.eye(len(data.sizes))
+    return Resamples(tuple(np.repeat(1 + chosen[:, [i]], n, axis=1) for i, n in enumerate(data.sizes)))
+
+
+def _drawn(data: Data) -> Resamples:
+    """Return a few resamples of independent rows."""
+    generator = np.random.default_rng(_PROBE_SEED)
+    return Resamples(
+        tuple(generator.multinomial(n, np.full(n, 1 / n), size=_PROBES).astype(np.float64) for n in data.sizes)
+    )

@@ -1,0 +1,383 @@
+"""The solution of a cvxpy problem whose parameters are estimated, as a statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import (
+    ArgumentError,
+    DataError,
+    FitWarning,
+    MissingDependencyError,
+    OrthobootWarning,
+)
+from orthoboot.functionals import Functional
+from orthoboot.functionals.base import Covariance
+from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
+from orthoboot.functionals.feature_means import FunctionOfMeans, once_per_data
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.user.recognition import recognized
+from orthoboot.functionals.user.returned_values import feature_rows
+from orthoboot.typing import FloatArray, Influence
+
+if TYPE_CHECKING:
+    from orthoboot.models.cvxpy.solution import SolutionMap
+
+_STEP = 0.01
+"""In standard errors: how far the parameters are moved to see whether the derivative is that of the solution."""
+_DISAGREEMENT = 0.1
+"""How far, in standard errors, solution and derivative may part on a step of one; curvature accounts for a tenth."""
+_SOLVER_NOISE = 1e-7
+"""How far a solution may be off beside its largest number."""
+_RESOLUTION = 1e-10
+"""Digits below this share of the largest number are the solver's: a variable at a bound is to stay there exactly."""
+_DERIVATIVE_NOISE = 1e-5
+"""Standard errors below this share of the largest one are those of numbers that the constraints hold."""
+_LISTED = 6
+"""Numbers that a warning names before it counts the others."""
+
+
+@dataclass(frozen=True)
+class FeatureMean(FunctionOfMeans):
+    """The mean of features of the rows, each an array of any shape, from the user's own function."""
+
+    rows: Callable[..., Any]
+    argument: str = "parameters"
+    name = "mean of features"
+    paired = True
+
+    def features(self, data: Data) -> FloatArray:
+        """Return the features of the rows, shape ``(n, p)``."""
+        array = self._array(data)
+        flat = array.reshape(len(array), -1) if array.ndim > 2 else array
+        return feature_rows(flat, data.sizes[0], self.argument)
+
+    def value(self, means: FloatArray) -> FloatArray:
+        """Return the means themselves."""
+        return means
+
+    def jacobian(self, means: FloatArray) -> FloatArray:
+        """Return the identity."""
+        return np.eye(len(means))
+
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return zeros."""
+        return np.zeros(len(means))
+
+    def output(self, data: Data) -> Output:
+        """Return the shape of the features of one row."""
+        self.feature_means(data)
+        return output_like(np.zeros(self._array(data).shape[1:]), self.name)
+
+    @once_per_data
+    def _array(self, data: Data) -> FloatArray:
+        returned = self.rows(*data.arrays)
+        return np.asarray(np.stack(returned, axis=1) if isinstance(returned, (list, tuple)) else returned)
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexOptimum(Functional):
+    """The targets at the solution of a cvxpy problem; see `from_cvxpy`."""
+
+    solution_map: SolutionMap
+    estimates: tuple[Functional, ...]
+    name: str
+
+    batched = False
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """Return whether all estimates of the parameters are smooth."""
+        return all(functional.smooth for functional in self.estimates)
+
+    @property
+    def fractional(self) -> bool:  # type: ignore[override]
+        """Return whether all estimates of the parameters take weights that are not whole numbers."""
+        return all(functional.fractional for functional in self.estimates)
+
+    @property
+    def paired(self) -> bool:  # type: ignore[override]
+        """Return whether an estimate of a parameter needs paired arrays."""
+        return any(functional.paired for functional in self.estimates)
+
+    @property
+    def influence_source(self) -> str:
+        """Return how the solution is differentiated."""
+        how = "diffcp" if self.solution_map.is_differentiable else "differences in its parameters"
+        return f"derivative of the cvxpy solution `{self.name}`, by {how}"
+
+    def check(self, data: Data) -> None:
+        """Raise unless the estimates have the shapes of the parameters, and the problem a solution at them."""
+        for parameter, functional in zip(self.solution_map.parameters, self.estimates, strict=True):
+            functional.check(data)
+            _check_shape(parameter, functional.output(data))
+        self.estimate(data)
+
+    def output(self, data: Data) -> Output:
+        """Return the shapes of the targets."""
+        return self.solution_map.output(data.columns[0], self.name)
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return the targets at the parameters of each resample, shape ``(B, k)``."""
+        points = np.hstack([functional.evaluate(data, resamples) for functional in self.estimates])
+        return _rounded(self.value(points.T).T, self._units(data))
+
+    def value(self, points: FloatArray) -> FloatArray:
+        """Return the targets at parameters in columns ``(K, ...)``, shape ``(k, ...)``; each column is solved alone."""
+        columns = points.reshape(len(points), -1).T
+        return np.stack([self.solution_map(column) for column in columns], axis=1).reshape(-1, *points.shape[1:])
+
+    def estimate(self, data: Data) -> FloatArray:
+        """Return the targets at the estimates of the parameters, shape ``(k,)``."""
+        return _rounded(self._solution(data), self._units(data))
+
+    @once_per_data
+    def influence(self, data: Data) -> Influence | None:
+        """Return the derivative of the targets times the influence of the parameters; None if there is either not."""
+        parts = self._influences(data)
+        jacobian = None if parts is None else self._jacobian(data, parts)
+        if parts is None or jacobian is None:
+            return None
+        influence = tuple(part @ jacobian.T for part in parts)
+        errors = _standard_errors(influence)
+        moving = errors > _DERIVATIVE_NOISE * self.solution_map.scales(errors)
+        return tuple(np.where(moving, part, 0.0) for part in influence)
+
+    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
+        """Return t' times the biases of the parameters, plus ``(1/2) tr(t'' C)``, C the covariance of their errors."""
+        biases = [functional.second_order_bias(data, covariance) for functional in self.estimates]
+        parts = self._influences(data)
+        jacobian = None if parts is None else self._jacobian(data, parts)
+        if parts is None or jacobian is None or any(bias is None for bias in biases):
+            return None
+        directions = principal_directions(covariance(parts))
+        trace = curvature_by_differences(self.value, self._point(data), directions, sum(data.sizes))
+        bias: FloatArray = jacobian @ np.concatenate([known for known in biases if known is not None]) + trace / 2
+        return bias
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return what weakens the influence function or slows the replicates."""
+        of_estimates = (finding for functional in self.estimates for finding in functional.findings(data))
+        return (*of_estimates, *(FitWarning(text) for text in self._doubts(data)))
+
+    @once_per_data
+    def _solution(self, data: Data) -> FloatArray:
+        """Return the targets on the data with all digits, shape ``(k,)``."""
+        return self.value(self._point(data))
+
+    def _units(self, data: Data) -> FloatArray:
+        """Return to multiples of what the numbers are rounded, shape ``(k,)``."""
+        return _RESOLUTION * self.solution_map.scales(self._solution(data))
+
+    @once_per_data
+    def _point(self, data: Data) -> FloatArray:
+        """Return the estimates of the parameters one after the other, shape ``(K,)``."""
+        return np.concatenate([functional.estimate(data) for functional in self.estimates])
+
+    @once_per_data
+    def _influences(self, data: Data) -> Influence | None:
+        """Return the influence of the parameters side by side, one ``(n_i, K)`` array per sample."""
+        found = [functional.influence(data) for functional in self.estimates]
+        known = [parts for parts in found if parts is not None]
+        if len(known) < len(found):
+            return None
+        return tuple(np.hstack(of_sample) for of_sample in zip(*known, strict=True))
+
+    def _jacobian(self, data: Data, parts: Influence) -> FloatArray | None:
+        """Return the derivative of the targets by the parameters, shape ``(k, K)``."""
+        point = self._point(data)
+        if self.solution_map.is_differentiable:
+            return self.solution_map.derivative(point)
+        return self._jacobian_by_differences(point, parts)
+
+    def _jacobian_by_differences(self, point: FloatArray, parts: Influence) -> FloatArray:
+        """Return the derivative in the directions in which the estimates vary, and zero in others.
+
+        The numbers of a parameter one by one would leave the symmetric matrices, for example.
+        """
+        directions = principal_directions(np.sum([part.T @ part / len(part) ** 2 for part in parts], axis=0))
+        n_rows, n_directions = sum(map(len, parts)), directions.shape[1]
+        # The directions are as long as a standard error, and a row is farther away by the root of n.
+        scale = np.full(n_directions, np.sqrt(n_rows))
+        slopes = jacobian_by_differences(
+            lambda steps: self.value((point + (directions @ steps).T).T), np.zeros(n_directions), scale, n_rows
+        )
+        return slopes @ np.linalg.pinv(directions)
+
+    def _doubts(self, data: Data) -> Iterator[str]:
+        if not self.solution_map.is_dpp:
+            yield (
+                "the problem is no disciplined parametrised program (DPP): cvxpy compiles it again for each replicate, "
+                "and its solution is differentiated by solving it at other parameters. Write it so that "
+                "`problem.is_dpp()` is True: for example `cp.sum_squares(F @ x)` with F from `ob.covariance_factor` in "
+                "place of `cp.quad_form(x, Sigma)`."
+            )
+        if not self.solution_map.is_accurate(self._point(data)):
+            yield (
+                'the solver calls the solution "optimal_inaccurate": its digits, and the influence function with them, '
+                "are in doubt. Scale the variables and the parameters so that their sizes are near one."
+            )
+        kinked = self._disagreeing(data)
+        if kinked.size:
+            yield (
+                f"the derivative of the solution is unstable for {self._listed(data, kinked)}: a step of a hundredth "
+                "of a standard error of the parameters does not move the solution as the derivative says, or not to "
+                "both sides alike. A constraint may bind by chance, or the solution not be unique. Compare with "
+                'estimator="standard".'
+            )
+
+    def _disagreeing(self, data: Data) -> Any:
+        """Return which numbers do not follow their derivative along one random direction of the parameters."""
+        parts, influence = self._influences(data), self.influence(data)
+        if parts is None or influence is None:
+            return np.empty(0, dtype=np.int64)
+        rng = np.random.default_rng(0)
+        # Such weights make of influence values an error of estimation, as large as a standard error.
+        noise = [rng.standard_normal(n) / n for n in data.sizes]
+        step = _STEP * sum(weights @ part for weights, part in zip(noise, parts, strict=True))
+        slope = sum(weights @ part for weights, part in zip(noise, influence, strict=True))
+        point, centre = self._point(data), self._solution(data)
+        errors = [np.abs((self.value(point + sign * step) - centre) / (sign * _STEP) - slope) for sign in (1, -1)]
+        allowed = _DISAGREEMENT * np.maximum(_standard_errors(influence), np.abs(slope))
+        return np.flatnonzero(np.max(errors, axis=0) > allowed + _SOLVER_NOISE / _STEP * np.abs(centre).max())
+
+    def _listed(self, data: Data, numbers: Any) -> str:
+        names = [self.output(data).names[i] for i in numbers]
+        return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+
+
+def _rounded(numbers: FloatArray, units: FloatArray) -> FloatArray:
+    """Return the nearest multiples of units; a unit of zero leaves its number as it is."""
+    multiples = np.divide(numbers, units, out=np.zeros_like(numbers), where=units > 0)
+    return np.where(units > 0, np.round(multiples) * units, numbers)
+
+
+def _standard_errors(influence: Influence) -> FloatArray:
+    """Return the standard errors of independent rows that influence values make."""
+    variances: FloatArray = np.sum([np.mean(np.square(part), axis=0) / len(part) for part in influence], axis=0)
+    return np.sqrt(variances)
+
+
+def _check_shape(parameter: Any, output: Output) -> None:
+    """Raise unless an estimate has the shape of the parameter, up to axes of length one."""
+    shapes = [tuple(length for length in shape if length != 1) for shape in (*output.shapes, parameter.shape)]
+    if output.keys is not None or len(set(shapes)) > 1:
+        got = f"a dict with keys {', '.join(map(str, output.keys))}" if output.keys else f"shape {output.shapes[0]}"
+        raise DataError(
+            f"the estimate of parameter {parameter.name()!r} must have its shape, {parameter.shape}; got {got}. A "
+            "function in `parameters` returns an array of that shape for every row, with the rows first."
+        )
+
+
+def from_cvxpy(problem: Any, parameters: Mapping[Any, Any], target: Any, *, name: str | None = None) -> ConvexOptimum:
+    r"""Return what a cvxpy problem makes of parameters that are estimated from the rows, as a statistic.
+
+    .. math:: x(p) = \arg\min_x f(x, p) \quad\text{subject to the constraints}, \qquad
+              I_j = \Big(t_p + t_x \frac{dx}{dp}\Big)\,I^p_j
+
+    for the target :math:`t(x, p)`, with the derivative of the solution by the conditions of the optimum of the cone
+    program (``appendix: constrained optimization``): one adjoint solve of diffcp for each number of the target.
+
+    Replicates solve the problem, compiled once, at the parameters of each resample, with Clarabel. The values of the
+    user's variables and parameters are left as they were.
+
+    Parameters
+    ----------
+    problem
+        A convex `cvxpy.Problem`, minimised or maximised; best one for which ``problem.is_dpp()`` holds.
+    parameters
+        For every `cvxpy.Parameter` of the problem how it is estimated: a statistic of the catalogue of the
+        parameter's shape, such as `mean`, `covariance_factor`, or `function_of_means`; or a function that takes the
+        data as arrays, one argument per array, and returns an array of the parameter's shape for every row, rows
+        first, whose mean is the estimate; or None to hold it at the value it has now.
+    target
+        What is wanted: a variable, an expression in variables and parameters, "value" for the optimal value, or a
+        dict of these.
+    name
+        What tables and messages call the statistic; by default the name of the variable.
+
+    Examples
+    --------
+    The point of the unit ball next to the mean of the rows, and its distance.
+
+    >>> import cvxpy as cp
+    >>> import orthoboot as ob
+    >>> x, centre = cp.Variable(2), cp.Parameter(2)
+    >>> problem = cp.Problem(cp.Minimize(cp.norm(x - centre)), [cp.norm(x) <= 1])
+    >>> nearest = ob.from_cvxpy(problem, {centre: ob.mean}, {"point": x, "distance": "value"})
+    >>> found = nearest([[2.0, 4.0], [4.0, 4.0]])
+    >>> found["point"].round(6).tolist(), round(found["distance"], 6)
+    ([0.6, 0.8], 4.0)
+    """
+    if find_spec("cvxpy") is None:
+        raise MissingDependencyError('cvxpy is not installed. Install it with `pip install "orthoboot[cvxpy]"`.')
+    from orthoboot.models.cvxpy.solution import check_problem, check_target, parameters_of, solution_map
+
+    check_problem(problem)
+    check_target(problem, target)
+    known = parameters_of(problem, target)
+    _check_entries(parameters, known)
+    estimated = {
+        parameter: _estimate(parameter, parameters[parameter])
+        for parameter in known
+        if parameters[parameter] is not None
+    }
+    if not estimated:
+        raise ArgumentError("`parameters` must estimate at least one parameter from the data; got none that is.")
+    constants = [parameter for parameter in known if parameters[parameter] is None]
+    solutions = solution_map(problem, list(estimated), constants, target)
+    return ConvexOptimum(solutions, tuple(estimated.values()), name or _name(target))
+
+
+def _check_entries(parameters: Any, known: list[Any]) -> None:
+    """Raise unless there is an entry for every parameter, and for nothing else."""
+    if not isinstance(parameters, Mapping):
+        raise ArgumentError(
+            "`parameters` must be a dict from the parameters of the problem to how they are estimated, such as "
+            f"`{{mu: ob.mean}}`; got {type(parameters).__name__}."
+        )
+    names = ", ".join(repr(parameter.name()) for parameter in known) or "none"
+    for parameter in known:
+        if parameter not in parameters:
+            raise ArgumentError(
+                f"`parameters` must have an entry for every parameter of the problem, {names}; {parameter.name()!r} "
+                "has none. Give a statistic or a function of the rows, or None to hold it at its present value."
+            )
+        if parameters[parameter] is None and parameter.value is None:
+            raise ArgumentError(
+                f"`parameters` holds {parameter.name()!r} at its present value, but it has none. Set its `value` first."
+            )
+    foreign = [key for key in parameters if not any(key is parameter for parameter in known)]
+    if foreign:
+        raise ArgumentError(
+            f"`parameters` must have the parameters of the problem as keys, {names}; got {str(foreign[0])[:40]!r}, "
+            "which is none of them."
+        )
+
+
+def _estimate(parameter: Any, entry: Any) -> Functional:
+    """Return the statistic that estimates `parameter`."""
+    functional = recognized(entry)
+    if functional is not None:
+        return functional
+    if not callable(entry):
+        raise ArgumentError(
+            f"`parameters` must give for {parameter.name()!r} a statistic, a function of the rows, or None; got "
+            f"{type(entry).__name__}."
+        )
+    return FeatureMean(entry, f"parameters[{parameter.name()}]")
+
+
+def _name(target: Any) -> str:
+    """Return the name of a variable, "value", or what else the statistic is called."""
+    if isinstance(target, str):
+        return target
+    named = callable(getattr(target, "name", None)) and not getattr(target, "args", ())
+    return str(target.name()) if named else "cvxpy"

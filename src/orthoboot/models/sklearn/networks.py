@@ -1,0 +1,276 @@
+"""Which networks with a scikit-learn interface minimise which loss, and how they refit from the fit to the data."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import FitError
+from orthoboot.models.fitting import DENSE_PARAMETERS
+from orthoboot.models.sklearn.interface import Adapter, Refit
+from orthoboot.models.sklearn.pipeline import (
+    last_step,
+    learns_nothing,
+    refitted_transformers,
+    transformed,
+    with_last_step,
+)
+from orthoboot.typing import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from orthoboot.models.sklearn.solution import Solution
+    from orthoboot.models.torch.equations import NetworkEquations
+    from orthoboot.models.torch.fit import NetworkFit
+    from orthoboot.models.torch.network import NetworkLoss
+
+
+_NEGLIGIBLE = 1e-4
+"""What a search may still gain, in units of the spread of the losses over n: resampling moves it by one a parameter."""
+_OF_THE_TRAINING = frozenset({"loss_", "loss_curve_", "best_loss_", "n_iter_", "t_"})
+"""Attributes that a refit does not have, since it is no training."""
+
+
+class NetworkModel(Adapter):
+    """A network: refits minimise the weighted loss from the fit to the data, all of them together."""
+
+    refits_from_solution = True
+
+    def obstacle(self, model: Any) -> str:
+        """Return that torch is missing, or that the network is too large."""
+        if find_spec("torch") is None:
+            return "without PyTorch: install it with `pip install 'orthoboot[torch]'`"
+        size = len(self.parameters(model))
+        if size > DENSE_PARAMETERS:
+            return f"with more than {DENSE_PARAMETERS:,} parameters, and it has {size:,}: `from_torch` takes such ones"
+        return ""
+
+    @abstractmethod
+    def network_loss(self, model: Any, X: FloatArray, y: Any, total: float) -> NetworkLoss:
+        """Return what a fitted network minimises on rows whose weights sum to `total`."""
+
+    def polishes(self, model: Any) -> bool:
+        """Return whether its fit is brought to the minimum."""
+        return True
+
+    def has_kinks(self, model: Any) -> bool:
+        """Return whether its outputs are smooth between kinks only."""
+        return False
+
+    def column_scales(self, model: Any) -> FloatArray:
+        """Return what the network divides the columns by before it uses them, shape ``(d,)``."""
+        return np.ones(model.n_features_in_)
+
+    def loss(self, model: Any, X: FloatArray, y: Any, total: float, names: tuple[str, ...] | None) -> NetworkEquations:
+        """Return the same as equations."""
+        from orthoboot.models.torch.equations import NetworkEquations
+
+        loss = self.network_loss(model, X, y, total)
+        return NetworkEquations(loss, self.polishes(model), self.column_scales(model), self.has_kinks(model))
+
+    def refits(self, solution: Solution, data: Data, resamples: Resamples) -> list[Refit]:
+        """Return the refits; where steps before the network learn from the rows, each has columns of its own."""
+        fit = self._fit(solution)
+        if learns_nothing(solution.model):
+            return self._refits(solution.model, fit, resamples)
+        refits = []
+        for b in range(len(resamples)):
+            one = resamples.one(b)
+            model = refitted_transformers(solution.model, data, one)
+            refits += self._refits(model, self._fit_to_columns(model, fit, data), one)
+        return refits
+
+    def points(self, model: Any, fit: NetworkFit, resamples: Resamples) -> tuple[FloatArray, BoolArray]:
+        """Return the parameters of refits that start from a fit, shape ``(B, p)``, and which of them converged."""
+        from orthoboot.models.torch.equations import STEPS_AMONG_KINKS
+        from orthoboot.models.torch.fit import loss_unit
+
+        steps = {"max_steps": STEPS_AMONG_KINKS} if self.has_kinks(model) else {}
+        minima = fit.refits(resamples.weights[0], **steps)
+        return minima.points, minima.converged | (minima.decrements < _NEGLIGIBLE * loss_unit(fit.loss, fit.point))
+
+    def _refits(self, model: Any, fit: NetworkFit, resamples: Resamples) -> list[Refit]:
+        last = last_step(model)
+        points, converged = self.points(last, fit, resamples)
+        outcomes = [
+            with_last_step(model, self.moved(last, at)) if np.isfinite(at).all() else _diverged() for at in points
+        ]
+        # A search that ends at a kink has converged as far as one can.
+        return [
+            Refit(outcome, ended or self.has_kinks(last)) for outcome, ended in zip(outcomes, converged, strict=True)
+        ]
+
+    def _fit(self, solution: Solution) -> NetworkFit:
+        from orthoboot.models.torch.equations import NetworkEquations
+
+        assert isinstance(solution.loss, NetworkEquations)
+        return solution.loss.fit(solution.theta)
+
+    def _fit_to_columns(self, model: Any, fit: NetworkFit, data: Data) -> NetworkFit:
+        """Return a fit as one to the columns that the steps of another pipeline make."""
+        X, y = data.containers[0], np.asarray(data.containers[1]).reshape(-1)
+        loss = self.network_loss(last_step(model), transformed(model, X), y, float(len(y)))
+        # Columns that have moved a little have nearly the same curvature, which is all that a search needs.
+        return replace(fit, loss=loss)
+
+
+def _diverged() -> FitError:
+    return FitError("the training of the network diverged on a resample; scale X and y, or lower `learning_rate`")
+
+
+class NeuralNetwork(NetworkModel):
+    """`NeuralRegressor`, in both protocols."""
+
+    coordinates = (
+        "parameters_",
+        "hidden_weights_",
+        "hidden_bias_",
+        "output_weights_",
+        "output_bias_",
+    )
+
+    def network_loss(self, model: Any, X: FloatArray, y: Any, total: float) -> NetworkLoss:
+        """Return the loss on rows that are standardised as those of the fit were."""
+        loss: NetworkLoss = model.loss_on(X, y)
+        return loss
+
+    def parameters(self, model: Any) -> FloatArray:
+        """Return all parameters."""
+        return np.asarray(model.parameters_)
+
+    def moved(self, model: Any, theta: FloatArray) -> Any:
+        """Return a copy with other parameters."""
+        return _untrained(model).place(theta)
+
+    def prediction_jacobian(self, model: Any, columns: FloatArray) -> FloatArray:
+        """Return the derivative in closed form."""
+        jacobian: FloatArray = model.y_scale_ * model.layers.jacobian(model.standardized(columns))
+        return jacobian
+
+    def source(self, model: Any) -> str:
+        """Return that the training need not have ended at the minimum."""
+        return "" if self.polishes(model) else ", at the end of the training"
+
+    def held(self, model: Any) -> list[str]:
+        """Return that resamples are standardised as the data are."""
+        return ["the means and scales by which X and y are standardised"] if model.standardize else []
+
+    def polishes(self, model: Any) -> bool:
+        """Return whether the protocol does."""
+        return bool(model.protocol == "polished")
+
+    def refits_by_weights(self, model: Any) -> bool:
+        """Return that a training takes whole rows."""
+        return self.polishes(model)
+
+    def column_scales(self, model: Any) -> FloatArray:
+        """Return its own scales."""
+        return np.asarray(model.x_scale_)
+
+    def points(self, model: Any, fit: NetworkFit, resamples: Resamples) -> tuple[FloatArray, BoolArray]:
+        """Return the same, or trainings from fresh starts, each of which its resample determines."""
+        if self.polishes(model):
+            return super().points(model, fit, resamples)
+        from orthoboot.models.torch.training import seed_of
+
+        seed = model.random_state if isinstance(model.random_state, (int, np.integer)) else 0
+        rows = [resamples.indices(b)[0] for b in range(len(resamples))]
+        seeds = [seed_of(weights, int(seed)) for weights in resamples.weights[0]]
+        points = model.trained(fit.loss, rows, seeds)
+        return points, np.ones(len(points), dtype=np.bool_)
+
+
+class MultilayerPerceptron(NetworkModel):
+    """`MLPRegressor` with the squared error, and `MLPClassifier`."""
+
+    coordinates = ("coefs_", "intercepts_")
+
+    def obstacle(self, model: Any) -> str:
+        """Return which option of the model its influence function does not know."""
+        if model.early_stopping:
+            return "with `early_stopping=True`, whose fit is no minimum"
+        if model.loss not in ("squared_error", "log_loss"):
+            return f"with `loss={model.loss!r}`"
+        return super().obstacle(model)
+
+    def has_kinks(self, model: Any) -> bool:
+        """Return whether the activation has one."""
+        return bool(model.activation == "relu")
+
+    def held(self, model: Any) -> list[str]:
+        """Return on which side of their kinks the units are."""
+        return ["the rows at which each unit is zero"] if self.has_kinks(model) else []
+
+    def network_loss(self, model: Any, X: FloatArray, y: Any, total: float) -> NetworkLoss:
+        """Return the mean loss with ``alpha`` over twice the total weight times the squared coefficients."""
+        from orthoboot.models.torch.layers import binary_log_loss, half_squared_error, layers_loss, log_loss
+
+        losses = {"identity": half_squared_error, "logistic": binary_log_loss, "softmax": log_loss}
+        decay = float(model.alpha) / total
+        return layers_loss(_layers(model), losses[model.out_activation_], X, _response(model, y), decay)
+
+    def parameters(self, model: Any) -> FloatArray:
+        """Return coefficients and intercepts, layer by layer, without the intercept that stays where it is."""
+        intercepts = [*model.intercepts_[:-1], model.intercepts_[-1][int(_is_tied(model)) :]]
+        parts = [np.ravel(part) for layer in zip(model.coefs_, intercepts, strict=True) for part in layer]
+        return np.concatenate(parts, dtype=np.float64)
+
+    def moved(self, model: Any, theta: FloatArray) -> Any:
+        """Return a copy with other parameters."""
+        result = _untrained(model)
+        tied = model.intercepts_[-1][:1] if _is_tied(model) else model.intercepts_[-1][:0]
+        shapes = [np.shape(part) for layer in zip(model.coefs_, model.intercepts_, strict=True) for part in layer]
+        # The intercept that stays is the first of the last ones.
+        whole = np.insert(theta, len(theta) + len(tied) - shapes[-1][0], tied)
+        parts = np.split(whole, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1])
+        placed = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+        result.coefs_, result.intercepts_ = placed[::2], placed[1::2]
+        return result
+
+    def prediction_jacobian(self, model: Any, columns: FloatArray) -> FloatArray | None:
+        """Return the derivative of a regression's predictions, by automatic differentiation."""
+        from orthoboot.models.torch.network import Network, tensor
+
+        network = Network(_layers(model))
+        return network.output_jacobian(self.parameters(model), tensor(columns))[:, 0]
+
+
+def _untrained(model: Any) -> Any:
+    """Return a copy without what the training left beside the parameters, which would be wrong at other ones."""
+    result = copy.copy(model)
+    for name in _OF_THE_TRAINING & vars(result).keys():
+        delattr(result, name)
+    return result
+
+
+def _layers(model: Any) -> Any:
+    from orthoboot.models.torch.layers import Layers
+
+    return Layers(model.coefs_, model.intercepts_, model.activation, ties_first=_is_tied(model))
+
+
+def _is_tied(model: Any) -> bool:
+    return bool(model.out_activation_ == "softmax")
+
+
+def _response(model: Any, y: Any) -> FloatArray:
+    """Return the response as numbers: for two classes zeros and ones, for more a column of them for each class."""
+    if model.out_activation_ == "identity":
+        return np.asarray(y, dtype=np.float64)
+    numbers = np.searchsorted(model.classes_, np.asarray(y))
+    return np.eye(len(model.classes_))[numbers] if _is_tied(model) else numbers.astype(np.float64)
+
+
+def network_adapter(model: Any) -> NetworkModel | None:
+    """Return the adapter of a network, None for what is none that is known; a subclass may fit something else."""
+    kind = type(model)
+    if kind.__module__ == "orthoboot.models.torch.neural_regressor" and kind.__name__ == "NeuralRegressor":
+        return NeuralNetwork()
+    is_perceptron = kind.__module__.startswith("sklearn.neural_network.") and kind.__name__.startswith("MLP")
+    return MultilayerPerceptron() if is_perceptron else None

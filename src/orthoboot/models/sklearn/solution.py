@@ -1,0 +1,200 @@
+"""The fit of a scikit-learn model as the solution of equations, and how it moves with the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthoboot.errors import InfluenceError
+from orthoboot.functionals.output import Output
+from orthoboot.models.sklearn.adapters import adapter_of
+from orthoboot.models.sklearn.interface import Adapter, ModelLoss
+from orthoboot.models.sklearn.pipeline import Scaling, feature_names, last_step, transformed, with_last_step
+from orthoboot.models.sklearn.point import ModelPoint
+from orthoboot.models.sklearn.targets import RowsTarget, Target
+from orthoboot.solvers import Factor, adjoints
+from orthoboot.typing import BoolArray, FloatArray
+
+_NEAR = 3.0
+"""Standard errors from a kink within which some resamples are on its other side."""
+
+
+def loss_of(adapter: Adapter, model: Any, X: Any, y: Any, total: float) -> ModelLoss:
+    """Return what the last step of a fitted model minimises on rows whose weights sum to `total`."""
+    return adapter.loss(last_step(model), transformed(model, X), y, total, feature_names(model))
+
+
+def polished(adapter: Adapter, model: Any, X: Any, y: Any, weights: FloatArray) -> Any:
+    """Return a fitted model at its exact minimum: solvers stop where their tolerance says, far from rounding.
+
+    Raise a `FitError` where Newton's method finds no minimum from where they stopped.
+    """
+    loss = loss_of(adapter, model, X, y, float(weights.sum()))
+    last = last_step(model)
+    return with_last_step(model, adapter.moved(last, loss.minimum(adapter.parameters(last), weights)))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    r"""A fitted model at its minimum on the data.
+
+    With :math:`F(\theta, s) = 0` the mean of the rows' scores at parameters :math:`\theta` and a scaling s,
+
+    .. math:: I_\theta = -H^{-1} (\text{score}_j + F_s I_{s,j}), \qquad H = F_\theta,
+
+    and the influence of a target :math:`g(\theta, s)` is :math:`g_\theta I_\theta + g_s I_s`. The point is
+    :math:`(\theta, s)`, without s where the model does not scale.
+
+    Attributes
+    ----------
+    adapter, model
+        The fitted model and how to read it.
+    X, y
+        The data.
+    scaling
+        That of the pipeline, where it has one.
+    loss
+        What is minimised.
+    """
+
+    adapter: Adapter
+    model: Any
+    X: Any
+    y: Any
+    scaling: Scaling | None
+    loss: ModelLoss
+
+    @staticmethod
+    def of(model: Any, X: Any, y: Any) -> Solution:
+        """Return a model that is at its minimum on the data, of a kind that has an adapter."""
+        adapter = adapter_of(last_step(model))
+        assert adapter is not None
+        return Solution(adapter, model, X, y, Scaling.of(model, X), loss_of(adapter, model, X, y, float(len(y))))
+
+    @staticmethod
+    def near(model: Any, X: Any, y: Any) -> Solution:
+        """Return the minimum near a fitted model; raise a `FitError` where there is none."""
+        start = Solution.of(model, X, y)
+        theta = start.loss.minimum(start.theta, np.ones(len(y)))
+        moved = with_last_step(model, start.adapter.moved(last_step(model), theta))
+        solution = replace(start, model=moved)
+        _ = solution.factor  # which exists where the data determine the parameters
+        return solution
+
+    def __reduce__(self) -> Any:
+        # The adapter and the loss hold functions that cannot be pickled; both follow from the model and the data.
+        return Solution.of, (self.model, self.X, self.y)
+
+    @cached_property
+    def theta(self) -> FloatArray:
+        """Return the parameters, shape ``(p,)``."""
+        return self.adapter.parameters(last_step(self.model))
+
+    @cached_property
+    def point(self) -> ModelPoint:
+        """Return the model as a point, without its rows."""
+        return ModelPoint(self.model, _without_rows(self.scaling), self._spread, len(self.y))
+
+    @cached_property
+    def n_numbers(self) -> int:
+        """Return p + q."""
+        return len(self.theta) + (0 if self.scaling is None else len(self.scaling.state))
+
+    @cached_property
+    def factor(self) -> Factor:
+        """Return the Hessian of the free parameters, ready for solving."""
+        return self.loss.factor(self.theta, np.ones(len(self.y)))
+
+    def influence(self, jacobian: FloatArray) -> FloatArray:
+        """Return the influence, shape ``(n, k)``, of what has that derivative ``(k, p + q)`` by the point."""
+        free = self.loss.free
+        directions = adjoints(self.factor, jacobian[:, : len(free)][:, free])
+        rows: FloatArray = -self._scores[:, free] @ directions.T
+        if self.scaling is not None:
+            by_state = jacobian[:, len(free) :] - directions @ self._scores_by_state[free]
+            rows += self.scaling.influence @ by_state.T
+        rows -= rows.mean(axis=0)
+        return rows
+
+    def jacobian(self, target: Target, output: Output) -> FloatArray:
+        """Return the derivative of a target by the point, shape ``(k, p + q)``.
+
+        Attributes that hold parameters are linear in them; all else takes differences on copies of the model, unless
+        the adapter knows the derivative of predictions.
+        """
+        from sklearn.base import is_classifier
+
+        if isinstance(target, RowsTarget) and not is_classifier(self.model):
+            return self.point.prediction_jacobian(target.rows)
+        if target.attributes is None:
+            return self.point.jacobian(lambda model: output.flatten(target.value(model)))
+        others = [name for name in target.attributes if name not in self.adapter.coordinates]
+        if others:
+            raise InfluenceError(
+                f"no influence function is known for the attribute {others[0]!r}, which is none of the parameters "
+                f'{", ".join(self.adapter.coordinates)}; use estimator="standard" or "cheap"'
+            )
+        last = last_step(self.model)
+        origin, *units = (
+            output.flatten(target.value(self.adapter.moved(last, at)))
+            for at in np.vstack([np.zeros(len(self.theta)), np.eye(len(self.theta))])
+        )
+        by_theta = np.stack(units, axis=1) - origin[:, np.newaxis]
+        return np.hstack([by_theta, np.zeros((len(origin), self.n_numbers - len(self.theta)))])
+
+    def near_kinks(self) -> tuple[list[str], list[str]]:
+        """Return the coefficients that are zero and near to entering, and those near to leaving."""
+        if self.loss.free.all() and not self.loss.linear.any():
+            return [], []
+        limit = np.abs(self.loss.linear).max(initial=0.0) or self.adapter.absolute_penalty(last_step(self.model))
+        entering = self._near(limit - np.abs(self._scores.mean(axis=0)), self._score_errors, ~self.loss.free)
+        leaving = self._near(np.abs(self.theta), self._errors[: len(self.theta)], self.loss.linear != 0)
+        return entering, leaving
+
+    def _near(self, distances: FloatArray, errors: FloatArray, among: BoolArray) -> list[str]:
+        return [self.loss.names[position] for position in np.flatnonzero(among & (distances < _NEAR * errors))]
+
+    @cached_property
+    def _scores(self) -> FloatArray:
+        return self.loss.scores(self.theta)
+
+    @cached_property
+    def _spread(self) -> FloatArray:
+        """Return the standard deviation of the influence on each number of the point."""
+        spread: FloatArray = self.influence(self._every_free_number()).std(axis=0)
+        return spread
+
+    @cached_property
+    def _errors(self) -> FloatArray:
+        errors: FloatArray = self._spread / np.sqrt(len(self.y))
+        return errors
+
+    def _every_free_number(self) -> FloatArray:
+        n_state = self.n_numbers - len(self.theta)
+        return np.diag(np.concatenate([self.loss.free, np.ones(n_state)]).astype(np.float64))
+
+    @cached_property
+    def _score_errors(self) -> FloatArray:
+        """Return the standard errors of the mean scores at the fit of a resample, shape ``(p,)``."""
+        free = self.loss.free
+        hessian = self.loss.hessian(self.theta, np.ones(len(self.y)))
+        shares = self.factor.solve(hessian[free])
+        errors: FloatArray = (self._scores - self._scores[:, free] @ shares).std(axis=0) / np.sqrt(len(self.y))
+        return errors
+
+    @cached_property
+    def _scores_by_state(self) -> FloatArray:
+        """Return the derivative of the mean scores by the scaling, shape ``(p, q)``."""
+        assert self.scaling is not None
+        parts = [self.loss.gradient_by_columns(self.theta, change) for change in self.scaling.changes]
+        return np.hstack(parts)
+
+
+def _without_rows(scaling: Scaling | None) -> Scaling | None:
+    """Return the state of a scaling alone, which is all that moving it takes."""
+    if scaling is None:
+        return None
+    return replace(scaling, influence=scaling.influence[:0], changes=tuple(part[:0] for part in scaling.changes))

@@ -1,0 +1,389 @@
+"""Models of statsmodels as statistics: refitted on resamples, and shown beside statsmodels' own standard errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from orthoboot.data import Data, read
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import (
+    ArgumentError,
+    DataError,
+    FitWarning,
+    MissingDependencyError,
+    OrthobootWarning,
+    StatisticError,
+)
+from orthoboot.functionals.base import Covariance, Functional
+from orthoboot.functionals.differences import jacobian_by_differences
+from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.models.statsmodels.coefficients import READERS, is_of_statsmodels, not_covered, specification
+from orthoboot.result import Result
+from orthoboot.typing import FloatArray, Influence
+
+_NOTED_DISTANCE, _REFUSED_DISTANCE = 1e-3, 0.1
+"""From statsmodels' fit to ours, in standard errors: where the user hears of it, and where it is another model."""
+_LISTED = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is asked of the coefficients, if not they themselves: a function of them, one point at a time.
+
+    Attributes
+    ----------
+    function
+        Takes the coefficients ``(p,)`` and returns a number, an array, or a dict of these.
+    output
+        The shape and the names of what it returns.
+    """
+
+    function: Callable[[FloatArray], Any]
+    output: Output
+
+    def value(self, points: FloatArray) -> FloatArray:
+        """Return its numbers at points in the columns of ``(p, ...)``, as ``(k, ...)``."""
+        columns = points.reshape(len(points), -1).T
+        values = np.stack([self.output.flatten(self.function(point)) for point in columns], axis=1)
+        return values.reshape(-1, *points.shape[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class StatsmodelsFit(Functional):
+    """A model fitted by statsmodels; made by `from_statsmodels`, which describes it.
+
+    Attributes
+    ----------
+    result
+        statsmodels' own.
+    data
+        ``(X, y)``, or ``(X, y, weights)``: what to pass to `bootstrap`, with ``paired=True``.
+    coefficients
+        The statistic that refits the model.
+    target
+        A function of the coefficients, new rows to predict, or None.
+    name
+        That of the model's class.
+    """
+
+    result: Any = field(repr=False)
+    data: tuple[Any, ...] = field(repr=False)
+    coefficients: Functional
+    target: Any = None
+    name: str = "statsmodels"
+    paired = True
+
+    def __post_init__(self) -> None:
+        _ = self._target  # a target that cannot be evaluated is told now
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the coefficients."""
+        return tuple(map(str, self.result.model.exog_names))
+
+    @property
+    def batched(self) -> bool:  # type: ignore[override]
+        """Return whether the refits are faster many at once."""
+        return self.coefficients.batched
+
+    @property
+    def influence_source(self) -> str:
+        """Return where the influence of the coefficients comes from, and that of the target from them."""
+        return self.coefficients.influence_source + ("" if self.target is None else ", chain rule for `target`")
+
+    def check(self, data: Data) -> None:
+        """Raise unless the data have the columns that the model was fitted to."""
+        self._check_tables(data)
+        self.coefficients.check(data)
+
+    def output(self, data: Data) -> Output:
+        """Return the names of the coefficients, or what the target returns."""
+        if self._target is not None:
+            return self._target.output
+        return output_like(np.zeros(len(self.names)), self.name, self.names)
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return the target at the coefficients of each resample, shape ``(B, k)``."""
+        coefficients = self.coefficients.evaluate(data, resamples)
+        return coefficients if self._target is None else self._target.value(coefficients.T).T
+
+    def influence(self, data: Data) -> Influence | None:
+        """Return the influence of the coefficients, times the derivative of the target by them."""
+        influence = self.coefficients.influence(data)
+        if self._target is None or influence is None:
+            return influence
+        return (influence[0] @ self._jacobian(data).T,)
+
+    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
+        """Return that of the coefficients where it is known; a target's is not."""
+        return self.coefficients.second_order_bias(data, covariance) if self.target is None else None
+
+    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+        """Return what is found in the columns, and a warning where statsmodels stopped short of the solution."""
+        found = self.coefficients.findings(data)
+        distance = self.distance
+        if distance <= _NOTED_DISTANCE:
+            return found
+        warning = FitWarning(
+            f"statsmodels' fit of `{self.name}` is {distance:.2g} standard errors from the solution, which is the "
+            "estimate here. Fit it with a smaller `tol`, or more iterations."
+        )
+        return (*found, warning)
+
+    def compared(self, result: Result) -> Any:
+        """Return a frame of the standard errors of `result` beside those of statsmodels.
+
+        Its columns are `estimate`, `standard_error`, `simulation_error` (of the standard error: what another seed would
+        change), `nonrobust` and `HC0`. The last two come from statsmodels' covariances of the coefficients, by the
+        delta method where there is a `target`; HC0 is NaN for RLM, for which statsmodels has none, and `nonrobust` is
+        the one that its fit was asked for.
+
+        Parameters
+        ----------
+        result
+            What `bootstrap` returned for this model and its data.
+        """
+        import pandas as pd
+
+        if not isinstance(result, Result) or result.simulation.functional is not self:
+            raise ArgumentError(
+                "`compared` takes a result of this very model, `bootstrap(model.data, model, paired=True)`; got "
+                f"{'that of another statistic' if isinstance(result, Result) else type(result).__name__}."
+            )
+        ours = result.to_frame()
+        jacobian = self._jacobian(result.simulation.data)
+        columns = {
+            "estimate": ours["estimate"],
+            "standard_error": ours["standard_error"],
+            "simulation_error": ours["standard_error_simulation_error"],
+            "nonrobust": _standard_errors(jacobian, _model_covariance(self.result)),
+            "HC0": _standard_errors(jacobian, _robust_covariance(self.result)),
+        }
+        return pd.DataFrame(columns, index=ours.index).rename_axis(None)
+
+    @cached_property
+    def distance(self) -> float:
+        """Return how far statsmodels' coefficients are from ours, in standard errors, where that is most."""
+        data = read(self.data, paired=True)
+        self.check(data)
+        influence = self.coefficients.influence(data)
+        assert influence is not None
+        errors = influence[0].std(axis=0) / np.sqrt(len(influence[0]))
+        apart = np.abs(self.coefficients.estimate(data) - np.asarray(self.result.params))
+        return float(np.max(apart[errors > 0] / errors[errors > 0], initial=0.0))
+
+    @cached_property
+    def _target(self) -> Target | None:
+        return None if self.target is None else _target_of(self.result, self.target)
+
+    @once_per_data
+    def _jacobian(self, data: Data) -> FloatArray:
+        """Return the derivative of the target by the coefficients, shape ``(k, p)``."""
+        influence = self.coefficients.influence(data)
+        if self._target is None or influence is None:
+            return np.eye(len(self.names))
+        point, n_rows = self.coefficients.estimate(data), data.sizes[0]
+        jacobian = jacobian_by_differences(self._target.value, point, influence[0].std(axis=0), n_rows)
+        if not np.isfinite(jacobian).all():
+            raise StatisticError(
+                "`target` must be differentiable at the fit; its derivative is NaN or infinite there. Choose a smooth "
+                "function of the parameters."
+            )
+        return jacobian
+
+    def _check_tables(self, data: Data) -> None:
+        if len(data.sizes) > 1 or len(data.tables) != len(self.data):
+            expected = "`(X, y)`" if len(self.data) == 2 else "`(X, y, weights)`"
+            raise DataError(
+                f"`{self.name}` was fitted to {expected}, whose rows are drawn together; got {len(data.tables)} "
+                f"array(s) in {len(data.sizes)} sample(s). Pass `model.data` with `paired=True`."
+            )
+        columns, shape = data.columns[0], data.arrays[0].shape
+        if shape[1:] != (len(self.names),) or (columns is not None and columns != self.names):
+            got = _listed(columns) if columns is not None else f"shape {shape}"
+            raise DataError(
+                f"`{self.name}` was fitted to the {len(self.names)} columns {_listed(self.names)}; got {got}. Pass "
+                "`model.data`, which a formula has turned into these columns already."
+            )
+
+
+def from_statsmodels(result: Any, target: Any = None) -> StatsmodelsFit:
+    """Return the coefficients of a model of statsmodels as a statistic that carries its data.
+
+    Least squares, generalised linear models and robust regressions are refitted with weights on the rows, from the fit
+    of all rows; the influence function is exact but for the scale of RLM, which it holds fixed and the refits do not.
+    The covariance of the infinitesimal jackknife is statsmodels' HC0.
+
+    Parameters
+    ----------
+    result
+        What `fit` returned for OLS, WLS, GLM (any family and link), Logit, Probit, Poisson or RLM; or such a model,
+        which is then fitted with its defaults. Rows that a formula dropped for missing values are not in the data.
+    target
+        What you want to know, if not all coefficients: a function of them, which gets a pandas series with their names
+        and returns a number, an array, a series, or a dict of these; or new rows, whose means are predicted, as
+        ``result.predict`` takes them.
+
+    Returns
+    -------
+    StatsmodelsFit
+        Call ``bootstrap(model.data, model, paired=True)``, then ``model.compared(...)`` with what it returns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import orthoboot as ob
+    >>> import statsmodels.api as sm
+    >>> x = np.arange(20.0)
+    >>> model = ob.from_statsmodels(sm.OLS(x**2, sm.add_constant(x)))
+    >>> result = ob.bootstrap(model.data, model, paired=True, rng=0)
+    >>> dict(zip(result.names, result.estimate.round(6).tolist()))
+    {'const': -57.0, 'x1': 19.0}
+    >>> list(model.compared(result).columns)
+    ['estimate', 'standard_error', 'simulation_error', 'nonrobust', 'HC0']
+    """
+    fitted = _fitted(result)
+    _check_plain(fitted)
+    specified = specification(fitted)
+    model = StatsmodelsFit(fitted, specified.data, specified.coefficients, target, type(fitted.model).__name__)
+    if model.distance > _REFUSED_DISTANCE:
+        raise ArgumentError(
+            f"`result` must be the fit of {model.name} without penalty or constraint, to convergence; its coefficients "
+            f"are {model.distance:.2g} standard errors from that. Fit it again, with more iterations if it did not "
+            "converge."
+        )
+    return model
+
+
+def _fitted(result: Any) -> Any:
+    """Return a result without its wrapper, a model fitted; raise for what is neither."""
+    unwrapped = getattr(result, "_results", result)
+    if not any(is_of_statsmodels(kind) for kind in type(unwrapped).__mro__):
+        raise _foreign(result)
+    if not hasattr(unwrapped, "model"):
+        unwrapped = _default_fit(unwrapped)
+    if getattr(unwrapped.model, "exog", None) is None:
+        raise ArgumentError("`result` must still hold its data; `remove_data()` has taken them out. Fit it again.")
+    return unwrapped
+
+
+def _foreign(result: Any) -> Exception:
+    if find_spec("statsmodels") is None:
+        return MissingDependencyError(
+            'statsmodels is not installed. Install it with `pip install "orthoboot[statsmodels]"`.'
+        )
+    advice = "Pass what `fit()` returned."
+    if callable(result):
+        advice = "A function of the data goes to `bootstrap` as it is."
+    elif hasattr(result, "get_params"):
+        advice = "For an estimator of scikit-learn use `from_sklearn`."
+    return ArgumentError(f"`result` must be a fitted model of statsmodels; got {type(result).__name__}. {advice}")
+
+
+def _default_fit(model: Any) -> Any:
+    """Return the fit of a model with its defaults; only those that are covered, since others may take long."""
+    name = type(model).__name__
+    if name not in READERS or not hasattr(model, "fit"):
+        raise not_covered(type(model))
+    # Discrete models print how the search went, unless told not to.
+    options = {"disp": 0} if name in ("Logit", "Probit", "Poisson") else {}
+    return model.fit(**options)._results
+
+
+def _check_plain(result: Any) -> None:
+    """Raise for a fit that is no maximum of its likelihood over all coefficients."""
+    name = type(result).__name__
+    if "Regularized" in name or name.startswith("L1"):
+        raise ArgumentError(
+            "`from_statsmodels` takes fits without a penalty, since statsmodels keeps neither the penalty nor its "
+            f"derivative; got {name} of `fit_regularized`. Use `fit`, or `m_estimator` with a `penalty`."
+        )
+    if getattr(result, "constraints", None) is not None:
+        raise ArgumentError(
+            "`from_statsmodels` takes fits without constraints; got one of `fit_constrained`. Put the constraint into "
+            "the columns: for b1 = b2 add the two up, for b1 = 0 leave it out."
+        )
+
+
+def _target_of(result: Any, target: Any) -> Target:
+    """Return the target, evaluated once at statsmodels' fit."""
+    if callable(target):
+        return _called_target(result, target)
+    return _predicted_target(result, target)
+
+
+def _called_target(result: Any, target: Callable[..., Any]) -> Target:
+    import pandas as pd
+
+    names = list(map(str, result.model.exog_names))
+
+    def function(parameters: FloatArray) -> Any:
+        return target(pd.Series(parameters, index=names))
+
+    try:
+        example = function(np.asarray(result.params))
+    except Exception as error:  # whatever the user's function raises is told with its cause
+        raise StatisticError(
+            f"`target` must return a value for the parameters, a series with the names {_listed(names)}; it raised "
+            f"{type(error).__name__}: {str(error).rstrip('.')}."
+        ) from error
+    name = getattr(target, "__name__", "<lambda>")
+    return Target(function, output_like(example, "target" if name == "<lambda>" else name))
+
+
+def _predicted_target(result: Any, rows: Any) -> Target:
+    """Return the predicted means of new rows, as `result.predict` gives them."""
+    model, names = result.model, list(map(str, result.model.exog_names))
+    try:
+        # The one place where statsmodels turns rows into columns of a formula without predicting right away.
+        columns, index = result._transform_predict_exog(rows)
+        columns = np.asarray(columns, dtype=np.float64)
+    except Exception as error:  # of patsy, formulaic, pandas or numpy
+        raise ArgumentError(
+            f"`target` must be a function or rows that `result.predict` takes; it raised {type(error).__name__}: "
+            f"{str(error).rstrip('.')}."
+        ) from error
+    if columns.ndim != 2 or columns.shape[1] != len(names) or not np.isfinite(columns).all():
+        raise ArgumentError(
+            f"`target` must hold rows with the {len(names)} columns {_listed(names)}, all finite; got shape "
+            f"{columns.shape}."
+        )
+    labels = tuple(f"prediction[{label}]" for label in (range(len(columns)) if index is None else index))
+    return Target(
+        lambda parameters: model.predict(parameters, columns),
+        output_like(np.zeros(len(columns)), "prediction", labels),
+    )
+
+
+def _listed(names: Any) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(map(repr, list(names)[:_LISTED])) + more
+
+
+def _standard_errors(jacobian: FloatArray, covariance: FloatArray) -> FloatArray:
+    variances: FloatArray = np.einsum("kp,pq,kq->k", jacobian, covariance, jacobian)
+    return np.sqrt(variances)
+
+
+def _model_covariance(result: Any) -> FloatArray:
+    """Return the covariance that believes the model, also where the fit was asked for another one."""
+    if type(result.model).__name__ == "RLM":
+        return np.asarray(result.cov_params())
+    return np.asarray(result.normalized_cov_params) * float(result.scale)
+
+
+def _robust_covariance(result: Any) -> FloatArray:
+    """Return statsmodels' HC0, as `fit(cov_type="HC0")` has it."""
+    if type(result.model).__name__ == "RLM":
+        return np.full((len(result.params),) * 2, np.nan)
+    from statsmodels.stats.sandwich_covariance import cov_white_simple
+
+    covariance: FloatArray = np.asarray(cov_white_simple(result, use_correction=False))
+    return covariance

@@ -1,0 +1,201 @@
+"""M-estimation of a linear regression with an estimated scale, refitted with weights on the rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import FitError
+from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.regression.design_matrix import CrossProducts, positive_solution, rows_times
+from orthoboot.functionals.regression.linear import LeastSquares, Regression
+from orthoboot.typing import FloatArray, Influence
+
+_STEP = 1e-11
+"""Of the scale: fitted values that move by no more have settled."""
+_ROUNDING, _NO_SCALE = 64 * float(np.finfo(np.float64).eps), 1e-12
+"""Of the responses: what rounding may change in a residual, and a scale that is nothing but such changes."""
+_MAX_ITERATIONS = 500
+_REGULAR = 1e-12
+"""Reciprocal condition of the derivative of the equations below which the coefficients are not determined."""
+_HALF = 1e-9
+"""Shares of the weight this close to one half are one half but for rounding."""
+_MAD_OF_A_NORMAL = float(ndtri(0.75))
+
+
+class Scale(ABC):
+    """How the scale of the residuals is estimated, one step at a time beside the coefficients."""
+
+    @abstractmethod
+    def updated(self, residuals: FloatArray, weights: FloatArray, scale: float) -> float:
+        """Return the next scale for weighted residuals, the one that solves its equation once both stand still."""
+
+
+@dataclass(frozen=True)
+class FixedScale(Scale):
+    """A scale that is known."""
+
+    def updated(self, residuals: FloatArray, weights: FloatArray, scale: float) -> float:
+        """Return the scale as it is."""
+        return scale
+
+
+@dataclass(frozen=True)
+class MedianScale(Scale):
+    """The median of the absolute residuals over 0.6745, consistent for normal errors."""
+
+    def updated(self, residuals: FloatArray, weights: FloatArray, scale: float) -> float:
+        """Return the weighted median, whatever the last scale."""
+        return weighted_median(np.abs(residuals), weights) / _MAD_OF_A_NORMAL
+
+
+@dataclass(frozen=True)
+class HuberScale(Scale):
+    r"""Huber's proposal 2: the s at which :math:`\sum_j w_j \min(r_j^2/s^2, d^2) / 2 = h \sum_j w_j`.
+
+    Attributes
+    ----------
+    threshold
+        d, in scales.
+    freedom
+        The residual degrees of freedom as a share of the rows, a factor of h.
+    """
+
+    threshold: float
+    freedom: float
+
+    def updated(self, residuals: FloatArray, weights: FloatArray, scale: float) -> float:
+        """Return ``s sqrt(mean / h)``, a step of the fixed point iteration."""
+        squares = np.minimum(np.square(residuals / scale), self.threshold**2) / 2
+        return scale * float(np.sqrt(np.sum(weights * squares) / weights.sum() / self._normal_mean()))
+
+    def _normal_mean(self) -> float:
+        """Return h, what the mean is for normal errors."""
+        d = self.threshold
+        density = np.exp(-(d**2) / 2) / np.sqrt(2 * np.pi)
+        return self.freedom * float(d**2 + (1 - d**2) * ndtr(d) - 0.5 - d * density)
+
+
+def weighted_median(values: FloatArray, weights: FloatArray) -> float:
+    """Return the median of values that count with their weights; half way where it lies between two.
+
+    Examples
+    --------
+    >>> weighted_median(np.array([5.0, 1.0, 3.0]), np.array([1.0, 1.0, 2.0]))
+    3.0
+    >>> weighted_median(np.array([5.0, 1.0, 3.0]), np.array([2.0, 1.0, 1.0]))
+    4.0
+    """
+    order = np.argsort(values, kind="stable")
+    shares = np.cumsum(weights[order]) / weights.sum()
+    below, above = np.searchsorted(shares, [0.5 - _HALF, 0.5 + _HALF])
+    # Rows of weight zero may stand between the two: they were not drawn.
+    return float(values[order[below]] + values[order[above]]) / 2
+
+
+@dataclass(frozen=True)
+class _Solution:
+    """Coefficients, shape ``(d,)``, and the scale that goes with them."""
+
+    coefficients: FloatArray
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class RobustRegression(Regression):
+    r"""The coefficients of an M-estimation with a scale, as ``RLM`` in statsmodels and ``rlm`` in R's MASS.
+
+    .. math:: \sum_j \psi\Big(\frac{y_j - x_j'\phi}{s}\Big) x_j = 0, \qquad
+              I_j = n\,s \Big(\sum_i \psi'_i\,x_i x_i'\Big)^{-1} x_j\,\psi_j.
+
+    The implicit function theorem, with the scale s held fixed: what a row does to the coefficients through the scale is
+    of the size of :math:`\sum_i \psi'_i u_i x_i`, u the residuals over s, which is near zero for errors that are
+    symmetric. Refits do estimate the scale anew, so that the replicates judge what is left out; they are reweighted
+    least squares from the fit of all rows, in the same orthonormal basis as `linear_regression`.
+
+    Parameters
+    ----------
+    norm
+        What says how residuals count: ``weights(u) = psi(u) / u``, ``psi(u)`` and ``psi_deriv(u)``.
+    scale
+        How the scale is estimated.
+    start, start_scale
+        Where iterations on the data start: of several solutions, as redescending norms have them, the one near it.
+    """
+
+    norm: Any
+    scale: Scale
+    start: FloatArray = field(repr=False)
+    start_scale: float = field(repr=False)
+    intercept: bool = False
+    name: str = "RLM"
+    batched = False
+
+    @property
+    def influence_source(self) -> str:
+        """Return where the influence comes from, and what it leaves out."""
+        held = "" if isinstance(self.scale, FixedScale) else ", the scale held fixed"
+        return f"estimating equations of `{self.name}`{held}"
+
+    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+        """Return the coefficients on each resample, shape ``(B, d)``."""
+        least_squares, start = self._least_squares(data), self.solution(data)
+        return np.array([self._solved(least_squares, w, start).coefficients for w in resamples.weights[0]])
+
+    def influence(self, data: Data) -> Influence:
+        """Return ``n s A^-1 x_j psi_j`` for every row, A the derivative of the equations."""
+        fit, solution = self._least_squares(data), self.solution(data)
+        factor = fit.factor
+        standardized = _residuals(fit, solution.coefficients) / solution.scale
+        slopes = np.asarray(self.norm.psi_deriv(standardized), dtype=np.float64)
+        derivative = CrossProducts(factor.orthonormal, factor.orthonormal)(slopes)
+        by_score = positive_solution(derivative, factor.back_rotation().T, least_condition=_REGULAR)
+        if by_score is None:
+            raise FitError(
+                f"`{self.name}` has no influence function: too few residuals are where the norm "
+                f"{type(self.norm).__name__} rises for all coefficients to be determined. Choose a wider norm."
+            )
+        psi = np.asarray(self.norm.psi(standardized), dtype=np.float64)
+        scores = factor.orthonormal * (psi * solution.scale)[:, np.newaxis]
+        influence = len(scores) * rows_times(scores, by_score)
+        return (influence - influence.mean(axis=0),)
+
+    @once_per_data
+    def solution(self, data: Data) -> _Solution:
+        """Return the fit of all rows."""
+        fit = self._least_squares(data)
+        try:
+            return self._solved(fit, np.ones(len(fit.residuals)), _Solution(self.start, self.start_scale))
+        except FitError as error:
+            raise FitError(f"`{self.name}` has no fit on these data: {error}.") from error
+
+    @once_per_data
+    def _least_squares(self, data: Data) -> LeastSquares:
+        return LeastSquares.of(self.rows(data), self.factor(data))
+
+    def _solved(self, fit: LeastSquares, weights: FloatArray, start: _Solution) -> _Solution:
+        """Return the solution for weights on the rows: reweighted least squares and scale, turn by turn."""
+        kept, size = weights > 0, float(np.abs(fit.rows.response).max())
+        coefficients, scale = start.coefficients, start.scale
+        residuals = _residuals(fit, coefficients)
+        for _ in range(_MAX_ITERATIONS):
+            if not scale > _NO_SCALE * size:
+                raise FitError("the scale is zero, since half of the rows or more are fitted without error")
+            coefficients = fit.refitted(weights * self.norm.weights(residuals / scale))
+            previous, residuals = residuals, _residuals(fit, coefficients)
+            previous_scale, scale = scale, self.scale.updated(residuals[kept], weights[kept], scale)
+            moved = max(float(np.abs(residuals - previous)[kept].max()), abs(scale - previous_scale))
+            if moved <= _STEP * scale + _ROUNDING * size:
+                return _Solution(coefficients, scale)
+        raise FitError(f"coefficients and scale did not settle in {_MAX_ITERATIONS} steps of reweighted least squares")
+
+
+def _residuals(fit: LeastSquares, coefficients: FloatArray) -> FloatArray:
+    residuals: FloatArray = fit.rows.response - np.einsum("jp,p->j", fit.rows.X, coefficients)
+    return residuals

@@ -1,0 +1,277 @@
+"""What users pass for a module of PyTorch: checked, and brought into the forms that refits need."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.func import vmap
+
+from orthoboot.arguments import checked_count, checked_name, checked_nonnegative, checked_positive
+from orthoboot.errors import ArgumentError, DataError
+from orthoboot.functionals.user.user_function import first_line
+from orthoboot.models.fitting import PROTOCOLS
+from orthoboot.models.torch.fit import CurvatureOptions
+from orthoboot.models.torch.network import Network, RowLoss, tensor
+from orthoboot.models.torch.training import AdamTraining, layers_without_start
+from orthoboot.typing import FloatArray
+
+_DEPENDS_ON_BATCH = (nn.modules.batchnorm._BatchNorm,)
+_RANDOM = (nn.modules.dropout._DropoutNd, nn.AlphaDropout)
+_TRIED_ROWS = 64
+_DIFFERENCE = 1e-6
+"""Between what rows give alone and together, relative to the largest: more than rounding."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """How the rows of a table are the tensors that a module takes.
+
+    Attributes
+    ----------
+    shape
+        Of one row.
+    is_whole
+        Whether its tensors hold whole numbers, as classes and positions in an embedding do.
+    """
+
+    shape: tuple[int, ...]
+    is_whole: bool
+
+    @property
+    def width(self) -> int:
+        """Return how many numbers a row has."""
+        return int(np.prod(self.shape))
+
+    def tensor(self, array: FloatArray) -> Any:
+        """Return rows as a tensor."""
+        numbers = np.array(array, dtype=np.int64 if self.is_whole else np.float64)
+        return torch.from_numpy(numbers).reshape(len(array), *self.shape)
+
+
+def checked_module(module: Any) -> Any:
+    """Return a copy of `module`, if it is one that has finite parameters to refit and is in evaluation mode."""
+    if not isinstance(module, nn.Module):
+        hint = f" Write `{module.__name__}(...)`." if isinstance(module, type) else ""
+        raise ArgumentError(f"`module` must be a trained torch.nn.Module; got {module!r}.{hint}")
+    if not any(part.requires_grad for part in module.parameters()):
+        raise ArgumentError(
+            "`module` must have parameters that require gradients, since they are what is refitted; it has none. Call "
+            "`module.requires_grad_(True)` if they were frozen."
+        )
+    for name, part in module.named_modules():
+        if not part.training or not isinstance(part, _DEPENDS_ON_BATCH + _RANDOM):
+            continue
+        what = "depends on the other rows" if isinstance(part, _DEPENDS_ON_BATCH) else "is random"
+        raise ArgumentError(
+            f"`module` must be in evaluation mode; its layer {name!r}, {type(part).__name__}, is in training mode, "
+            f"where its output {what}. Call `module.eval()` first."
+        )
+    lost = [name for name, part in module.named_parameters() if not part.isfinite().all()]
+    if lost:
+        raise ArgumentError(
+            f"`module` must have finite parameters; those of {', '.join(map(repr, lost))} are NaN or infinite, as "
+            "after a training that diverged."
+        )
+    try:
+        return copy.deepcopy(module)
+    except RuntimeError as error:
+        raise ArgumentError(f"`module` must allow a copy by `copy.deepcopy`: {first_line(error)}.") from error
+
+
+def checked_tables(X: Any, y: Any) -> tuple[tuple[Table, Table], tuple[FloatArray, FloatArray]]:
+    """Return the shapes of the rows of X and y and whether they are whole, and both as tables with one row for each."""
+    arrays = [_array(name, given) for name, given in (("X", X), ("y", y))]
+    if len(arrays[0]) != len(arrays[1]):
+        raise DataError(f"X and y must have the same number of rows; got {len(arrays[0])} and {len(arrays[1])}.")
+    tables = [Table(array.shape[1:], array.dtype.kind in "iub") for array in arrays]
+    flat = [np.asarray(array, dtype=np.float64).reshape(len(array), -1) for array in arrays]
+    if not tables[1].shape:
+        flat[1] = flat[1][:, 0]
+    return (tables[0], tables[1]), (flat[0], flat[1])
+
+
+def _array(name: str, given: Any) -> Any:
+    if isinstance(given, torch.Tensor):
+        given = given.detach().cpu()
+        given = given.double() if given.is_floating_point() else given  # numpy has no bfloat16
+    array = np.asarray(given)
+    if array.dtype.kind not in "fiub" or array.size == 0 or array.ndim == 0:
+        raise DataError(
+            f"{name} must hold numbers, with the rows first; got {type(given).__name__} of dtype {array.dtype} and "
+            f"shape {array.shape}."
+        )
+    if not np.isfinite(array).all():
+        raise DataError(f"{name} must be finite; {int((~np.isfinite(array)).sum())} of its numbers are not.")
+    return array
+
+
+def checked_row_loss(
+    module: Any, loss: Any, tables: tuple[Table, Table], arrays: tuple[FloatArray, FloatArray]
+) -> tuple[RowLoss, tuple[Table, Table]]:
+    """Return the loss of one row and how rows become tensors, once the module and the loss have been tried on a few.
+
+    Whole numbers become tensors of whole numbers where no others are taken.
+    """
+    if not callable(loss) or isinstance(loss, type):
+        hint = f" Write `{loss.__name__}()`." if isinstance(loss, type) else ""
+        raise ArgumentError(f"`loss` must be a loss of torch or a function `loss(outputs, y)`; got {loss!r}.{hint}")
+    if isinstance(loss, nn.NLLLoss | nn.CrossEntropyLoss) and loss.weight is not None and loss.reduction == "mean":
+        raise ArgumentError(
+            "`loss` divides by the class weights of the rows in a batch, so that it is no mean over rows. Pass a "
+            "function such as `lambda outputs, y: F.cross_entropy(outputs, y, weight=w, reduction='none')`."
+        )
+    loss = copy.deepcopy(loss).cpu().double() if isinstance(loss, nn.Module) else loss
+    row_loss, network = _row_loss(loss), Network(module)
+    rows = np.unique(np.linspace(0, len(arrays[0]) - 1, _TRIED_ROWS).astype(int))
+    of_X, outputs = _tried("module", lambda X: _outputs(network, X), tables[0], arrays[0][rows])
+    of_y, _ = _tried("loss", lambda y: _losses(loss, row_loss, outputs, y), tables[1], arrays[1][rows])
+    return row_loss, (of_X, of_y)
+
+
+def _outputs(network: Network, X: Any) -> Any:
+    """Return the outputs for rows, if they are what each row gives alone."""
+    start, before = tensor(network.start), X.clone()
+    outputs = network(start, X)
+    if not isinstance(outputs, torch.Tensor) or outputs.shape[:1] != X.shape[:1]:
+        got = f"shape {tuple(outputs.shape)}" if isinstance(outputs, torch.Tensor) else type(outputs).__name__
+        raise ArgumentError(f"`module` must return a tensor with one row for each of X; got {got} for {len(X)} rows.")
+    if not torch.equal(X, before):
+        raise ArgumentError("`module` must not change X in place. Let it copy X first, with `x = x.clone()`.")
+    alone = torch.cat([network(start, row) for row in X.split(1)])
+    if not _are_close(outputs, alone):
+        raise ArgumentError(
+            "`module` must give a row the same output every time, whatever rows come with it; those of rows together "
+            "and of each alone differ. Random layers, layers that mix rows (attention without `batch_first=True`, "
+            "normalisation by the batch) and modules that count their calls do not."
+        )
+    return outputs
+
+
+def _losses(loss: Callable[[Any, Any], Any], row_loss: RowLoss, outputs: Any, y: Any) -> Any:
+    """Return what each row loses, if the loss of all is their mean or their sum."""
+    losses = vmap(row_loss)(outputs, y)
+    if losses.shape != (len(y),):
+        raise ArgumentError(f"`loss` must be one number a row; got shape {tuple(losses.shape)} for {len(y)} rows.")
+    together = torch.as_tensor(loss(outputs, _shaped_like(outputs, y)))
+    by_rows = together.reshape(len(y), -1).mean(dim=1) if together.ndim else together
+    if not any(_are_close(by_rows, each) for each in (losses, losses.mean(), losses.sum())):
+        raise ArgumentError(
+            "`loss` of several rows must be the mean or the sum of what each loses, or these one by one; it is none of "
+            "these, as a root of a mean and a mean that is divided by class weights are not. Pass a function of rows, "
+            "such as `lambda outputs, y: (outputs - y) ** 2`."
+        )
+    return losses
+
+
+def _are_close(one: Any, other: Any) -> bool:
+    """Return whether numbers agree but for rounding; what is not finite is told elsewhere."""
+    return one.shape == other.shape and not bool(((one - other).abs() > _DIFFERENCE * other.abs().max()).any())
+
+
+def _row_loss(loss: Callable[[Any, Any], Any]) -> RowLoss:
+    def row_loss(output: Any, target: Any) -> Any:
+        return loss(output.unsqueeze(0), _shaped_like(output, target).unsqueeze(0)).mean()
+
+    return row_loss
+
+
+def _shaped_like(outputs: Any, targets: Any) -> Any:
+    """Return targets in the shape of as many outputs: one column and none would be broadcast to all pairs of rows."""
+    is_alike = targets.is_floating_point() and targets.numel() == outputs.numel()
+    return targets.reshape(outputs.shape) if is_alike else targets
+
+
+def _tried(argument: str, call: Callable[[Any], Any], table: Table, array: FloatArray) -> tuple[Table, Any]:
+    """Return how rows become tensors that the call takes, and what it gives for them."""
+    errors = []
+    for form in dict.fromkeys((replace(table, is_whole=False), table)):
+        try:
+            return form, call(form.tensor(array))
+        except ArgumentError:
+            raise
+        except Exception as error:  # what the user wrote may raise anything
+            errors.append(error)
+    said = "; with whole numbers: ".join(f"{type(error).__name__}: {first_line(error)}" for error in errors)
+    hint = " For classes y must hold whole numbers." if argument == "loss" and not table.is_whole else ""
+    raise ArgumentError(
+        f"`{argument}` raised an error on rows of {'X' if argument == 'module' else 'y'} of shape {table.shape}, in "
+        f"double precision: {said}.{hint}"
+    ) from errors[0]
+
+
+def checked_target(module: Any, target: Any, table: Table) -> Callable[[Any], Any] | None:
+    """Return the target as a function of the module; new rows become their outputs."""
+    if target is None or (callable(target) and not isinstance(target, torch.Tensor)):
+        return target
+    rows = _array("target", target)
+    if rows.shape[1:] != table.shape:
+        raise ArgumentError(
+            f"`target` must be a function of the module, or rows of the shape of X's, {table.shape}; got rows of shape "
+            f"{rows.shape[1:]}."
+        )
+    new = table.tensor(rows)
+
+    def outputs(fitted: Any) -> Any:
+        values = fitted(new)
+        return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+    return outputs
+
+
+def checked_curvature(module: Any, kind: Any, solver: Any, damping: Any) -> CurvatureOptions:
+    """Return which curvature is wanted; raise where it cannot be held and must be."""
+    checked_name("curvature", kind, CurvatureOptions.KINDS)
+    checked_name("solver", solver, CurvatureOptions.SOLVERS)
+    options = CurvatureOptions(kind, None if damping is None else checked_nonnegative("damping", damping), solver)
+    n_parameters = sum(part.numel() for part in module.parameters() if part.requires_grad)
+    if kind == "hessian" and not options.is_held(n_parameters):
+        raise ArgumentError(
+            f'curvature="hessian" needs the matrix of all pairs of the {n_parameters:,} parameters, which conjugate '
+            'gradients never hold. Use curvature="gauss-newton", or solver="cholesky" if memory allows.'
+        )
+    return options
+
+
+def checked_training(
+    protocol: Any, module: Any, epochs: Any, batch_size: Any, learning_rate: Any, weight_decay: float
+) -> AdamTraining | None:
+    """Return how refits train from scratch, None where they do not; raise where the options do not fit that."""
+    if checked_name("protocol", protocol, PROTOCOLS) == "paper":
+        return _training(module, epochs, batch_size, learning_rate, weight_decay)
+    if epochs is not None or batch_size is not None:
+        raise ArgumentError(
+            '`epochs` and `batch_size` are of the training from scratch, protocol="paper"; got them with '
+            'protocol="polished", whose refits minimise the loss. Leave them out, or write protocol="paper".'
+        )
+    return None
+
+
+def _training(module: Any, epochs: Any, batch_size: Any, learning_rate: Any, weight_decay: float) -> AdamTraining:
+    """Return how refits train from scratch; raise where the options or the module do not allow that."""
+    for name, value in (("epochs", epochs), ("batch_size", batch_size)):
+        if value is None:
+            raise ArgumentError(f'protocol="paper" trains from scratch and needs `{name}`, as the module was trained.')
+    without = layers_without_start(module)
+    if without:
+        raise ArgumentError(
+            'protocol="paper" draws fresh parameters by `reset_parameters()`, which these layers of `module` do not '
+            f'have: {", ".join(map(repr, without))}. Define it there, or use protocol="polished".'
+        )
+    unstable = [name for name, part in module.named_modules() if isinstance(part, _DEPENDS_ON_BATCH + _RANDOM)]
+    if unstable:
+        raise ArgumentError(
+            f'protocol="paper" trains without dropout and batch normalisation; `module` has them in '
+            f'{", ".join(map(repr, unstable))}. Use protocol="polished", which keeps them as in evaluation.'
+        )
+    return AdamTraining(
+        checked_count("epochs", epochs, least=1),
+        checked_count("batch_size", batch_size, least=1),
+        checked_positive("learning_rate", learning_rate),
+        weight_decay,
+    )

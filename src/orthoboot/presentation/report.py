@@ -1,0 +1,29 @@
+"""Words, tables and figures that are shown together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from orthoboot.presentation.figures import Figure
+from orthoboot.presentation.tables import Table
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an experiment found.
+
+    Attributes
+    ----------
+    title
+        Of the section.
+    paragraphs
+        What was done, and how to read it.
+    tables, figures
+        In the order in which they are shown, tables first.
+    """
+
+    title: str
+    paragraphs: Sequence[str]
+    tables: Sequence[Table] = field(default=())
+    figures: Sequence[Figure] = field(default=())

@@ -1,0 +1,218 @@
+"""A result in words: text for the terminal and a table for notebooks."""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthoboot.errors import OrthobootWarning
+from orthoboot.estimators import r_squared, slope
+from orthoboot.estimators.diagnostics import is_constant
+from orthoboot.estimators.estimation import Evidence
+from orthoboot.intervals import Ends
+from orthoboot.typing import FloatArray
+
+_MOST_ROWS = 30
+_LONGEST_NAME = 40
+_LINE = 110
+
+_LEAST_DECIMALS, _MOST_DECIMALS, _LARGEST_PLAIN = -4, 8, 1e12
+"""Beyond these a number is written with an exponent; with -4 decimals ten thousands are its last digit."""
+
+_ROUGH = 20
+"""With fewer resamples the simulation error itself is known to a quarter or worse."""
+
+_ROUNDING = 1e-9
+"""Simulation errors below this share of the standard error are rounding, not simulation."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """All that a summary tells: the evidence, the interval, and what to worry about."""
+
+    evidence: Evidence
+    ends: Ends
+    method: str
+    confidence_level: float
+    warnings: tuple[OrthobootWarning, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the outputs."""
+        return self.evidence.simulation.output.names
+
+    @property
+    def scale(self) -> FloatArray:
+        """Return what decides how many digits are shown, shape ``(k,)``: the standard error where it is not zero."""
+        sizes = np.stack([self.evidence.standard_error, np.abs(self.evidence.estimate), np.ones(len(self.names))])
+        usable = np.isfinite(sizes) & (sizes > 0)
+        scale: FloatArray = sizes[np.argmax(usable, axis=0), np.arange(len(self.names))]
+        return scale
+
+    @property
+    def errors(self) -> FloatArray:
+        """Return the simulation errors of bias, standard error and interval, shape ``(3, k)``; rounding is zero."""
+        evidence, ends = self.evidence, self.ends
+        ends_error = np.fmax(ends.low_error, ends.high_error)
+        errors = np.stack([evidence.error.bias, evidence.standard_error_error, ends_error])
+        return np.where(errors < _ROUNDING * self.scale, 0.0, errors)
+
+
+def text(account: Account) -> str:
+    """Return the summary for a terminal."""
+    lines = [heading(account), "", *_aligned(_cells(account)), ""]
+    lines += _wrapped_list(notes(account))
+    if account.warnings:
+        lines += ["", "To worry about:", *_wrapped_list([str(warning) for warning in account.warnings])]
+    return "\n".join(lines)
+
+
+def table(account: Account) -> str:
+    """Return the summary as HTML."""
+    head, *rows = _cells(account)
+    header = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    remarks = "".join(f"<li>{html.escape(note)}</li>" for note in notes(account))
+    worries = "".join(f"<li><b>{html.escape(str(warning))}</b></li>" for warning in account.warnings)
+    return (
+        f"<div><p><b>{html.escape(heading(account))}</b></p><table><thead><tr>{header}</tr></thead>"
+        f"<tbody>{body}</tbody></table><ul>{remarks}{worries}</ul></div>"
+    )
+
+
+def heading(account: Account) -> str:
+    """Return one line: which bootstrap, of what, on how many rows, from how many resamples."""
+    simulation = account.evidence.simulation
+    name = shortened(simulation.functional.name)
+    return f"{account.evidence.estimator.title} of {name}: {simulation.plan.description}, {_resamples(account)}"
+
+
+def notes(account: Account) -> list[str]:
+    """Return what the numbers mean: the simulation error, the influence function and how far it carries."""
+    remarks = []
+    if len(account.names) > _MOST_ROWS:
+        remarks.append(f"{len(account.names) - _MOST_ROWS} more outputs are not shown; `to_frame()` has them all.")
+    if (account.errors > 0).any():
+        rough = "; from so few it is itself rough" if len(account.evidence.replicates) < _ROUGH else ""
+        remarks.append(
+            f"± is the simulation error: what another seed would change{rough}. More resamples make it smaller."
+        )
+    if np.isnan(account.errors).any():
+        remarks.append("± ? means that there are too few resamples to tell the simulation error.")
+    return remarks + _influence_notes(account.evidence)
+
+
+def _influence_notes(evidence: Evidence) -> list[str]:
+    source = f"Influence function: {evidence.simulation.influence_source}"
+    if not evidence.estimator.needs_influence:
+        unused = evidence.simulation.influence is not None
+        return [f"{source}{'; this estimator does not use it' if unused else ''}."]
+    if not evidence.estimator.simulates or len(evidence.replicates) < 2 or is_constant(evidence):
+        return [f"{source}."]
+    sums = evidence.moments
+    explained, slopes = _range(100 * r_squared(sums), 1, "%"), _range(slope(sums), 2)
+    return [f"{source}.", f"The linear part explains {explained} of the variance (slope {slopes})."]
+
+
+def _resamples(account: Account) -> str:
+    evidence = account.evidence
+    n_resamples = len(evidence.replicates)
+    if not evidence.estimator.simulates or n_resamples == 0:
+        return "no resamples"
+    drawn = f" of {evidence.replicates.n_drawn:,}" if evidence.replicates.n_failed else ""
+    words = f"{n_resamples:,}{drawn} resample{'s' if n_resamples > 1 or drawn else ''}"
+    equivalent = evidence.error.equivalent_resamples
+    worth = float(equivalent.min())
+    if not evidence.estimator.needs_influence or is_constant(evidence) or not worth > n_resamples:
+        return words
+    return f"{words}, worth {_rounded(worth, several=len(equivalent) > 1)} ordinary ones"
+
+
+def _rounded(worth: float, *, several: bool) -> str:
+    """Return a number in words; of several outputs it is the least."""
+    if worth > 1e6:
+        return "more than a million"
+    digits = max(len(str(int(worth))) - 2, 0)
+    return f"at least {int(worth) // 10**digits * 10**digits:,}" if several else f"about {round(int(worth), -digits):,}"
+
+
+def _cells(account: Account) -> list[list[str]]:
+    level = f"{100 * account.confidence_level:g}% interval ({account.method})"
+    header = ["", "estimate", "bias", "", "std. error", "", level, ""]
+    return [header, *(_row(account, j) for j in range(min(len(account.names), _MOST_ROWS)))]
+
+
+def _row(account: Account, j: int) -> list[str]:
+    evidence, ends = account.evidence, account.ends
+    decimals = 2 - _exponent(float(account.scale[j]))
+    bias_error, standard_error_error, end_error = map(_error, account.errors[:, j])
+    return [
+        shortened(account.names[j]),
+        _number(evidence.estimate[j], decimals),
+        _number(evidence.bias[j], decimals + 1),
+        bias_error,
+        _number(evidence.standard_error[j], decimals + 1),
+        standard_error_error,
+        f"{_number(ends.low[j], decimals)} to {_number(ends.high[j], decimals)}",
+        end_error,
+    ]
+
+
+def _exponent(value: float) -> int:
+    """Return the power of ten of the first digit."""
+    return int(f"{value:e}".partition("e")[2])
+
+
+def _number(value: float, decimals: int) -> str:
+    """Return `value` rounded to `decimals`, with an exponent where that would be long."""
+    if not math.isfinite(value):
+        return str(float(value))
+    if _LEAST_DECIMALS <= decimals <= _MOST_DECIMALS and abs(value) < _LARGEST_PLAIN:
+        shown = max(decimals, 0)
+        # Adding zero turns the "-0.000" of a rounded negative number into "0.000".
+        return f"{round(float(value), shown) + 0.0:,.{shown}f}"
+    digits = _exponent(value) + decimals
+    return "0" if value == 0 or digits < 0 else f"{value:.{min(digits, 15)}e}"
+
+
+def _error(value: float) -> str:
+    """Return a simulation error with one digit, nothing for zero, and a question mark for what is not known."""
+    if not math.isfinite(value):
+        return "± ?"
+    rounded = float(f"{value:.1g}")
+    return f"± {_number(rounded, -_exponent(rounded))}" if rounded else ""
+
+
+def _range(values: FloatArray, decimals: int, unit: str = "") -> str:
+    low, high = (f"{value:.{decimals}f}{unit}" for value in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+def shortened(text: str) -> str:
+    """Return `text` on one line, its middle left out where it is long: beginnings and ends tell names apart."""
+    line = " ".join(text.split())
+    if len(line) <= _LONGEST_NAME:
+        return line
+    half = (_LONGEST_NAME - 3) // 2
+    return f"{line[:half]}...{line[-half:]}"
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        padded = [f"  {cell.rjust(width)}" for cell, width in zip(row, widths, strict=True)]
+        # Names are read from their beginning, and an error stands close behind its number.
+        padded[0] = row[0].ljust(widths[0])
+        for i in (3, 5, 7):
+            padded[i] = f" {row[i].ljust(widths[i])}"
+        lines.append("".join(padded).rstrip())
+    return lines
+
+
+def _wrapped_list(items: list[str]) -> list[str]:
+    return [line for item in items for line in textwrap.wrap(item, _LINE, initial_indent="- ", subsequent_indent="  ")]

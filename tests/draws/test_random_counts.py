@@ -1,0 +1,360 @@
+"""The counter-based generator: reference vectors, two paths with the same bits, and exact distributions."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal, localcontext
+from itertools import pairwise, product
+from math import factorial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from orthoboot import draws
+from orthoboot.draws import numpy_kernels, random_counts
+from orthoboot.draws.poisson import LANES, MARK, inversion, poisson_rate
+from orthoboot.draws.random_counts import (
+    MAX_ROWS,
+    RESTART,
+    key_from,
+    multinomial_counts,
+    poisson_counts,
+    uniform_integers,
+)
+from orthoboot.errors import ArgumentError
+
+KEY = (0xB7E151628AED2A6A, 0xBF7158809CF4F3C7)
+WORDS = 2**64
+N_DRAWS = 20_000
+
+
+def compiled():
+    return pytest.importorskip("orthoboot.draws.numba_kernels", exc_type=ImportError)
+
+
+@pytest.fixture(params=["numpy", "numba"])
+def backend(request):
+    return numpy_kernels if request.param == "numpy" else compiled()
+
+
+def drawn_counts(n, n_draws=N_DRAWS, key=KEY, stream=0):
+    return np.stack([multinomial_counts(key, stream, replicate, n) for replicate in range(n_draws)])
+
+
+# Random123, tests/kat_vectors, the three lines "philox4x64 10": counter, key, result.
+REFERENCE_VECTORS = [
+    (
+        "0000000000000000 0000000000000000 0000000000000000 0000000000000000",
+        "0000000000000000 0000000000000000",
+        "16554d9eca36314c db20fe9d672d0fdc d7e772cee186176b 7e68b68aec7ba23b",
+    ),
+    (
+        "ffffffffffffffff ffffffffffffffff ffffffffffffffff ffffffffffffffff",
+        "ffffffffffffffff ffffffffffffffff",
+        "87b092c3013fe90b 438c3c67be8d0224 9cc7d7c69cd777b6 a09caebf594f0ba0",
+    ),
+    (
+        "243f6a8885a308d3 13198a2e03707344 a4093822299f31d0 082efa98ec4e6c89",
+        "452821e638d01377 be5466cf34e90c6c",
+        "a528f45403e61d95 38c72dbd566e9788 a5a1610e72fd18b5 57bd43b5e52b7fe6",
+    ),
+]
+
+
+def words_of(text):
+    return tuple(int(word, 16) for word in text.split())
+
+
+def counter_before(words):
+    number = sum(word << (64 * i) for i, word in enumerate(words)) - 1
+    return tuple((number >> (64 * i)) % WORDS for i in range(4))
+
+
+@pytest.mark.parametrize(("at", "key", "expected"), REFERENCE_VECTORS)
+def test_the_words_of_numpy_are_those_of_the_reference_implementation(at, key, expected):
+    words = numpy_kernels.philox_words(words_of(key), counter_before(words_of(at)), 4)
+    assert tuple(words.tolist()) == words_of(expected)
+
+
+@pytest.mark.parametrize(("at", "key", "expected"), REFERENCE_VECTORS)
+def test_compiled_words_are_those_of_the_reference_implementation(at, key, expected):
+    assert compiled().philox_block(*words_of(at), *words_of(key)) == words_of(expected)
+
+
+def test_words_can_be_had_from_the_middle():
+    words = numpy_kernels.philox_words(KEY, (0, 3, 4, 5), 40)
+    np.testing.assert_array_equal(numpy_kernels.philox_words(KEY, (7, 3, 4, 5), 12), words[28:])
+
+
+PINNED_COUNTS = "2011021210000112100011200012112110121202112013011512101111100130002211"
+PINNED_INTEGERS = [539, 699, 431, 214, 891, 373]
+
+
+def test_the_counter_layout_never_changes(backend):
+    # Pinned: whoever changes these numbers changes every published result.
+    counts, integers = np.empty(70), np.empty(6, dtype=np.int64)
+    backend.multinomial_counts(1, 2, 3, 4, *inversion(70), counts)
+    backend.uniform_integers(1, 2, 3, 4, numpy_kernels.THROW, np.full(6, 1000, dtype=np.uint64), integers)
+    assert "".join(str(int(count)) for count in counts) == PINNED_COUNTS
+    assert integers.tolist() == PINNED_INTEGERS
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 63, 64, 65, 100, 1000, 1023, 65536, 65537, 200_001])
+def test_both_paths_give_the_same_counts(n):
+    kernels = compiled()
+    for stream, replicate in [(0, 0), (1, 0), (0, 1), (7, 12345), (2, 2**40)]:
+        slow, fast = np.empty(n), np.empty(n)
+        numpy_kernels.multinomial_counts(*KEY, stream, replicate, *inversion(n), slow)
+        kernels.multinomial_counts(*KEY, stream, replicate, *inversion(n), fast)
+        np.testing.assert_array_equal(slow, fast)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    n=st.integers(1, 3000),
+    stream=st.integers(0, 2**60),
+    replicate=st.integers(0, 2**63 - 1),
+    k0=st.integers(0, WORDS - 1),
+    k1=st.integers(0, WORDS - 1),
+)
+def test_both_paths_agree_and_sum_to_n_whatever_the_counter(n, stream, replicate, k0, k1):
+    kernels = compiled()
+    slow, fast = np.empty(n), np.empty(n)
+    numpy_kernels.multinomial_counts(k0, k1, stream, replicate, *inversion(n), slow)
+    kernels.multinomial_counts(k0, k1, stream, replicate, *inversion(n), fast)
+    assert slow.sum() == n
+    np.testing.assert_array_equal(slow, fast)
+
+
+def test_both_paths_redraw_a_poisson_total_above_n_alike():
+    # At the rate of a million rows a hundred Poisson counts exceed a hundred in nearly half of all draws.
+    table, survival = inversion(10**6)
+    redrawn = 0
+    for replicate in range(40):
+        slow, fast, first = np.empty(100), np.empty(100), np.empty(100)
+        numpy_kernels.multinomial_counts(*KEY, 0, replicate, table, survival, slow)
+        compiled().multinomial_counts(*KEY, 0, replicate, table, survival, fast)
+        redrawn += numpy_kernels.poisson_counts(*KEY, 0, replicate, 0, table, survival, 0, first) > 100
+        np.testing.assert_array_equal(slow, fast)
+        assert slow.sum() == 100
+    assert redrawn > 5
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 1000, 2**31 + 1, 3 * 2**30, MAX_ROWS])
+def test_both_paths_give_the_same_integers(bound):
+    bounds = np.full(1001, bound, dtype=np.uint64)
+    slow, fast = np.empty(1001, dtype=np.int64), np.empty(1001, dtype=np.int64)
+    numpy_kernels.uniform_integers(*KEY, 1, 2, RESTART, bounds, slow)
+    compiled().uniform_integers(*KEY, 1, 2, RESTART, bounds, fast)
+    np.testing.assert_array_equal(slow, fast)
+    assert 0 <= slow.min() <= slow.max() < bound
+
+
+def test_the_survival_function_is_that_of_the_poisson_law():
+    n = 10_000
+    rate = Decimal(poisson_rate(n))
+    with localcontext() as context:
+        context.prec = 60
+        terms = [(-rate).exp() * rate**k / factorial(k) for k in range(80)]
+        exact = [float(sum(terms[k + 1 :])) for k in range(25)]
+    np.testing.assert_allclose(inversion(n).survival, exact, rtol=1e-14)
+
+
+def test_no_uniform_reaches_beyond_the_survival_table():
+    smallest = 0.5 * 2.0**-80
+    reached = int(np.count_nonzero(smallest < inversion(2**32 - 1).survival))
+    assert 20 <= reached < inversion(2**32 - 1).survival.size
+
+
+@pytest.mark.parametrize("n", [64, 100, 10**6])
+def test_a_settled_bucket_holds_no_threshold(n):
+    table, survival = inversion(n)
+    thresholds = survival * LANES
+    lower = np.searchsorted(-thresholds, -np.arange(LANES), side="left")
+    upper = np.searchsorted(-thresholds, -np.arange(1, LANES + 1), side="right")
+    np.testing.assert_array_equal(table[table != MARK], lower[table != MARK])
+    np.testing.assert_array_equal(table == MARK, lower != upper)
+
+
+def test_refining_every_row_gives_the_counts_of_the_table(backend):
+    table, survival = inversion(1000)
+    looked_up, refined = np.empty(5000), np.empty(5000)
+    backend.poisson_counts(*KEY, 0, 1, 0, table, survival, 160, looked_up)
+    backend.poisson_counts(*KEY, 0, 1, 0, np.full_like(table, MARK), survival, 160, refined)
+    np.testing.assert_array_equal(looked_up, refined)
+
+
+@pytest.mark.parametrize("n", [64, 1000])
+def test_poisson_counts_follow_the_poisson_law(n):
+    counts = np.concatenate([poisson_counts(KEY, 0, b, n, start=0, stop=n) for b in range(400_000 // n)])
+    probability = stats.poisson.pmf(np.arange(6), poisson_rate(n))
+    observed = np.bincount(np.minimum(counts, 6).astype(int), minlength=7)
+    expected = counts.size * np.append(probability, 1 - probability.sum())
+    # Odds of a failure at a random seed: 1e-4.
+    assert stats.chisquare(observed, expected).pvalue > 1e-4
+
+
+def test_parts_of_the_rows_have_the_counts_of_the_whole():
+    n, edges = 1000, [0, 16, 17, 100, 555, 1000]
+    parts = [poisson_counts(KEY, 2, 9, n, start=a, stop=b) for a, b in pairwise(edges)]
+    counts = np.concatenate(parts)
+    missing = n - int(counts.sum())
+    counts += np.bincount(uniform_integers(KEY, 2, 9, np.full(missing, n)), minlength=n)
+    np.testing.assert_array_equal(counts, multinomial_counts(KEY, 2, 9, n))
+
+
+def test_few_rows_have_no_poisson_part():
+    np.testing.assert_array_equal(poisson_counts(KEY, 0, 0, 63, start=3, stop=20), np.zeros(17))
+
+
+def test_every_resample_of_four_rows_has_its_multinomial_probability():
+    vectors = [c for c in product(range(5), repeat=4) if sum(c) == 4]
+    probability = np.array([factorial(4) / np.prod([factorial(x) for x in c]) / 4**4 for c in vectors])
+    drawn = drawn_counts(4).astype(int)
+    place = {c: i for i, c in enumerate(vectors)}
+    observed = np.bincount([place[tuple(c)] for c in drawn.tolist()], minlength=len(vectors))
+    # Odds of a failure at a random seed: 1e-4.
+    assert stats.chisquare(observed, N_DRAWS * probability).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("n", [50, 64, 100, 1000])
+def test_counts_have_the_moments_and_the_law_of_the_multinomial(n):
+    counts = drawn_counts(n)
+    # One z per claim, about 20 for each n: the odds that any exceeds 4 at a random seed are about 1e-3.
+    assert_mean(counts[:, 0], 1.0)
+    assert_mean((counts[:, 0] - 1) ** 2, 1 - 1 / n)
+    for other in (1, 3, 4, 15, 16, 17, n - 1):
+        assert_mean((counts[:, 0] - 1) * (counts[:, other] - 1), -1 / n)
+    assert_mean((counts**2).sum(axis=1), 2 * n - 1)
+    for value in range(5):
+        assert_mean((counts == value).sum(axis=1), n * stats.binom.pmf(value, n, 1 / n))
+    direction = np.sin(np.arange(n))
+    assert_mean(counts @ direction, direction.sum())
+    assert_mean((counts @ direction - direction.sum()) ** 2, n * direction.var())
+
+
+@pytest.mark.parametrize("n", [50, 64, 100, 1000])
+@pytest.mark.parametrize("row", [0, 21, 49])
+def test_a_single_count_is_binomial(n, row):
+    counts = np.array([multinomial_counts(KEY, 1, b, n)[row] for b in range(N_DRAWS)], dtype=int)
+    probability = stats.binom.pmf(np.arange(5), n, 1 / n)
+    observed = np.bincount(np.minimum(counts, 5), minlength=6)
+    # Odds of a failure at a random seed: 1e-4 for each of the twelve.
+    assert stats.chisquare(observed, N_DRAWS * np.append(probability, 1 - probability.sum())).pvalue > 1e-4
+
+
+def assert_mean(values, expected):
+    z = (values.mean() - expected) / (values.std(ddof=1) / np.sqrt(len(values)))
+    assert abs(z) < 4
+
+
+def test_resamples_of_different_streams_replicates_and_keys_are_uncorrelated():
+    n = 100_000
+    base = multinomial_counts(KEY, 0, 0, n)
+    others = [multinomial_counts(KEY, 1, 0, n), multinomial_counts(KEY, 0, 1, n), multinomial_counts((1, 2), 0, 0, n)]
+    for other in others:
+        # The correlation has a standard error of n^-1/2; odds of a failure at a random seed: 6e-5 each.
+        assert abs(np.corrcoef(base, other)[0, 1]) < 4 / np.sqrt(n)
+
+
+@pytest.mark.parametrize("bound", [2, 3, 10, 97])
+def test_integers_are_uniform(bound):
+    integers = uniform_integers(KEY, 0, 5, np.full(50_000, bound))
+    # Odds of a failure at a random seed: 1e-4.
+    assert stats.chisquare(np.bincount(integers, minlength=bound)).pvalue > 1e-4
+
+
+def test_integers_have_no_bias_where_the_bound_does_not_divide_the_range():
+    # Of four 32-bit numbers three would go to the three residues and the fourth to one of them again.
+    integers = uniform_integers(KEY, 0, 6, np.full(20_000, 3 * 2**30))
+    # Odds of a failure at a random seed: 1e-4; without rejection the p-value is below 1e-100.
+    assert stats.chisquare(np.bincount(integers % 3)).pvalue > 1e-4
+
+
+def test_each_integer_has_its_own_bound():
+    bounds = np.tile([1, 2, 50], 1000)
+    integers = uniform_integers(KEY, 0, 0, bounds).reshape(-1, 3)
+    assert integers.max(axis=0).tolist() == [0, 1, 49]
+
+
+def test_purposes_are_independent_streams():
+    bounds = np.full(1000, 1000)
+    restarts = uniform_integers(KEY, 0, 0, bounds, purpose=RESTART)
+    # A match has odds of 1/1000 per place, so about one is expected; ten have odds below 1e-6.
+    assert np.count_nonzero(restarts == uniform_integers(KEY, 0, 0, bounds)) < 10
+
+
+@pytest.mark.parametrize("n", [0, -1, MAX_ROWS + 1, 2.0, True])
+def test_an_impossible_number_of_rows_is_refused(n):
+    with pytest.raises(ArgumentError, match="from 1 to 2"):
+        multinomial_counts(KEY, 0, 0, n)
+
+
+@pytest.mark.parametrize("bounds", [[0], [5, MAX_ROWS + 1]])
+def test_an_impossible_bound_is_refused(bounds):
+    with pytest.raises(ArgumentError, match="`bounds` must lie"):
+        uniform_integers(KEY, 0, 0, bounds)
+
+
+def test_counts_are_written_where_asked():
+    out = np.empty(100)
+    assert multinomial_counts(KEY, 0, 0, 100, out=out) is out
+    np.testing.assert_array_equal(out, multinomial_counts(KEY, 0, 0, 100))
+
+
+def test_a_seed_gives_one_key():
+    assert key_from(7) == key_from(np.int64(7)) == key_from(np.random.SeedSequence(7)) != key_from(8)
+
+
+def test_no_seed_gives_fresh_keys():
+    assert key_from(None) != key_from(None)
+
+
+def test_a_generator_is_advanced():
+    rng = np.random.default_rng(3)
+    first, second = key_from(rng), key_from(rng)
+    assert first != second
+    assert first == key_from(np.random.default_rng(3))
+
+
+def test_a_key_uses_all_bits_of_both_words():
+    keys = np.array([key_from(seed) for seed in range(200)], dtype=np.uint64)
+    assert np.bitwise_or.reduce(keys).tolist() == [WORDS - 1, WORDS - 1]
+
+
+@pytest.mark.parametrize(
+    ("rng", "advice"),
+    [
+        (True, "rng=0"),
+        (1.5, "rng=0"),
+        (-1, "rng=0"),
+        ("seed", "rng=0"),
+        (np.random.RandomState(0), "default_rng"),
+        (np.random.PCG64(0), "Generator"),
+    ],
+)
+def test_what_is_no_seed_is_refused_with_advice(rng, advice):
+    with pytest.raises(ArgumentError, match=rf"`rng` must be None, .*{advice}"):
+        key_from(rng)
+
+
+def test_the_compiled_path_is_loaded_once_it_pays():
+    choice = random_counts._Choice()
+    assert choice.backend(1000) is numpy_kernels
+    assert choice.backend(random_counts._Choice._LOADING_COST) is compiled()
+    assert choice.backend(1000) is compiled()
+
+
+def test_without_numba_the_kernels_of_numpy_serve(monkeypatch):
+    monkeypatch.delattr(draws, "numba_kernels", raising=False)
+    monkeypatch.setitem(sys.modules, "orthoboot.draws.numba_kernels", None)
+    assert random_counts.fastest_kernels() is numpy_kernels
+
+
+def test_the_poisson_rate_leaves_room_for_the_total():
+    # Odds that a total exceeds n, so that it is drawn again.
+    for n in (64, 1000, 10**6):
+        assert special.gammainc(n + 1, n * poisson_rate(n)) < 2e-9

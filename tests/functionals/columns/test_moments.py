@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from orthoboot.data import read
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import ArgumentError, DataError
+from orthoboot.functionals import kurtosis, mean, norm_of_mean, skewness, std, variance
+
+X = np.random.default_rng(30).exponential(size=50)
+
+columns = arrays(np.float64, 12, elements=st.integers(-1000, 1000).map(float)).filter(lambda x: np.ptp(x) > 0)
+shifts = st.integers(-1000, 1000).map(float)
+scales = st.sampled_from([-8.0, -1.5, -0.1, 1e-3, 0.3, 2.0, 1e4])
+
+
+@pytest.mark.parametrize("functional", [variance, std, skewness, kurtosis], ids=lambda f: f.name)
+def test_an_offset_of_a_hundred_million_costs_no_digits(functional):
+    # Multiples of 2**-20 are exact at 1e8, so both data sets hold the same numbers apart from the offset.
+    x = np.round(X * 2**20) / 2**20
+    near, far = read(x), read(x + 1e8)
+    np.testing.assert_allclose(functional.estimate(far), functional.estimate(near), rtol=1e-13)
+    np.testing.assert_allclose(functional.influence(far)[0], functional.influence(near)[0], rtol=1e-9, atol=1e-12)
+    weights = Resamples((np.random.default_rng(31).multinomial(50, np.full(50, 0.02), size=4).astype(float),))
+    np.testing.assert_allclose(functional.evaluate(far, weights), functional.evaluate(near, weights), rtol=1e-12)
+
+
+def test_the_influence_of_the_mean_is_centred_at_any_offset():
+    (influence,) = mean.influence(read(X + 1e8))
+    assert abs(influence.mean()) < 1e-15
+    np.testing.assert_allclose(influence[:, 0], X - X.mean(), atol=2e-8)
+
+
+def test_the_mean_is_linear(iid_covariance):
+    weights = np.random.default_rng(32).multinomial(50, np.full(50, 0.02), size=20).astype(float)
+    data = read(X)
+    linear_b = weights @ mean.influence(data)[0] / 50
+    np.testing.assert_allclose(mean.evaluate(data, Resamples((weights,))), mean.estimate(data) + linear_b, rtol=1e-14)
+    np.testing.assert_allclose(mean.second_order_bias(data, iid_covariance), [0.0], atol=1e-18)
+
+
+@pytest.mark.parametrize("functional", [variance, std], ids=lambda f: f.name)
+def test_a_constant_column_has_no_spread_and_no_influence(functional, iid_covariance):
+    data = read(np.column_stack([np.full(7, 0.1), np.arange(7.0)]))  # the mean of seven 0.1 is not 0.1
+    functional.check(data)
+    assert functional.estimate(data)[0] == 0
+    np.testing.assert_array_equal(functional.influence(data)[0][:, 0], 0)
+    bias = functional.second_order_bias(data, iid_covariance)
+    assert bias[0] == 0
+    assert bias[1] < 0
+
+
+@pytest.mark.parametrize("functional", [skewness, kurtosis], ids=lambda f: f.name)
+def test_a_constant_column_is_refused_by_name(functional):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 3.0, 3.0]})
+    message = rf"`{functional.name}` is not defined for a constant column; got column 'b' with every value 3\.0"
+    with pytest.raises(DataError, match=message):
+        functional(frame)
+    with pytest.raises(DataError, match="got column 1 with"):
+        functional(frame.to_numpy())
+
+
+def test_a_resample_of_one_row_alone_has_no_spread_and_no_shape():
+    data = read(X)
+    weights = Resamples((50.0 * np.eye(50)[:5],))
+    np.testing.assert_array_equal(variance.evaluate(data, weights), 0)
+    np.testing.assert_array_equal(std.evaluate(data, weights), 0)
+    assert np.isnan(skewness.evaluate(data, weights)).all()
+    assert np.isnan(kurtosis.evaluate(data, weights)).all()
+
+
+def test_columns_name_the_numbers():
+    frame = pd.DataFrame({"height": [1.0, 2.0, 4.0], "weight": [5.0, 3.0, 3.0]})
+    assert mean.output(read(frame)).names == ("height", "weight")
+    assert mean.output(read(pl.from_pandas(frame))).names == ("height", "weight")
+    assert mean.output(read(frame.to_numpy())).names == ("mean[0]", "mean[1]")
+    assert mean.output(read(frame["height"])).names == ("mean",)
+
+
+def test_one_column_of_a_frame_gives_a_vector_of_one():
+    assert mean(pd.DataFrame({"a": [1.0, 3.0]})).shape == (1,)
+    assert isinstance(mean(pd.Series([1.0, 3.0])), float)
+
+
+def test_tiny_and_huge_numbers_keep_their_shape():
+    for scale in (1e-200, 1e150):
+        assert skewness(X * scale) == pytest.approx(skewness(X), rel=1e-12)
+        assert kurtosis(X * scale) == pytest.approx(kurtosis(X), rel=1e-12)
+
+
+@given(columns, shifts, scales)
+def test_moments_follow_shifts_and_scales(x, shift, scale):
+    moved = shift + scale * x
+    size = np.abs(scale) * np.std(x)
+    assert mean(moved) == pytest.approx(shift + scale * mean(x), abs=1e-9 * (1 + abs(shift) + size))
+    assert variance(moved) == pytest.approx(scale**2 * variance(x), rel=1e-6)
+    assert std(moved) == pytest.approx(size, rel=1e-6)
+    assert skewness(moved) == pytest.approx(np.sign(scale) * skewness(x), rel=1e-6, abs=1e-6)
+    assert kurtosis(moved) == pytest.approx(kurtosis(x), rel=1e-6, abs=1e-6)
+
+
+@given(columns, shifts, scales)
+def test_the_influence_follows_shifts_and_scales(x, shift, scale):
+    before, after = read(x), read(shift + scale * x)
+    for functional, factor in ((mean, scale), (variance, scale**2), (std, abs(scale)), (skewness, np.sign(scale))):
+        (expected,), (influence,) = functional.influence(before), functional.influence(after)
+        np.testing.assert_allclose(influence, factor * expected, atol=1e-6 * np.abs(factor * expected).max() + 1e-13)
+
+
+@pytest.mark.parametrize("power", [2, 4])
+def test_the_bias_of_the_norm_of_the_mean_is_the_closed_form_of_gaussian_theory(power, iid_covariance):
+    x = np.random.default_rng(33).normal(0.2, 1.0, size=(100, 25))
+    m, C = x.mean(axis=0), np.cov(x.T, ddof=0) / 100
+    expected = {2: np.trace(C), 4: 2 * (m @ m) * np.trace(C) + 4 * m @ C @ m}[power]
+    np.testing.assert_allclose(norm_of_mean(power).second_order_bias(read(x), iid_covariance), expected, rtol=1e-12)
+
+
+def test_the_norm_of_the_mean_has_the_influence_of_the_paper():
+    x = np.random.default_rng(34).normal(0.2, 1.0, size=(100, 25))
+    m = x.mean(axis=0)
+    np.testing.assert_allclose(norm_of_mean(2).influence(read(x))[0][:, 0], 2 * (x @ m - m @ m), atol=1e-13)
+
+
+def test_the_squared_norm_of_a_zero_mean_has_zero_influence_but_not_zero_bias(iid_covariance):
+    data = read(np.array([[1.0, -2.0], [-1.0, 2.0]]))
+    np.testing.assert_array_equal(norm_of_mean(2).influence(data)[0], 0)
+    np.testing.assert_allclose(norm_of_mean(2).second_order_bias(data, iid_covariance), [2.5])
+    np.testing.assert_array_equal(norm_of_mean(4).second_order_bias(data, iid_covariance), [0.0])
+
+
+def test_a_small_power_of_a_zero_mean_is_refused():
+    with pytest.raises(
+        DataError, match=r"`norm_of_mean\(1\)` is not smooth where the mean is zero.*power of 2 or more"
+    ):
+        norm_of_mean(1)([-1.0, 1.0])
+
+
+@pytest.mark.parametrize("power", [0, -1, np.inf, np.nan, "2", True])
+def test_the_power_must_be_a_positive_number(power):
+    with pytest.raises(ArgumentError, match=r"`power` must be a positive number; got .*\. The paper takes 2 and 4\."):
+        norm_of_mean(power)
+
+
+@pytest.mark.parametrize("ddof", [np.nan, "1", None, True])
+def test_ddof_must_be_a_number(ddof):
+    with pytest.raises(ArgumentError, match=r"`ddof` must be a finite number; got .*use 0 or 1"):
+        variance.replace(ddof=ddof)
+
+
+def test_ddof_needs_more_rows():
+    message = r"`variance` with ddof=3 needs more than 3 rows; got 3\. Use `\.replace\(ddof=0\)`"
+    with pytest.raises(DataError, match=message):
+        variance.replace(ddof=3)([1.0, 2.0, 3.0])
+
+
+def test_paired_arrays_are_refused_with_the_way_out():
+    with pytest.raises(DataError, match=r"`mean` takes one array or frame; got 2 paired ones\. .*`np.column_stack`"):
+        mean.check(read((X, X), paired=True))
+
+
+def test_an_unknown_option_is_refused():
+    with pytest.raises(ArgumentError, match="`variance` has no option 'bias'; its options are ddof"):
+        variance.replace(bias=True)

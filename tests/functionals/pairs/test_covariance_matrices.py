@@ -1,0 +1,54 @@
+"""The covariance matrix has its row in the registry; here is its triangular factor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import orthoboot as ob
+from orthoboot.data import read
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import DataError, FitError
+
+ROWS = np.random.default_rng(0).gamma(2.0, size=(30, 3)) @ [[1.0, 0.5, 2.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.3]]
+
+
+def test_the_factor_is_triangular_and_its_square_the_covariance_matrix() -> None:
+    factor = ob.covariance_factor.replace(ddof=1)(ROWS)
+    np.testing.assert_array_equal(np.tril(factor, -1), 0)
+    np.testing.assert_allclose(factor.T @ factor, np.cov(ROWS, rowvar=False), rtol=1e-12)
+
+
+def test_weights_on_rows_count_them_as_often() -> None:
+    counts = np.arange(30) % 4
+    repeated = ob.covariance_factor(np.repeat(ROWS, counts, axis=0))
+    np.testing.assert_allclose(ob.covariance_factor(ROWS, weights=counts), repeated, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_the_influence_is_the_derivative_towards_each_row(ddof: int) -> None:
+    data, factor, distance = read(ROWS), ob.covariance_factor.replace(ddof=ddof), 1e-5
+    towards = 30 * np.eye(30) - 1
+    ahead, behind = (factor.evaluate(data, Resamples((1 + d * towards,))) for d in (distance, -distance))
+    (influence,) = factor.influence(data)
+    slopes = (ahead - behind) / (2 * distance)
+    np.testing.assert_allclose(influence, slopes, rtol=0, atol=1e-8 * np.abs(slopes).max())
+
+
+def test_the_second_order_bias_is_half_the_mean_curvature_towards_rows() -> None:
+    data, distance = read(ROWS), 1e-3
+    towards = 30 * np.eye(30) - 1
+    sides = [ob.covariance_factor.evaluate(data, Resamples((1 + d * towards,))) for d in (distance, -distance)]
+    second = (sides[0] + sides[1] - 2 * ob.covariance_factor.estimate(data)) / distance**2
+    bias = ob.covariance_factor.second_order_bias(data, lambda parts: parts[0].T @ parts[0] / 30**2)
+    np.testing.assert_allclose(bias, second.sum(axis=0) / (2 * 30**2), rtol=1e-3, atol=1e-9)
+
+
+def test_a_column_that_follows_from_the_others_is_an_error() -> None:
+    with pytest.raises(FitError, match="a combination of the columns does not vary"):
+        ob.covariance_factor([[1.0, 2.0], [2.0, 4.0], [4.0, 8.0]])
+
+
+def test_a_single_column_without_a_second_axis_is_refused() -> None:
+    with pytest.raises(DataError, match="use `variance`"):
+        ob.covariance_matrix([1.0, 2.0, 4.0])

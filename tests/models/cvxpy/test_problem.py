@@ -1,0 +1,476 @@
+"""Problems of cvxpy: their solutions, their influence functions, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import orthoboot as ob
+from orthoboot.data import read
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import (
+    ArgumentError,
+    DataError,
+    FailedReplicatesWarning,
+    FitError,
+    FitWarning,
+    MissingDependencyError,
+    StatisticError,
+)
+
+cp = pytest.importorskip("cvxpy")
+pytest.importorskip("diffcp")
+
+from orthoboot.models import cvxpy as model  # noqa: E402
+from orthoboot.models.cvxpy import solution  # noqa: E402
+
+N_ROWS = 60
+RETURNS = np.random.default_rng(0).normal([0.05, 0.1, 0.15, 0.2], [0.1, 0.2, 0.3, 0.5], size=(250, 4))
+ROWS = np.random.default_rng(1).gamma(2.0, size=(N_ROWS, 3))
+
+
+def portfolio() -> tuple[Any, Any, Any, Any]:
+    mean, factor, shares = cp.Parameter(4, name="mean"), cp.Parameter((4, 4), name="factor"), cp.Variable(4, name="x")
+    risk = cp.sum_squares(factor @ shares) / 2 - mean @ shares / 5
+    return cp.Problem(cp.Minimize(risk), [cp.sum(shares) == 1, shares >= 0]), mean, factor, shares
+
+
+def portfolio_statistic() -> ob.Functional:
+    problem, mean, factor, shares = portfolio()
+    estimates = {mean: ob.mean, factor: ob.covariance_factor}
+    return ob.from_cvxpy(problem, estimates, {"solution": shares, "value": "value"})
+
+
+# One builder for each kind of cone, target and parameter; all take rows of three positive columns.
+
+
+def with_second_order_cone() -> ob.Functional:
+    x, centre = cp.Variable(3), cp.Parameter(3)
+    problem = cp.Problem(cp.Minimize(cp.norm(x - centre)), [cp.norm(x) <= 1])
+    return ob.from_cvxpy(problem, {centre: ob.mean}, {"x": x, "value": "value"})
+
+
+def with_exponential_cone() -> ob.Functional:
+    x, weights = cp.Variable(3), cp.Parameter(3, nonneg=True)
+    problem = cp.Problem(cp.Maximize(weights @ cp.log(x)), [cp.sum(x) <= 2])
+    return ob.from_cvxpy(problem, {weights: lambda rows: rows}, {"x": x, "value": "value"})
+
+
+def with_semidefinite_cone() -> ob.Functional:
+    x, shifted = cp.Variable((3, 3), PSD=True), cp.Parameter((3, 3), symmetric=True)
+    second = ob.function_of_means(_products, lambda means: means.reshape(3, 3, *means.shape[1:]) - 8)
+    return ob.from_cvxpy(cp.Problem(cp.Minimize(cp.sum_squares(x - shifted))), {shifted: second}, x)
+
+
+def linear_program() -> ob.Functional:
+    x, price, stock = cp.Variable(2, nonneg=True), cp.Parameter(2), cp.Parameter()
+    problem = cp.Problem(cp.Maximize(price @ x), [x[0] + 2 * x[1] <= stock, 3 * x[0] + x[1] <= 4])
+    estimates = {price: lambda rows: rows[:, :2], stock: lambda rows: rows[:, 2]}
+    return ob.from_cvxpy(problem, estimates, {"x": x, "value": "value"})
+
+
+def of_an_expression_in_variables_and_parameters() -> ob.Functional:
+    x, centre, scale = cp.Variable(3), cp.Parameter(3), cp.Parameter()
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - centre)), [cp.sum(x) == 1])
+    estimates = {centre: ob.mean, scale: lambda rows: rows[:, 0]}
+    return ob.from_cvxpy(problem, estimates, cp.norm(x - scale) + centre @ x)
+
+
+def of_a_matrix() -> ob.Functional:
+    x, second, first = cp.Variable((3, 2)), cp.Parameter((3, 3), symmetric=True), cp.Parameter((3, 2))
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(second @ x - first)), [x[0, 1] == 0.05])
+    outer = {second: lambda rows: rows[:, :, None] * rows[:, None, :], first: lambda rows: rows[:, :, None] ** [1, 2]}
+    return ob.from_cvxpy(problem, outer, x)
+
+
+def with_a_kinked_objective() -> ob.Functional:
+    x, centre = cp.Variable(3), cp.Parameter(3)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - centre) + 3 * cp.max(x) + cp.norm1(x)))
+    return ob.from_cvxpy(problem, {centre: lambda rows: rows - [0, 0, 1.8]}, {"x": x, "value": "value"})
+
+
+def _products(rows: Any) -> Any:
+    return (rows[:, :, None] * rows[:, None, :]).reshape(-1, 9)
+
+
+BUILDERS = [
+    with_second_order_cone,
+    with_semidefinite_cone,
+    linear_program,
+    of_an_expression_in_variables_and_parameters,
+    of_a_matrix,
+    with_a_kinked_objective,
+]
+
+
+def slopes_towards_rows(statistic: ob.Functional, rows: np.ndarray, numbers: range, distance: float) -> np.ndarray:
+    """Return central differences of fourth order towards some rows, shape ``(len(numbers), k)``."""
+    n, data = len(rows), read(rows)
+    towards = n * np.eye(n)[list(numbers)] - 1
+    ahead_2, ahead, behind, behind_2 = (
+        statistic.evaluate(data, Resamples((1 + multiple * distance * towards,))) for multiple in (2, 1, -1, -2)
+    )
+    return (8 * (ahead - behind) - (ahead_2 - behind_2)) / (12 * distance)
+
+
+# Influence
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_the_influence_is_the_derivative_towards_each_row(builder: Callable[[], ob.Functional]) -> None:
+    statistic = builder()
+    statistic.check(read(ROWS))
+    influence = statistic.influence(read(ROWS))[0][:5]
+    assert "diffcp" in statistic.influence_source
+    slopes = slopes_towards_rows(statistic, ROWS, range(5), 3e-3)
+    np.testing.assert_allclose(influence, slopes, rtol=0, atol=1e-5 * np.abs(slopes).max())
+
+
+def test_the_influence_through_an_exponential_cone_is_the_closed_form() -> None:
+    # The solution is 2 w / sum(w). Differences would not do: near the edge of the cone solutions end at eight digits.
+    statistic = with_exponential_cone()
+    weights, deviations = ROWS.mean(axis=0), ROWS - ROWS.mean(axis=0)
+    total, shares = weights.sum(), weights / weights.sum()
+    solution = 2 * (deviations - deviations.sum(axis=1, keepdims=True) * shares) / total
+    value = deviations @ np.log(2 * shares)
+    np.testing.assert_allclose(
+        statistic.influence(read(ROWS))[0], np.column_stack([solution, value]), rtol=0, atol=1e-5 * np.abs(value).max()
+    )
+
+
+@pytest.mark.parametrize("builder", [*BUILDERS, with_exponential_cone])
+def test_a_well_posed_problem_leaves_no_doubts(builder: Callable[[], ob.Functional]) -> None:
+    assert builder().findings(read(ROWS)) == ()
+
+
+@pytest.mark.usefixtures("jax")
+def test_a_portfolio_is_that_of_minimize() -> None:
+    import jax.numpy as jnp
+
+    def moments(returns: Any) -> Any:
+        return np.hstack([returns, (returns[:, :, None] * returns[:, None, :]).reshape(-1, 16)])
+
+    def risk(x: Any, xi: Any) -> Any:
+        second = xi[4:].reshape(4, 4) - jnp.outer(xi[:4], xi[:4])
+        return x @ second @ x / 2 - xi[:4] @ x / 5
+
+    def budget(x: Any, xi: Any) -> Any:
+        return x.sum() - 1
+
+    written = ob.minimize(
+        risk, np.full(4, 0.25), equality=budget, inequality=lambda x, xi: -x, parameters=moments, output="both"
+    )
+    data, statistic = read(RETURNS), portfolio_statistic()
+    np.testing.assert_allclose(statistic.estimate(data), written.estimate(data), rtol=1e-8)
+    (influence,), (expected,) = statistic.influence(data), written.influence(data)
+    np.testing.assert_array_less(np.abs(influence - expected).max(axis=0), 1e-5 * np.abs(expected).max(axis=0))
+
+
+def test_a_problem_that_is_not_dpp_has_the_same_influence_and_says_so() -> None:
+    problem, mean, factor, shares = portfolio()
+    sigma = cp.Parameter((4, 4), PSD=True)
+    written = cp.Problem(cp.Minimize(cp.quad_form(shares, sigma) / 2 - mean @ shares / 5), problem.constraints)
+    statistic = ob.from_cvxpy(written, {mean: ob.mean, sigma: ob.covariance_matrix}, shares)
+    data = read(RETURNS)
+    expected = ob.from_cvxpy(problem, {mean: ob.mean, factor: ob.covariance_factor}, shares).influence(data)[0]
+    np.testing.assert_allclose(statistic.influence(data)[0], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    assert "differences" in statistic.influence_source
+    (finding,) = statistic.findings(data)
+    assert isinstance(finding, FitWarning)
+    assert "covariance_factor" in str(finding)
+
+
+def test_without_diffcp_differences_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = read(ROWS)
+    expected = with_second_order_cone().influence(data)[0]
+    monkeypatch.setattr(solution, "find_spec", lambda name: None)
+    statistic = with_second_order_cone()
+    assert "differences" in statistic.influence_source
+    np.testing.assert_allclose(statistic.influence(data)[0], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+def test_what_diffcp_cannot_differentiate_brings_no_influence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solution.SolutionMap, "_solve_cone_program", lambda self: False)
+    assert with_second_order_cone().influence(read(ROWS)) is None
+
+
+def test_the_second_order_bias_is_that_of_the_mean_curvature() -> None:
+    def iid_covariance(parts: Any) -> Any:
+        return parts[0].T @ parts[0] / N_ROWS**2
+
+    statistic, data = with_second_order_cone(), read(ROWS)
+    weights = np.ones((N_ROWS, N_ROWS))
+    sides = [statistic.evaluate(data, Resamples((weights + d * (N_ROWS * np.eye(N_ROWS) - 1),))) for d in (1e-2, -1e-2)]
+    second = (sides[0] + sides[1] - 2 * statistic.estimate(data)) / 1e-4
+    bias = second.sum(axis=0) / (2 * N_ROWS**2)
+    np.testing.assert_allclose(statistic.second_order_bias(data, iid_covariance), bias, rtol=1e-2)
+
+
+# Replicates
+
+
+def test_the_users_objects_are_left_as_they_were() -> None:
+    problem, mean, factor, shares = portfolio()
+    mean.value, factor.value = np.arange(4.0), np.eye(4)
+    problem.solve(solver=cp.CLARABEL)
+    shares.gradient = np.full(4, 7.0)
+    before = (problem.value, problem.status, shares.value.copy(), problem.constraints[0].dual_value)
+    statistic = ob.from_cvxpy(problem, {mean: ob.mean, factor: ob.covariance_factor}, shares)
+    ob.bootstrap(RETURNS, statistic, rng=0)
+    assert (problem.value, problem.status) == before[:2]
+    np.testing.assert_array_equal(shares.value, before[2])
+    np.testing.assert_array_equal(problem.constraints[0].dual_value, before[3])
+    np.testing.assert_array_equal(shares.gradient, np.full(4, 7.0))
+    np.testing.assert_array_equal(mean.value, np.arange(4.0))
+    np.testing.assert_array_equal(factor.value, np.eye(4))
+
+
+def test_a_problem_that_fails_leaves_the_users_objects_as_they_were() -> None:
+    x, bound = cp.Variable(), cp.Parameter(value=-3.0)
+    statistic = ob.from_cvxpy(cp.Problem(cp.Minimize(x), [x >= bound, x <= 0]), {bound: ob.mean}, x)
+    with pytest.raises(FitError):
+        statistic([1.0, 2.0])
+    assert (bound.value, x.value) == (-3.0, None)
+
+
+def test_a_replicate_does_not_depend_on_those_before_it() -> None:
+    statistic, data = portfolio_statistic(), read(RETURNS)
+    weights = np.random.default_rng(3).multinomial(250, np.full(250, 1 / 250), size=4).astype(float)
+    together = statistic.evaluate(data, Resamples((weights,)))
+    alone = [statistic.evaluate(data, Resamples((row[np.newaxis],)))[0] for row in weights[::-1]][::-1]
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_what_a_constraint_holds_does_not_vary() -> None:
+    # The second share is so dear, and the third of a price above zero, that both are at their bounds on any resample.
+    shares, price = cp.Variable(3, nonneg=True), cp.Parameter(3)
+    problem = cp.Problem(
+        cp.Minimize(cp.sum_squares(shares) + price @ shares), [shares[0] + shares[1] == 1, shares[1] >= 0.7]
+    )
+    statistic = ob.from_cvxpy(problem, {price: lambda rows: rows - [0.0, -9.0, 0.0]}, shares)
+    data = read(ROWS)
+    weights = np.random.default_rng(0).multinomial(N_ROWS, np.full(N_ROWS, 1 / N_ROWS), size=5).astype(float)
+    replicates = statistic.evaluate(data, Resamples((weights,)))
+    np.testing.assert_array_equal(replicates, np.tile(statistic.estimate(data), (5, 1)))
+    np.testing.assert_allclose(replicates[0], [0.3, 0.7, 0.0], atol=1e-9)
+
+
+def test_a_share_that_a_bound_holds_has_no_influence() -> None:
+    x, centre = cp.Variable(3, nonneg=True), cp.Parameter(3)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - centre)))
+    statistic = ob.from_cvxpy(problem, {centre: lambda rows: rows - [0.0, 9.0, 0.0]}, x)
+    (influence,) = statistic.influence(read(ROWS))
+    np.testing.assert_array_equal(influence[:, 1], 0)
+    np.testing.assert_allclose(influence[:, [0, 2]], (ROWS - ROWS.mean(axis=0))[:, [0, 2]], rtol=1e-4, atol=1e-5)
+
+
+def test_a_parameter_without_an_estimate_is_held_at_the_value_it_had() -> None:
+    x, mean, half = cp.Variable(), cp.Parameter(), cp.Parameter(value=0.5)
+    statistic = ob.from_cvxpy(cp.Problem(cp.Minimize((x - half * mean) ** 2)), {mean: ob.mean, half: None}, x)
+    half.value = 9.0
+    assert statistic([2.0, 4.0]) == pytest.approx(1.5)
+    assert half.value == 9.0
+
+
+def test_a_vector_with_one_number_per_column_is_named_after_them() -> None:
+    problem, mean, factor, shares = portfolio()
+    statistic = ob.from_cvxpy(problem, {mean: ob.mean, factor: ob.covariance_factor}, shares)
+    assert statistic.output(read(pd.DataFrame(RETURNS, columns=list("abcd")))).names == ("a", "b", "c", "d")
+    assert statistic.output(read(RETURNS)).names == ("x[0]", "x[1]", "x[2]", "x[3]")
+    assert portfolio_statistic().output(read(RETURNS)).names[-1] == "value"
+
+
+def test_a_known_function_of_numpy_is_its_entry_of_the_catalogue() -> None:
+    x, mean = cp.Variable(), cp.Parameter()
+    statistic = ob.from_cvxpy(cp.Problem(cp.Minimize((x - mean) ** 2)), {mean: np.median}, x)
+    assert statistic([1.0, 2.0, 9.0]) == pytest.approx(2.0)
+    assert not statistic.smooth
+
+
+def test_paired_arrays_are_arguments_of_the_function() -> None:
+    x, product = cp.Variable(), cp.Parameter()
+    statistic = ob.from_cvxpy(cp.Problem(cp.Minimize((x - product) ** 2)), {product: lambda a, b: a * b}, x)
+    assert statistic([1.0, 2.0], [3.0, 4.0]) == pytest.approx(5.5)
+
+
+def test_an_infeasible_resample_is_a_failed_replicate() -> None:
+    x, bound = cp.Variable(), cp.Parameter()
+    problem = cp.Problem(cp.Minimize(x), [x >= bound, x <= 2])
+    sample = np.random.default_rng(0).normal(1.8, 1.0, size=50)
+    with pytest.warns(FailedReplicatesWarning, match="infeasible"):
+        result = ob.bootstrap(sample, ob.from_cvxpy(problem, {bound: ob.mean}, x), n_resamples=40, rng=0)
+    assert 0 < result.n_failed < 20
+
+
+def test_a_resample_on_which_the_estimate_breaks_an_attribute_is_a_failed_replicate() -> None:
+    x, size = cp.Variable(), cp.Parameter(nonneg=True, name="size")
+    statistic = ob.from_cvxpy(cp.Problem(cp.Minimize((x - size) ** 2)), {size: ob.mean}, x)
+    with pytest.raises(FitError, match="'size' is not allowed: Parameter value must be nonnegative"):
+        statistic([-1.0, -2.0])
+
+
+def test_the_standard_error_of_a_portfolio_is_that_of_the_standard_bootstrap() -> None:
+    result = ob.bootstrap(RETURNS, portfolio_statistic(), n_resamples=50, rng=0)
+    standard = ob.bootstrap(RETURNS, portfolio_statistic(), estimator="standard", n_resamples=500, rng=1)
+    for key in ("solution", "value"):
+        assert np.all(result.r_squared[key] > 0.9)
+        error = np.hypot(result.simulation_error.standard_error[key], standard.simulation_error.standard_error[key])
+        # Three simulation errors for five numbers: fails by chance in one of seventy seeds.
+        assert np.all(np.abs(result.standard_error[key] - standard.standard_error[key]) < 3 * error)
+
+
+# Findings
+
+
+def test_a_constraint_that_binds_by_chance_is_told() -> None:
+    x, mean = cp.Variable(name="x"), cp.Parameter()
+    statistic = ob.from_cvxpy(cp.Problem(cp.Minimize((x - mean) ** 2), [x >= 3]), {mean: ob.mean}, x)
+    (finding,) = statistic.findings(read(np.array([1.0, 2.0, 3.0, 6.0])))
+    assert "unstable for x:" in str(finding)
+
+
+def test_a_solution_that_is_not_unique_is_told() -> None:
+    x, price = cp.Variable(2, name="x", nonneg=True), cp.Parameter(2)
+    statistic = ob.from_cvxpy(cp.Problem(cp.Minimize(price @ x), [cp.sum(x) == 1]), {price: ob.mean}, x)
+    (finding,) = statistic.findings(read(np.array([[1.0, 2.0], [2.0, 1.0], [4.0, 3.0], [1.0, 2.0]])))
+    assert "x[0], x[1]" in str(finding)
+
+
+def test_an_inaccurate_solution_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    statistic, data = with_second_order_cone(), read(ROWS)
+    status = solution.SolutionMap._status
+
+    def short_of_precise(self: Any, options: dict[str, float]) -> str:
+        solved = status(self, options)
+        return "solver_error" if options is solution._PRECISE else f"{solved}_inaccurate"
+
+    monkeypatch.setattr(solution.SolutionMap, "_status", short_of_precise)
+    (finding,) = statistic.findings(data)
+    assert "optimal_inaccurate" in str(finding)
+
+
+# Bad input
+
+
+def simple() -> tuple[Any, Any, Any]:
+    x, mean = cp.Variable(3, name="x"), cp.Parameter(3, name="mean")
+    return cp.Problem(cp.Minimize(cp.sum_squares(x - mean))), mean, x
+
+
+def refused(message: str, problem: Any, parameters: Any, target: Any) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        ob.from_cvxpy(problem, parameters, target)
+
+
+def test_what_is_no_problem_is_refused() -> None:
+    problem, mean, x = simple()
+    refused("`problem` must be a cvxpy Problem; got Minimize", problem.objective, {mean: ob.mean}, x)
+
+
+def test_an_infeasible_problem_is_an_error() -> None:
+    problem, mean, x = simple()
+    problem = cp.Problem(problem.objective, [x >= 1, x <= 0])
+    with pytest.raises(FitError, match="infeasible at the estimates of its parameters"):
+        ob.bootstrap(ROWS, ob.from_cvxpy(problem, {mean: ob.mean}, x))
+
+
+def test_an_unbounded_problem_is_an_error() -> None:
+    _, mean, x = simple()
+    with pytest.raises(FitError, match="unbounded at the estimates of its parameters"):
+        ob.bootstrap(ROWS, ob.from_cvxpy(cp.Problem(cp.Minimize(mean @ x)), {mean: ob.mean}, x))
+
+
+def test_a_solver_that_gives_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solution.SolutionMap, "_status", lambda self, options: "user_limit")
+    problem, mean, x = simple()
+    with pytest.raises(FitError, match="its status is 'user_limit'"):
+        ob.from_cvxpy(problem, {mean: ob.mean}, x)(ROWS)
+
+
+def test_a_parameter_without_an_entry_is_refused() -> None:
+    problem, mean, _, shares = portfolio()
+    refused("'factor' has none. Give a statistic", problem, {mean: ob.mean}, shares)
+
+
+def test_a_parameter_of_the_target_needs_an_entry_too() -> None:
+    problem, mean, x = simple()
+    refused("'scale' has none", problem, {mean: ob.mean}, cp.Parameter(name="scale") * x)
+
+
+def test_holding_a_parameter_that_has_no_value_is_refused() -> None:
+    problem, mean, factor, shares = portfolio()
+    refused("holds 'factor' at its present value, but it has none", problem, {mean: ob.mean, factor: None}, shares)
+
+
+def test_holding_every_parameter_is_refused() -> None:
+    problem, mean, x = simple()
+    mean.value = np.zeros(3)
+    refused("`parameters` must estimate at least one parameter", problem, {mean: None}, x)
+
+
+def test_an_entry_for_what_is_no_parameter_of_the_problem_is_refused() -> None:
+    problem, mean, x = simple()
+    refused("which is none of them", problem, {mean: ob.mean, cp.Parameter(): ob.mean}, x)
+    refused("must be a dict", problem, [mean], x)
+
+
+def test_an_entry_that_is_no_estimate_is_refused() -> None:
+    problem, mean, x = simple()
+    refused("for 'mean' a statistic, a function of the rows, or None; got ndarray", problem, {mean: np.ones(3)}, x)
+
+
+def test_an_estimate_of_another_shape_is_refused() -> None:
+    problem, mean, x = simple()
+    with pytest.raises(DataError, match=r"'mean' must have its shape, \(3,\); got shape \(2,\)"):
+        ob.from_cvxpy(problem, {mean: lambda rows: rows[:, :2]}, x)(ROWS)
+    with pytest.raises(DataError, match=r"got shape \(3, 3\)"):
+        ob.from_cvxpy(problem, {mean: ob.covariance_matrix}, x)(ROWS)
+
+
+def test_a_function_that_does_not_return_rows_is_refused() -> None:
+    problem, mean, x = simple()
+    with pytest.raises(StatisticError, match=r"`parameters\[mean\]` must return shape \(60, p\)"):
+        ob.from_cvxpy(problem, {mean: lambda rows: rows.mean(axis=0)}, x)(ROWS)
+
+
+def test_independent_samples_are_refused() -> None:
+    problem, mean, x = simple()
+    with pytest.raises(DataError, match="takes one sample"):
+        ob.bootstrap((ROWS, ROWS), ob.from_cvxpy(problem, {mean: lambda rows: rows}, x))
+
+
+def test_a_problem_that_is_not_convex_is_refused() -> None:
+    _, mean, x = simple()
+    bent = cp.Problem(cp.Minimize(cp.sqrt(x[0]) + mean @ x))
+    refused("`problem.is_dcp()` is False. The objective is not", bent, {mean: ob.mean}, x)
+    hollow = cp.Problem(cp.Minimize(mean @ x), [cp.norm(x) >= 1])
+    refused("A constraint is not", hollow, {mean: ob.mean}, x)
+
+
+def test_integer_variables_are_refused() -> None:
+    x, mean = cp.Variable(3, integer=True), cp.Parameter(3)
+    refused("no integer or boolean variables", cp.Problem(cp.Minimize(cp.norm(x - mean))), {mean: ob.mean}, x)
+
+
+def test_complex_variables_are_refused() -> None:
+    x, mean = cp.Variable(3, complex=True), cp.Parameter(3)
+    refused("must be in real numbers", cp.Problem(cp.Minimize(cp.norm(x - mean))), {mean: ob.mean}, x)
+
+
+def test_a_target_that_is_not_of_the_problem_is_refused() -> None:
+    problem, mean, x = simple()
+    refused("'other' is not one of them. It has x", problem, {mean: ob.mean}, x + cp.Variable(3, name="other"))
+    refused("`target` must be a variable of the problem", problem, {mean: ob.mean}, "solution")
+    refused("`target` must be a variable of the problem", problem, {mean: ob.mean}, {})
+
+
+def test_without_cvxpy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, mean, x = simple()
+    monkeypatch.setattr(model, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match=re.escape('pip install "orthoboot[cvxpy]"')):
+        ob.from_cvxpy(problem, {mean: ob.mean}, x)
