@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,39 +16,49 @@ _NUMBERS_IN_CACHE = 1 << 15
 class Resamples:
     """A batch of B resamples: for each sample a ``(B, n_i)`` array of weights.
 
+    This class holds weights that somebody chose, as an engine does that probes the statistic; `DrawnResamples` of
+    `orthoboot.plans` knows how its weights are drawn, and draws them when they are asked for. Whoever can give sums
+    over the rows without weights overrides `sums` and `totals`.
+
     Parameters
     ----------
     weights
-        Counts of each row, or any non-negative weights when an engine probes the statistic.
-    indices
-        Gives the rows of resample b in drawing order, for plans in which the order matters; without it rows come in
-        the order of the data, each as often as its weight says.
+        Counts of each row, or any non-negative weights.
     """
 
-    def __init__(
-        self, weights: tuple[FloatArray, ...], indices: Callable[[int], tuple[IntArray, ...]] | None = None
-    ) -> None:
-        self.weights = weights
-        self._indices = indices
+    def __init__(self, weights: tuple[FloatArray, ...]) -> None:
+        self._weights = weights
+
+    @property
+    def weights(self) -> tuple[FloatArray, ...]:
+        """Return the weights of the rows of each sample, one array ``(B, n_i)`` for each."""
+        return self._weights
 
     def __len__(self) -> int:
-        return len(self.weights[0])
+        return len(self._weights[0])
 
     def indices(self, b: int) -> tuple[IntArray, ...]:
-        """Return the rows of resample `b`, one array per sample."""
-        if self._indices is not None:
-            return self._indices(b)
+        """Return the rows of resample `b`, one array per sample, each row as often as its weight says."""
         return tuple(np.repeat(np.arange(w.shape[1]), w[b].astype(np.int64)) for w in self.weights)
+
+    def some(self, chosen: range) -> Resamples:
+        """Return a run of neighbouring resamples of the batch."""
+        return Resamples(tuple(w[chosen.start : chosen.stop] for w in self.weights))
 
     def one(self, b: int) -> Resamples:
         """Return resample `b` alone."""
-        indices = self._indices
-        return Resamples(tuple(w[b : b + 1] for w in self.weights), None if indices is None else lambda _: indices(b))
+        return self.some(range(b, b + 1))
 
     def sample(self, number: int) -> Resamples:
-        """Return the weights of sample `number` alone."""
-        indices = self._indices
-        return Resamples((self.weights[number],), None if indices is None else lambda b: (indices(b)[number],))
+        """Return the resamples of sample `number` alone."""
+        return SampleResamples(self, number)
+
+    def seeds(self, seed: int) -> list[int]:
+        """Return a seed for each resample, for statistics that are random themselves.
+
+        Each is a function of `seed` and its own resample: of its weights, since that is all that is known of it.
+        """
+        return [_digest(seed, *(w[b].tobytes() for w in self.weights)) for b in range(len(self))]
 
     def totals(self, sample: int) -> FloatArray:
         """Return the sum of the weights of each resample, shape ``(B,)``."""
@@ -71,3 +82,47 @@ class Resamples:
             for b, row in enumerate(weights):
                 result[b] += np.einsum("pj,j->p", piece, row[start : start + rows])
         return result
+
+
+class SampleResamples(Resamples):
+    """The resamples of one of several independent samples."""
+
+    def __init__(self, whole: Resamples, number: int) -> None:
+        self._whole, self._number = whole, number
+
+    @property
+    def weights(self) -> tuple[FloatArray, ...]:
+        """Return the weights of the rows of the sample, ``(B, n)``."""
+        return (self._whole.weights[self._number],)
+
+    def __len__(self) -> int:
+        return len(self._whole)
+
+    def indices(self, b: int) -> tuple[IntArray, ...]:
+        """Return the rows of resample `b`."""
+        return (self._whole.indices(b)[self._number],)
+
+    def some(self, chosen: range) -> Resamples:
+        """Return a run of neighbouring resamples of the batch."""
+        return SampleResamples(self._whole.some(chosen), self._number)
+
+    def totals(self, sample: int) -> FloatArray:
+        """Return the sum of the weights of each resample, shape ``(B,)``."""
+        return self._whole.totals(self._number)
+
+    def sums(self, sample: int, values: FloatArray) -> FloatArray:
+        """Return ``weights @ values``, shape ``(B, p)``."""
+        return self._whole.sums(self._number, values)
+
+
+def _digest(seed: int, *parts: bytes) -> int:
+    """Return 56 bits, which every generator takes, that `seed` and `parts` determine."""
+    digest = hashlib.blake2b(str(seed).encode(), digest_size=7)
+    for part in parts:
+        digest.update(part)
+    return int.from_bytes(digest.digest(), "little")
+
+
+def seeds_of(key: Sequence[int], numbers: Sequence[int], seed: int) -> list[int]:
+    """Return a seed for each replicate of a run: a function of the key, its own number and `seed` alone."""
+    return [_digest(seed, repr((*key, number)).encode()) for number in numbers]

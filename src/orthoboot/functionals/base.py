@@ -1,17 +1,20 @@
-"""What the library needs to know of a statistic."""
+"""What the library needs to know of a statistic, and of a statistic at its data."""
 
 from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from orthoboot.data import Data, read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
+from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, evaluated_one_by_one, evaluated_together
 from orthoboot.functionals.output import Output
 from orthoboot.typing import FloatArray, Influence
 
@@ -20,10 +23,10 @@ Covariance = Callable[[Influence], FloatArray]
 
 
 class Functional(ABC):
-    """A statistic as a function of the data and of weights on their rows.
+    """A statistic: its name and its options, without data.
 
-    It must not change when the weights of one sample are all multiplied by the same number. Subclasses are frozen
-    dataclasses whose fields are the statistic's options.
+    As a function of the data and of weights on their rows it must not change when the weights of one sample are all
+    multiplied by the same number. Subclasses are frozen dataclasses whose fields are the statistic's options.
 
     Attributes
     ----------
@@ -39,6 +42,8 @@ class Functional(ABC):
         Whether it evaluates many resamples at once faster than one by one.
     undefined
         What it means that it has no value on a resample, for the report of a failed replicate.
+    releases_gil
+        Whether its work is done in compiled code, so that threads of one process can share it.
     """
 
     name: str = "statistic"
@@ -47,39 +52,17 @@ class Functional(ABC):
     paired: bool = False
     batched: bool = True
     undefined: str = ""
+    releases_gil: bool = True
 
-    def check(self, data: Data) -> None:  # noqa: B027
-        """Raise a `DataError` if the statistic does not exist for such data."""
+    def prepared(self, data: Data) -> Prepared[Any]:
+        """Return the statistic at `data`, checked; raise a `DataError` if it does not exist for such data."""
+        prepared = self.at(data)
+        prepared.check()
+        return prepared
 
     @abstractmethod
-    def output(self, data: Data) -> Output:
-        """Return the shape and the names of its value on `data`."""
-
-    @abstractmethod
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
-        """Return its values at the given weights, shape ``(B, k)``."""
-
-    def estimate(self, data: Data) -> FloatArray:
-        """Return its value on the data themselves, shape ``(k,)``."""
-        values = self.evaluate(data, unit_resamples(data))
-        return values.reshape(-1)
-
-    def influence(self, data: Data) -> Influence | None:
-        """Return its influence function on the rows, or None where it does not bring one."""
-        return None
-
-    @property
-    def influence_source(self) -> str:
-        """Return in words where its influence function comes from."""
-        return f"closed form of `{self.name}`"
-
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
-        """Return what a careful user should know of the statistic at these data, beyond its value."""
-        return ()
-
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
-        """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""
-        return None
+    def at(self, data: Data) -> Prepared[Any]:
+        """Return the statistic at `data`, not checked yet."""
 
     def replace(self, **options: Any) -> Self:
         """Return the same statistic with other options.
@@ -113,9 +96,76 @@ class Functional(ABC):
             written = ", ".join(f"{name}={value!r}" for name, value in options.items())
             raise ArgumentError(f"options of `{self.name}` are set beforehand; write `{self.name}.replace({written})`.")
         data = read(samples, paired=self.paired and len(samples) > 1)
-        self.check(data)
-        resamples = unit_resamples(data) if weights is None else _given_weights(data, weights)
-        return self.output(data).pack(self.evaluate(data, resamples)[0])
+        prepared = self.prepared(data)
+        value = prepared.estimate if weights is None else prepared.values(_given_weights(data, weights))[0]
+        return prepared.output.pack(value)
+
+
+Statistic = TypeVar("Statistic", bound=Functional)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared(ABC, Generic[Statistic]):
+    """A statistic at its data: everything that is derived from the data once, and the value at any weights.
+
+    What is derived, such as features, a factorised matrix or a fitted model, is a cached property: found when it is
+    first asked for, kept with this object and pickled with it. Evaluating changes nothing.
+
+    Attributes
+    ----------
+    functional
+        The statistic.
+    data
+        The rows.
+    """
+
+    functional: Statistic
+    data: Data
+
+    one_by_one: ClassVar[bool] = False
+    """Whether `values` takes one resample after the other anyway, so that one that fails need not cost the others."""
+
+    def check(self) -> None:
+        """Raise a `DataError` if the statistic does not exist for the data."""
+
+    @property
+    @abstractmethod
+    def output(self) -> Output:
+        """Return the shape and the names of its value."""
+
+    @abstractmethod
+    def values(self, resamples: Resamples) -> FloatArray:
+        """Return its values on the resamples, shape ``(B, k)``; raise where one of them has none."""
+
+    def evaluate(self, resamples: Resamples) -> Evaluation:
+        """Return its value on each resample, or why there is none; raise for none of them."""
+        undefined = f"`{self.functional.name}` is not defined where {self.functional.undefined}"
+        words = undefined if self.functional.undefined else ""
+        if self.one_by_one:
+            return evaluated_one_by_one(lambda one: self.values(one)[0], resamples, self.output.size, words)
+        return evaluated_together(self.values, resamples, self.output.size, words)
+
+    @cached_property
+    def estimate(self) -> FloatArray:
+        """Return its value on the data themselves, shape ``(k,)``."""
+        return self.values(unit_resamples(self.data)).reshape(-1)
+
+    def influence(self) -> Influence | None:
+        """Return its influence function on the rows, or None where it does not bring one."""
+        return None
+
+    @property
+    def influence_source(self) -> str:
+        """Return in words where its influence function comes from."""
+        return f"closed form of `{self.functional.name}`"
+
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
+        """Return what a careful user should know of the statistic at these data and of its refits."""
+        return ()
+
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
+        """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""
+        return None
 
 
 def unit_resamples(data: Data) -> Resamples:

@@ -2,53 +2,18 @@
 
 from __future__ import annotations
 
-import weakref
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeVar
 
 import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError
-from orthoboot.functionals.base import Covariance, Functional
+from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
+from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.typing import FloatArray, Influence
-
-AnyFunctional = TypeVar("AnyFunctional", bound=Functional)
-Derived = TypeVar("Derived")
-
-_DERIVED: dict[int, dict[tuple[str, int], tuple[Functional, Any]]] = {}
-
-
-def once_per_data(method: Callable[[AnyFunctional, Data], Derived]) -> Callable[[AnyFunctional, Data], Derived]:
-    """Return a method of a functional that computes its result once for each `Data` and forgets it with the data.
-
-    Replicates are evaluated batch by batch on the same `Data`; features of a million rows must not be built anew for
-    every batch. `Data` holds arrays and so has no hash: it is told apart by its identity.
-    """
-
-    @wraps(method)
-    def kept(functional: AnyFunctional, data: Data) -> Derived:
-        results = _derived_from(data)
-        key = (method.__qualname__, id(functional))
-        if key not in results:
-            # The functional is kept beside its result, so that no other one can be given its identity meanwhile.
-            results[key] = (functional, method(functional, data))
-        result: Derived = results[key][1]
-        return result
-
-    return kept
-
-
-def _derived_from(data: Data) -> dict[tuple[str, int], tuple[Functional, Any]]:
-    if id(data) not in _DERIVED:
-        _DERIVED[id(data)] = {}
-        weakref.finalize(data, _DERIVED.pop, id(data), None)
-    return _DERIVED[id(data)]
 
 
 def centred_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -79,7 +44,7 @@ class FeatureMeans:
         return np.sqrt(variances)
 
 
-class FunctionOfMeans(Functional):
+class FunctionOfMeans(Formula[FeatureMeans]):
     r"""The statistic :math:`\phi = g(m)`, where m are the weighted means of p features of the rows.
 
     The influence of row j is :math:`g'(\bar f)\,(f_j - \bar f)` and the second-order bias
@@ -105,36 +70,38 @@ class FunctionOfMeans(Functional):
         """Return ``sum_l u_l' g'' u_l``, shape ``(k,)``, over the columns of `directions`, or None as above."""
         return None
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one sample."""
-        if len(data.sizes) > 1:
+        n_samples = len(at.data.sizes)
+        if n_samples > 1:
             raise DataError(
-                f"`{self.name}` takes one sample; got {len(data.sizes)} independent samples. Compare two samples with "
-                f"`difference({self.name})`, or join statistics of the same samples with `compose`.{data.samples_hint}"
+                f"`{self.name}` takes one sample; got {n_samples} independent samples. Compare two samples with "
+                f"`difference({self.name})`, or join statistics of the same samples with "
+                f"`compose`.{at.data.samples_hint}"
             )
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray:
         """Return g at the weighted means, shape ``(B, k)``."""
-        means = self.feature_means(data)
+        means = at.derived
         shifts = resamples.sums(0, means.deviations) / resamples.totals(0)[:, np.newaxis]
         return self.value((means.centre + shifts).T).T
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
         """Return ``g' . (f_j - mean f)`` for every row."""
-        means = self.feature_means(data)
+        means = at.derived
         return (self.derivative_along(means, means.deviations),)
 
     def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
         """Return ``g' . change`` for changes of the means in the rows ``(m, p)``, shape ``(m, k)``."""
         return changes @ self._jacobian_at(means).T
 
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray:
+    def second_order_bias(self, at: PreparedFormula[FeatureMeans], covariance: Covariance) -> FloatArray:
         """Return ``(1/2) tr(g'' C) - g' c``, C the covariance of the mean features under the plan.
 
         c is their covariance with the total weight, which is not zero where groups of unequal size are drawn whole: a
         mean is then a quotient of two random sums.
         """
-        means = self.feature_means(data)
+        means = at.derived
         n, p = means.deviations.shape
         joint = covariance((np.column_stack([means.deviations, np.ones(n)]),))
         directions = principal_directions(joint[:p, :p])
@@ -144,8 +111,7 @@ class FunctionOfMeans(Functional):
         quotient = self.derivative_along(means, joint[np.newaxis, :p, p])
         return trace / 2 - quotient.reshape(-1)
 
-    @once_per_data
-    def feature_means(self, data: Data) -> FeatureMeans:
+    def derived(self, data: Data) -> FeatureMeans:
         """Return the features of `data` as means and deviations."""
         return FeatureMeans(*centred_rows(self.features(data)))
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from orthoboot.draws.random_counts import key_from
-from orthoboot.plans.base import Draws, Plan, Scheme
+from orthoboot.plans.base import Draws, Scheme
 from orthoboot.plans.block import CircularBlocks, MovingBlocks, StationaryBlocks
 from orthoboot.plans.cluster import Cluster
 from orthoboot.plans.construction import plan_for
+from orthoboot.plans.drawn import DrawnResamples
 from orthoboot.plans.iid import Iid
+from orthoboot.plans.plan import Plan
 from orthoboot.plans.stratified import Stratified
 
 __all__ = [
     "CircularBlocks",
     "Cluster",
+    "DrawnResamples",
     "Draws",
     "Iid",
     "MovingBlocks",

@@ -1,16 +1,15 @@
-"""What every way of drawing a resample offers, and the product of such ways over independent samples."""
+"""What every way of drawing the rows of one sample offers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from orthoboot.draws.resamples import Resamples
-from orthoboot.typing import FloatArray, Influence, IntArray, Key
+from orthoboot.typing import FloatArray, IntArray, Key
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +71,11 @@ class Scheme(ABC):
 
     def mean(self, influence: FloatArray) -> FloatArray:
         """Return the exact mean of ``(1/n) sum_j counts_j influence_j``, shape ``(k,)``."""
-        return _total(part.number * part.values.mean(axis=0) for part in self._draws(influence))
+        return total(part.number * part.values.mean(axis=0) for part in self._draws(influence))
 
     def variance(self, influence: FloatArray) -> FloatArray:
         """Return its exact variance, shape ``(k,)``: the diagonal of `covariance`, without the rest of it."""
-        return _total(part.number * part.values.var(axis=0) for part in self._draws(influence))
+        return total(part.number * part.values.var(axis=0) for part in self._draws(influence))
 
     def covariance(self, influence: FloatArray) -> FloatArray:
         """Return its exact covariance, shape ``(k, k)``."""
@@ -97,9 +96,10 @@ class Scheme(ABC):
         """Return ``Cov(counts) @ influence / n``, the direction in which ABC tilts the weights, or None for blocks."""
 
 
-def _total(parts: Iterable[FloatArray]) -> FloatArray:
-    total: FloatArray = np.sum(list(parts), axis=0)
-    return total
+def total(parts: Iterable[FloatArray]) -> FloatArray:
+    """Return the sum of arrays of one shape."""
+    summed: FloatArray = np.sum(list(parts), axis=0)
+    return summed
 
 
 def repeated_rows(counts: FloatArray) -> IntArray:
@@ -111,65 +111,3 @@ def repeated_rows(counts: FloatArray) -> IntArray:
     array([0, 0, 2])
     """
     return np.repeat(np.arange(counts.size), counts.astype(np.int64))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One scheme per independent sample."""
-
-    schemes: tuple[Scheme, ...]
-
-    def resamples(self, key: Key, replicates: Sequence[int]) -> Resamples:
-        """Return the resamples with the numbers `replicates`; each depends on `key` and its own number alone."""
-        weights = tuple(np.empty((len(replicates), scheme.n)) for scheme in self.schemes)
-        for stream, scheme in enumerate(self.schemes):
-            for row, replicate in enumerate(replicates):
-                scheme.store_counts(key, stream, replicate, weights[stream][row])
-
-        def indices(b: int) -> tuple[IntArray, ...]:
-            return tuple(scheme.indices(key, i, replicates[b]) for i, scheme in enumerate(self.schemes))
-
-        # Without an order the counts say all, and nothing needs to be drawn a second time.
-        return Resamples(weights, indices if any(scheme.ordered for scheme in self.schemes) else None)
-
-    def mean(self, influence: Influence) -> FloatArray:
-        """Return the exact mean of the linear part, shape ``(k,)``."""
-        return _total(s.mean(part) for s, part in zip(self.schemes, influence, strict=True))
-
-    def variance(self, influence: Influence) -> FloatArray:
-        """Return the exact variance of the linear part, shape ``(k,)`` (lemma ``lem: influence var``)."""
-        return _total(s.variance(part) for s, part in zip(self.schemes, influence, strict=True))
-
-    def covariance(self, influence: Influence) -> FloatArray:
-        """Return the exact covariance of the linear part, shape ``(k, k)``; the samples are independent, so it adds."""
-        return _total(s.covariance(part) for s, part in zip(self.schemes, influence, strict=True))
-
-    @property
-    def description(self) -> str:
-        """Return in words what is resampled, sample by sample."""
-        words = " + ".join(scheme.description for scheme in self.schemes)
-        return words.replace(" rows + ", " + ") if words.endswith(" rows") and " in " not in words else words
-
-    @property
-    def has_draws(self) -> bool:
-        """Return whether the linear part is a sum of independent draws, so that its law is known."""
-        return all(scheme.has_draws for scheme in self.schemes)
-
-    @property
-    def has_tilt(self) -> bool:
-        """Return whether rows, strata or groups are drawn independently, as second-order intervals need."""
-        return all(scheme.has_tilt for scheme in self.schemes)
-
-    def draws(self, influence: Influence) -> tuple[Draws, ...] | None:
-        """Return the linear part as a sum of independent draws, or None if a scheme's is none."""
-        parts = [scheme.draws(part) for scheme, part in zip(self.schemes, influence, strict=True)]
-        if any(part is None for part in parts):
-            return None
-        return tuple(draws for part in parts if part is not None for draws in part)
-
-    def tilt(self, influence: Influence) -> Influence | None:
-        """Return the direction in which ABC tilts the weights of each sample, or None if a scheme has none."""
-        parts = [scheme.tilt(part) for scheme, part in zip(self.schemes, influence, strict=True)]
-        if any(part is None for part in parts):
-            return None
-        return tuple(part for part in parts if part is not None)

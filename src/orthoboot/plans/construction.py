@@ -7,11 +7,12 @@ from numbers import Integral
 from typing import Any
 
 from orthoboot.errors import ArgumentError
-from orthoboot.plans.base import Plan, Scheme
+from orthoboot.plans.base import Scheme
 from orthoboot.plans.block import Blocks, CircularBlocks, MovingBlocks, StationaryBlocks
 from orthoboot.plans.cluster import Cluster
 from orthoboot.plans.iid import Iid
 from orthoboot.plans.labels import label_array
+from orthoboot.plans.plan import Plan
 from orthoboot.plans.stratified import Stratified
 
 DEFAULT_BLOCK_KIND = CircularBlocks.kind

@@ -10,9 +10,9 @@ from scipy.special import entr
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError
-from orthoboot.functionals.base import Covariance, Functional
+from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.columns.moments import check_one_table, columns_of
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray, Influence, IntArray
 
@@ -29,7 +29,7 @@ class Categories:
 
 
 @dataclass(frozen=True)
-class Entropy(Functional):
+class Entropy(Formula[Categories]):
     r"""The entropy, in nats, of the categories in one column of labels.
 
     .. math:: \phi = -\sum_c \hat p_c \log \hat p_c, \qquad I_j = -\log \hat p_{c(j)} - \phi, \qquad
@@ -48,15 +48,15 @@ class Entropy(Functional):
 
     name = "entropy"
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[Categories]) -> None:
         """Raise unless there is one column."""
-        if len(data.sizes) > 1:
+        if len(at.data.sizes) > 1:
             raise DataError(
-                f"`entropy` takes one sample; got {len(data.sizes)} independent samples. Compare two samples with "
-                f"`difference(entropy)`.{data.samples_hint}"
+                f"`entropy` takes one sample; got {len(at.data.sizes)} independent samples. Compare two samples with "
+                f"`difference(entropy)`.{at.data.samples_hint}"
             )
-        check_one_table(self.name, data)
-        width = columns_of(data).shape[1]
+        check_one_table(self.name, at.data)
+        width = columns_of(at.data).shape[1]
         if width != 1:
             raise DataError(
                 f"`entropy` takes one column of labels; got {width} columns. Select one, or number the combinations, "
@@ -64,38 +64,37 @@ class Entropy(Functional):
                 "`np.argmax(data, axis=1)`."
             )
 
-    def output(self, data: Data) -> Output:
+    def output(self, at: PreparedFormula[Categories]) -> Output:
         """Return a single number."""
         return output_like(0.0, self.name)
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, at: PreparedFormula[Categories], resamples: Resamples) -> FloatArray:
         """Return the entropies of the weighted shares, shape ``(B, 1)``."""
-        categories = self.categories(data)
+        categories = at.derived
         entropies = np.empty((len(resamples), 1))
         for b, (weights, total) in enumerate(zip(resamples.weights[0], resamples.totals(0), strict=True)):
             entropies[b] = np.sum(entr(_category_weights(categories, weights) / total))
         return entropies
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self, at: PreparedFormula[Categories]) -> Influence:
         """Return ``-log p - phi_hat`` of each row's category, shape ``(n, 1)``."""
-        categories = self.categories(data)
+        categories = at.derived
         surprise = -np.log(categories.shares)
         centred = surprise - categories.shares @ surprise
         return (centred[categories.codes, np.newaxis],)
 
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray:
+    def second_order_bias(self, at: PreparedFormula[Categories], covariance: Covariance) -> FloatArray:
         """Return ``-(1/2) sum Var(p) / p - Cov(linear part, total weight)``.
 
         The second term is not zero where groups of unequal size are drawn whole: a share is then a quotient of two
         random sums.
         """
-        categories = self.categories(data)
-        (influence,) = self.influence(data)
+        categories = at.derived
+        (influence,) = self.influence(at)
         joint = covariance((np.column_stack([influence, np.ones(len(influence))]),))
         return -np.sum(_share_variances(categories, covariance) / categories.shares) / 2 - joint[:1, 1]
 
-    @once_per_data
-    def categories(self, data: Data) -> Categories:
+    def derived(self, data: Data) -> Categories:
         """Return the categories of the rows of `data`."""
         _, codes, counts = np.unique(columns_of(data)[:, 0], return_inverse=True, return_counts=True)
         return Categories(codes, counts / len(codes))

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError
 from orthoboot.functionals.columns.moments import columns_of, quotient
-from orthoboot.functionals.columns.sorted_columns import SortedColumnStatistic
+from orthoboot.functionals.columns.sorted_columns import SortedColumns, SortedColumnStatistic
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.typing import FloatArray, Influence
 
 
@@ -35,10 +35,10 @@ class Gini(SortedColumnStatistic):
 
     name = "gini"
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[SortedColumns]) -> None:
         """Raise unless no number is negative and no column has mean zero."""
-        super().check(data)
-        columns = columns_of(data)
+        super().check(at)
+        columns = columns_of(at.data)
         if columns.min() < 0:
             raise DataError(
                 f"`gini` takes numbers that are not negative; got {columns.min()}. Leave such rows out, or compare "
@@ -46,30 +46,30 @@ class Gini(SortedColumnStatistic):
             )
         empty = np.flatnonzero(columns.max(axis=0) == 0)
         if empty.size:
-            label = int(empty[0]) if data.columns[0] is None else data.columns[0][empty[0]]
+            label = int(empty[0]) if at.data.columns[0] is None else at.data.columns[0][empty[0]]
             raise DataError(
                 f"`gini` divides by the mean, which must not be zero; got column {label!r} with zeros only. Leave that "
                 "column out."
             )
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, at: PreparedFormula[SortedColumns], resamples: Resamples) -> FloatArray:
         """Return ``sum F (1 - F) gap / mean``, shape ``(B, d)``; NaN for a resample of zeros only."""
         coefficients = []
-        for shares, values in self.ordered_shares(data, resamples):
+        for shares, values in self.ordered_shares(at, resamples):
             below = np.cumsum(shares, axis=1)[:, :-1]
             spreads = Resamples((below * (1 - below),)).sums(0, np.diff(values)[:, np.newaxis])
             means = Resamples((shares,)).sums(0, values[:, np.newaxis])
             coefficients.append(quotient(spreads, means))
         return np.hstack(coefficients)
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self, at: PreparedFormula[SortedColumns]) -> Influence:
         """Return the derivative of the quotient, shape ``(n, d)``."""
-        columns = self.sorted_columns(data)
-        rows = columns_of(data)
+        columns = at.derived
+        rows = columns_of(at.data)
         means = rows.mean(axis=0)
         beyond = np.empty_like(rows)
         np.put_along_axis(beyond, columns.order.T, _integral_beyond(columns.values).T, axis=0)
-        derivative = (beyond - self.estimate(data) * rows) / means
+        derivative = (beyond - at.estimate * rows) / means
         return (derivative - derivative.mean(axis=0),)
 
 

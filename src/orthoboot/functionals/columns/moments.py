@@ -12,6 +12,7 @@ from orthoboot.arguments import is_real
 from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray
 
@@ -100,14 +101,14 @@ class ColumnMoment(FunctionOfMeans):
         """Return what the moments are moments of, shape ``(n, d)``."""
         return centred_rows(columns_of(data))[1]
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one table."""
-        super().check(data)
-        check_one_table(self.name, data)
+        super().check(at)
+        check_one_table(self.name, at.data)
 
-    def output(self, data: Data) -> Output:
+    def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
         """Return one number per column, named by it."""
-        return output_like(np.zeros(data.arrays[0].shape[1:]), self.name, data.columns[0])
+        return output_like(np.zeros(at.data.arrays[0].shape[1:]), self.name, at.data.columns[0])
 
     def features(self, data: Data) -> FloatArray:
         """Return the powers 1 to `order` of the variables."""
@@ -171,10 +172,10 @@ class _Spread(ColumnMoment):
     def __post_init__(self) -> None:
         check_ddof(self.ddof)
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one table with more than `ddof` rows."""
-        super().check(data)
-        check_more_rows_than(self.name, self.ddof, data)
+        super().check(at)
+        check_more_rows_than(self.name, self.ddof, at.data)
 
     def features(self, data: Data) -> FloatArray:
         """Return the deviations and their squares, enlarged so that ``m2 - m1**2`` has the divisor asked for."""
@@ -255,10 +256,10 @@ class StandardDeviation(_Spread):
 class _ScaleFree(ColumnMoment):
     """A statistic that neither shifting nor stretching a column changes."""
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one table whose columns vary."""
-        super().check(data)
-        check_varying(self.name, columns_of(data), data.columns[0])
+        super().check(at)
+        check_varying(self.name, columns_of(at.data), at.data.columns[0])
 
     def variables(self, data: Data) -> FloatArray:
         """Return the deviations from the mean in units of the largest one."""
@@ -353,17 +354,17 @@ class NormOfMean(FunctionOfMeans):
         if not is_real(self.power) or not 0 < self.power < np.inf:
             raise ArgumentError(f"`power` must be a positive number; got {self.power!r}. The paper takes 2 and 4.")
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one table, with a mean at which the power has a derivative."""
-        super().check(data)
-        check_one_table(self.name, data)
-        if self.power < 2 and not self.feature_means(data).centre.any():
+        super().check(at)
+        check_one_table(self.name, at.data)
+        if self.power < 2 and not at.derived.centre.any():
             raise DataError(
                 f"`norm_of_mean({self.power})` is not smooth where the mean is zero, and the mean of the data is. Use "
                 "a power of 2 or more."
             )
 
-    def output(self, data: Data) -> Output:
+    def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
         """Return a single number."""
         return output_like(0.0, self.name)
 

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from orthoboot.arguments import is_real
-from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError
 from orthoboot.functionals.columns.moments import columns_of
-from orthoboot.functionals.columns.sorted_columns import SortedColumnStatistic
+from orthoboot.functionals.columns.sorted_columns import SortedColumns, SortedColumnStatistic
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray, Influence, IntArray
 
@@ -60,9 +60,9 @@ class Quantile(SortedColumnStatistic):
         """Return the levels as an array, shape ``(n_levels,)``."""
         return np.atleast_1d(np.asarray(self.q, dtype=np.float64))
 
-    def output(self, data: Data) -> Output:
+    def output(self, at: PreparedFormula[SortedColumns]) -> Output:
         """Return one number per level and column, shaped as by `numpy.quantile` along the rows."""
-        one_level, columns = np.zeros(data.arrays[0].shape[1:]), data.columns[0]
+        one_level, columns = np.zeros(at.data.arrays[0].shape[1:]), at.data.columns[0]
         if not isinstance(self.q, Sequence):
             return output_like(one_level, self.name, columns)
         names: list[str] = []
@@ -71,9 +71,9 @@ class Quantile(SortedColumnStatistic):
             names += output_like(one_level, level, labels).names
         return Output(((len(self.q), *one_level.shape),), None, tuple(names))
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, at: PreparedFormula[SortedColumns], resamples: Resamples) -> FloatArray:
         """Return the interpolated quantiles of the weighted rows, shape ``(B, n_levels * d)``."""
-        columns = self.sorted_columns(data)
+        columns = at.derived
         n_columns, n_rows = columns.values.shape
         result = np.empty((len(resamples), len(self.levels), n_columns))
         below, above, fraction = _interpolation(self.levels, n_rows)
@@ -84,19 +84,19 @@ class Quantile(SortedColumnStatistic):
                 result[b, :, column] = _interpolated(low, high, fraction)
         return result.reshape(len(resamples), -1)
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self, at: PreparedFormula[SortedColumns]) -> Influence:
         """Return ``(q - 1{x <= x_q}) / f(x_q)``, centred."""
-        values = columns_of(data)
-        phi_hat = _quantiles(self.sorted_columns(data).values, self.levels)
+        values = columns_of(at.data)
+        phi_hat = _quantiles(at.derived.values, self.levels)
         at_most = values[:, np.newaxis, :] <= phi_hat
-        influence = (at_most.mean(axis=0) - at_most) * self._sparsities(data)
+        influence = (at_most.mean(axis=0) - at_most) * self._sparsities(at)
         return (influence.reshape(len(values), -1),)
 
-    def _sparsities(self, data: Data) -> FloatArray:
+    def _sparsities(self, at: PreparedFormula[SortedColumns]) -> FloatArray:
         """Return ``1 / f(x_q)``, shape ``(n_levels, d)``, as slopes of the empirical quantile function."""
-        bandwidths = hall_sheather_bandwidth(self.levels, data.sizes[0])
+        bandwidths = hall_sheather_bandwidth(self.levels, at.data.sizes[0])
         lower, upper = np.clip(self.levels - bandwidths, 0, 1), np.clip(self.levels + bandwidths, 0, 1)
-        values = self.sorted_columns(data).values
+        values = at.derived.values
         rise = _quantiles(values, upper) - _quantiles(values, lower)
         slopes: FloatArray = rise / (upper - lower)[:, np.newaxis]
         return slopes

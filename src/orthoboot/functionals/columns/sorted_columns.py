@@ -10,9 +10,8 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError
-from orthoboot.functionals.base import Functional
 from orthoboot.functionals.columns.moments import check_one_table, columns_of
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray, IntArray
 
@@ -25,32 +24,34 @@ class SortedColumns:
     values: FloatArray
 
 
-class SortedColumnStatistic(Functional):
+class SortedColumnStatistic(Formula[SortedColumns]):
     """A statistic of each column; the data are sorted once, and every resample only reorders its weights."""
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[SortedColumns]) -> None:
         """Raise unless there is one sample in one table."""
-        if len(data.sizes) > 1:
+        n_samples = len(at.data.sizes)
+        if n_samples > 1:
             raise DataError(
-                f"`{self.name}` takes one sample; got {len(data.sizes)} independent samples. Compare two samples with "
-                f"`difference({self.name})`.{data.samples_hint}"
+                f"`{self.name}` takes one sample; got {n_samples} independent samples. Compare two samples with "
+                f"`difference({self.name})`.{at.data.samples_hint}"
             )
-        check_one_table(self.name, data)
+        check_one_table(self.name, at.data)
 
-    def output(self, data: Data) -> Output:
+    def output(self, at: PreparedFormula[SortedColumns]) -> Output:
         """Return one number per column, named by it."""
-        return output_like(np.zeros(data.arrays[0].shape[1:]), self.name, data.columns[0])
+        return output_like(np.zeros(at.data.arrays[0].shape[1:]), self.name, at.data.columns[0])
 
-    def ordered_shares(self, data: Data, resamples: Resamples) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def ordered_shares(
+        self, at: PreparedFormula[SortedColumns], resamples: Resamples
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield for each column, in increasing order, the rows' shares of the weight ``(B, n)`` and their values."""
-        columns = self.sorted_columns(data)
+        columns = at.derived
         totals = resamples.totals(0)[:, np.newaxis]
         for order, values in zip(columns.order, columns.values, strict=True):
             # Indexing the second axis would leave the resamples side by side in memory, and sums would round otherwise.
             yield np.take(resamples.weights[0], order, axis=1) / totals, values
 
-    @once_per_data
-    def sorted_columns(self, data: Data) -> SortedColumns:
+    def derived(self, data: Data) -> SortedColumns:
         """Return the columns of `data` in increasing order."""
         columns = np.ascontiguousarray(columns_of(data).T)
         order = np.argsort(columns, axis=1, kind="stable")

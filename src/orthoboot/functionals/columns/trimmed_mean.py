@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from orthoboot.arguments import is_real
-from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.columns.moments import columns_of
-from orthoboot.functionals.columns.sorted_columns import SortedColumnStatistic
+from orthoboot.functionals.columns.sorted_columns import SortedColumns, SortedColumnStatistic
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.typing import FloatArray, Influence
 
 _ROUNDING = 1e-12
@@ -34,29 +34,29 @@ class TrimmedMean(SortedColumnStatistic):
         """Return for example ``trimmed_mean(0.1)``."""
         return f"trimmed_mean({self.p:g})"
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, at: PreparedFormula[SortedColumns], resamples: Resamples) -> FloatArray:
         """Return the means of the weights that the cuts leave, shape ``(B, d)``."""
         means = []
-        for shares, values in self.ordered_shares(data, resamples):
+        for shares, values in self.ordered_shares(at, resamples):
             left = self._left_by_the_cuts(shares)
             centre = values[len(values) // 2]
             deviations = Resamples((left,)).sums(0, (values - centre)[:, np.newaxis])
             means.append(centre + deviations / (1 - 2 * self.p))
         return np.hstack(means)
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self, at: PreparedFormula[SortedColumns]) -> Influence:
         """Return the rows, those beyond a cut moved to it, centred and divided by ``1 - 2 p``."""
-        values = self.sorted_columns(data).values
-        winsorised = np.clip(columns_of(data), _at_share(values, self.p), _at_share(values, 1 - self.p))
+        values = at.derived.values
+        winsorised = np.clip(columns_of(at.data), _at_share(values, self.p), _at_share(values, 1 - self.p))
         return ((winsorised - winsorised.mean(axis=0)) / (1 - 2 * self.p),)
 
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray:
+    def second_order_bias(self, at: PreparedFormula[SortedColumns], covariance: Covariance) -> FloatArray:
         """Return ``-Cov(linear part, total weight)``: zero unless groups of unequal size are drawn whole.
 
         Between the points where another row comes to the cut, the statistic is linear in the shares of the rows and so
         has no curvature. What bias it has comes from passing these points; only replicates show it.
         """
-        (influence,) = self.influence(data)
+        (influence,) = self.influence(at)
         joint = covariance((np.column_stack([influence, np.ones(len(influence))]),))
         return -joint[:-1, -1]
 

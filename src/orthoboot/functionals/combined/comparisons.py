@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,12 +12,15 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError, OrthobootWarning
-from orthoboot.functionals.base import Covariance, Functional
+from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.columns.moments import quotient
 from orthoboot.functionals.combined.parts import all_known, catalogued
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output
 from orthoboot.typing import FloatArray, Influence
+
+Pair = tuple[FloatArray, FloatArray]
+"""One array for each of two samples."""
 
 
 class Comparison(Functional):
@@ -57,55 +61,84 @@ class Comparison(Functional):
         """Return the same comparison of the statistic with other options."""
         return replace(self, of=self.of.replace(**options))  # type: ignore[type-var]
 
-    def check(self, data: Data) -> None:
+    def curvature(self, first: FloatArray, second: FloatArray) -> FloatArray | None:
+        """Return the second derivative of `compared` by the second value, None where it is linear in both."""
+        return None
+
+    def check_estimates(self, first: FloatArray, second: FloatArray) -> None:
+        """Raise a `DataError` if these values of the statistic cannot be compared."""
+
+    def at(self, data: Data) -> PreparedComparison:
+        """Return the comparison at `data`, not checked yet."""
+        return PreparedComparison(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedComparison(Prepared[Comparison]):
+    """The same statistic of two independent samples at their data."""
+
+    @cached_property
+    def samples(self) -> tuple[Prepared[Any], Prepared[Any]]:
+        """Return the statistic at each of the two samples."""
+        of = self.functional.of
+        return of.at(self.data.sample(0)), of.at(self.data.sample(1))
+
+    @property
+    def one_by_one(self) -> bool:  # type: ignore[override]
+        """Return whether the statistic takes one resample after the other."""
+        return self.samples[0].one_by_one
+
+    def check(self) -> None:
         """Raise unless there are two samples with the same columns, each of which the statistic can use."""
-        _check_two_samples(self.name, data)
-        _check_same_columns(self.name, data)
-        for sample in self.samples(data):
-            self.of.check(sample)
+        _check_two_samples(self.functional.name, self.data)
+        _check_same_columns(self.functional.name, self.data)
+        for sample in self.samples:
+            sample.check()
+        self.functional.check_estimates(*self.sample_estimates)
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return what the statistic has found in either sample."""
-        return tuple(finding for sample in self.samples(data) for finding in self.of.findings(sample))
+        return tuple(finding for sample in self.samples for finding in sample.findings(convergence))
 
-    def output(self, data: Data) -> Output:
+    @cached_property
+    def output(self) -> Output:
         """Return the output of the statistic on the first sample; columns keep their names."""
-        output = self.of.output(self.samples(data)[0])
-        columns = () if output.is_scalar else data.columns[0] or ()
-        names = tuple(name if name in columns else f"{self.word} of {name}" for name in output.names)
+        output = self.samples[0].output
+        columns = () if output.is_scalar else self.data.columns[0] or ()
+        names = tuple(name if name in columns else f"{self.functional.word} of {name}" for name in output.names)
         return replace(output, names=names)
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return the comparison at the weights of both samples, shape ``(B, k)``."""
-        first, second = self.samples(data)
-        return self.compared(
-            self.of.evaluate(first, resamples.sample(0)), self.of.evaluate(second, resamples.sample(1))
-        )
+        first, second = (sample.values(resamples.sample(i)) for i, sample in enumerate(self.samples))
+        return self.functional.compared(first, second)
 
-    def influence(self, data: Data) -> Influence | None:
+    def influence(self) -> Influence | None:
         """Return the statistic's influence in each sample, times the slope of the comparison."""
-        parts = all_known(self.of.influence(sample) for sample in self.samples(data))
+        parts = all_known(sample.influence() for sample in self.samples)
         if parts is None:
             return None
-        slopes = self.slopes(*self.values(data))
+        slopes = self.functional.slopes(*self.sample_estimates)
         return tuple(part[0] * slope for part, slope in zip(parts, slopes, strict=True))
 
-    @once_per_data
-    def samples(self, data: Data) -> tuple[Data, Data]:
-        """Return the two samples, the same objects every time, so that what is kept for them is found again."""
-        return data.sample(0), data.sample(1)
-
-    def values(self, data: Data) -> tuple[FloatArray, FloatArray]:
+    @property
+    def sample_estimates(self) -> Pair:
         """Return the statistic of each sample, two arrays of shape ``(k,)``."""
-        first, second = (self.of.estimate(sample) for sample in self.samples(data))
-        return first, second
+        return self.samples[0].estimate, self.samples[1].estimate
 
-    def _biases(self, data: Data, covariance: Covariance) -> list[FloatArray] | None:
-        """Return the statistic's second-order bias in each sample, or None where it has none."""
-        return all_known(
-            self.of.second_order_bias(sample, _within_sample(covariance, data, number))
-            for number, sample in enumerate(self.samples(data))
-        )
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
+        """Return the slopes times the samples' biases, plus half the curvature times the second one's variance."""
+        within = [_within_sample(covariance, self.data, number) for number in range(2)]
+        biases = all_known(sample.second_order_bias(cov) for sample, cov in zip(self.samples, within, strict=True))
+        if biases is None:
+            return None
+        slopes = self.functional.slopes(*self.sample_estimates)
+        bias: FloatArray = slopes[0] * biases[0] + slopes[1] * biases[1]
+        curvature = self.functional.curvature(*self.sample_estimates)
+        if curvature is None:
+            return bias
+        influence = self.samples[1].influence()
+        return None if influence is None else bias + curvature * np.diag(within[1](influence)) / 2
 
 
 def _within_sample(covariance: Covariance, data: Data, number: int) -> Covariance:
@@ -155,11 +188,6 @@ class Difference(Comparison):
         """Return ``1`` and ``-1``."""
         return np.ones_like(first), -np.ones_like(second)
 
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
-        """Return the bias in the first sample less that in the second."""
-        biases = self._biases(data, covariance)
-        return None if biases is None else biases[0] - biases[1]
-
 
 @dataclass(frozen=True)
 class RelativeDifference(Comparison):
@@ -168,10 +196,9 @@ class RelativeDifference(Comparison):
     of: Functional
     word = "relative difference"
 
-    def check(self, data: Data) -> None:
-        """Raise unless the samples can be compared and the second one's statistic is not zero."""
-        super().check(data)
-        if not self.values(data)[1].all():
+    def check_estimates(self, first: FloatArray, second: FloatArray) -> None:
+        """Raise if the second sample's statistic is zero."""
+        if not second.all():
             raise DataError(
                 f"`{self.name}` divides by the statistic of the second sample, which must not be zero; got 0.0. Use "
                 "`difference`, or swap the samples."
@@ -185,16 +212,9 @@ class RelativeDifference(Comparison):
         """Return ``1 / second`` and ``-first / second**2``."""
         return 1 / second, -first / np.square(second)
 
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
-        """Return the slopes times the samples' biases, plus ``first Var(second) / second**3``."""
-        biases = self._biases(data, covariance)
-        influence = self.of.influence(self.samples(data)[1])
-        if biases is None or influence is None:
-            return None
-        first, second = self.values(data)
-        slopes = self.slopes(first, second)
-        variance = np.diag(_within_sample(covariance, data, 1)(influence))
-        return slopes[0] * biases[0] + slopes[1] * biases[1] + first * variance / second**3
+    def curvature(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Return ``2 first / second**3``."""
+        return 2 * first / second**3
 
 
 def difference(f: Any) -> Difference:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, OrthobootWarning
-from orthoboot.functionals.base import Covariance, Functional
+from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.combined.automatic_gradient import (
     AutomaticGradient,
     Gradient,
@@ -20,7 +21,7 @@ from orthoboot.functionals.combined.automatic_gradient import (
 )
 from orthoboot.functionals.combined.parts import all_known, catalogued
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.user.returned_values import components, given_jacobian
 from orthoboot.functionals.user.user_function import check_takes_many, value_of
@@ -56,117 +57,136 @@ class Composition(Functional):
         """Return whether a part needs paired arrays."""
         return any(functional.paired for functional in self.functionals)
 
-    def check(self, data: Data) -> None:
+    def at(self, data: Data) -> PreparedComposition:
+        """Return the statistic at `data`, not checked yet."""
+        return PreparedComposition(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedComposition(Prepared[Composition]):
+    """A function of several statistics at their data."""
+
+    @cached_property
+    def parts(self) -> tuple[Prepared[Any], ...]:
+        """Return the statistics at the data."""
+        return tuple(functional.at(self.data) for functional in self.functional.functionals)
+
+    @property
+    def one_by_one(self) -> bool:  # type: ignore[override]
+        """Return whether a part takes one resample after the other."""
+        return any(part.one_by_one for part in self.parts)
+
+    def check(self) -> None:
         """Raise unless every part can use the data, and g their values: on the data and on resamples."""
-        for functional in self.functionals:
-            functional.check(data)
-        values = self.values(data)
-        if self._derivatives(data, values) is None:
-            check_takes_many("g", self.g, *self._arguments(data, np.stack([values, values], axis=1)))
+        for part in self.parts:
+            part.check()
+        values = self.part_values
+        if self._derivatives(values) is None:
+            check_takes_many("g", self.functional.g, *self._arguments(np.stack([values, values], axis=1)))
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return what the parts have found."""
-        return tuple(finding for functional in self.functionals for finding in functional.findings(data))
+        return tuple(finding for part in self.parts for finding in part.findings(convergence))
 
-    def output(self, data: Data) -> Output:
+    @cached_property
+    def output(self) -> Output:
         """Return the shape of g's own result; columns keep their names."""
-        columns = data.columns[0]
-        by_column = all(output.names == columns for output in self._outputs(data))
-        values = self.values(data)
-        automatic = self._automatic(data, values)
-        value = value_of("g", self.g, *self._arguments(data, values)) if automatic is None else automatic.example
-        return output_like(value, self.name, columns if by_column else None)
+        columns = self.data.columns[0]
+        by_column = all(output.names == columns for output in self._outputs)
+        values = self.part_values
+        automatic = self._automatic(values)
+        value = value_of("g", self.functional.g, *self._arguments(values)) if automatic is None else automatic.example
+        return output_like(value, self.functional.name, columns if by_column else None)
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return g at the parts' values, shape ``(B, k)``."""
-        values = np.hstack([functional.evaluate(data, resamples) for functional in self.functionals])
-        return self.value(data, values.T).T
+        values = np.hstack([part.values(resamples) for part in self.parts])
+        return self.value(values.T).T
 
-    def value(self, data: Data, values: FloatArray) -> FloatArray:
+    def value(self, values: FloatArray) -> FloatArray:
         """Return g at the parts' values one below the other, shape ``(K, ...)``, as shape ``(k, ...)``."""
         point = values.reshape(len(values), -1)[:, 0]
-        automatic = self._automatic(data, point)
+        automatic = self._automatic(point)
         if automatic is None:
-            returned = self.g(*self._arguments(data, values))
-            automatic = self._automatic(data, point, returned)
+            returned = self.functional.g(*self._arguments(values))
+            automatic = self._automatic(point, returned)
             if automatic is None:
                 return components(returned, values.shape[1:])
         return automatic.value(values)
 
-    def values(self, data: Data) -> FloatArray:
+    @cached_property
+    def part_values(self) -> FloatArray:
         """Return the parts' values on the data one after the other, shape ``(K,)``."""
-        return np.concatenate([functional.estimate(data) for functional in self.functionals])
+        return np.concatenate([part.estimate for part in self.parts])
 
-    def influence(self, data: Data) -> Influence | None:
+    def influence(self) -> Influence | None:
         """Return the chain rule: g' times the parts' influence."""
-        parts = self._influences(data)
+        parts = self._influences()
         if parts is None:
             return None
-        jacobian = self._jacobian(data, parts)
+        jacobian = self._jacobian(parts)
         return tuple(part @ jacobian.T for part in parts)
 
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return g' times the parts' biases, plus ``(1/2) tr(g'' C)``, C the covariance of their linear parts."""
-        biases = all_known(functional.second_order_bias(data, covariance) for functional in self.functionals)
-        parts = self._influences(data)
+        biases = all_known(part.second_order_bias(covariance) for part in self.parts)
+        parts = self._influences()
         if parts is None or biases is None:
             return None
-        trace = self._curvature(data, principal_directions(covariance(parts)))
-        return self._jacobian(data, parts) @ np.concatenate(biases) + trace / 2
+        trace = self._curvature(principal_directions(covariance(parts)))
+        return self._jacobian(parts) @ np.concatenate(biases) + trace / 2
 
-    @once_per_data
-    def _outputs(self, data: Data) -> tuple[Output, ...]:
-        return tuple(functional.output(data) for functional in self.functionals)
+    @cached_property
+    def _outputs(self) -> tuple[Output, ...]:
+        return tuple(part.output for part in self.parts)
 
-    def _automatic(self, data: Data, point: FloatArray, returned: Any = None) -> AutomaticGradient | None:
+    def _automatic(self, point: FloatArray, returned: Any = None) -> AutomaticGradient | None:
         """Return g as a function of the parts' values in a row, where a package differentiates it."""
-        outputs = self._outputs(data)
+        outputs = self._outputs
 
         def arguments(values: Any) -> tuple[Any, ...]:
             stops = np.cumsum([output.size for output in outputs]).tolist()
             pieces = (values[stop - output.size : stop] for output, stop in zip(outputs, stops, strict=True))
             return tuple(_packed(output, piece) for output, piece in zip(outputs, pieces, strict=True))
 
-        return automatic_gradient(self.g, self.gradient, point, arguments, returned)
+        return automatic_gradient(self.functional.g, self.functional.gradient, point, arguments, returned)
 
-    def _derivatives(self, data: Data, point: FloatArray) -> AutomaticGradient | None:
+    def _derivatives(self, point: FloatArray) -> AutomaticGradient | None:
         """Return what differentiates g at a point, told by its code or by what it returns there."""
-        by_code = self._automatic(data, point)
-        return by_code or self._automatic(data, point, value_of("g", self.g, *self._arguments(data, point)))
+        by_code = self._automatic(point)
+        return by_code or self._automatic(point, value_of("g", self.functional.g, *self._arguments(point)))
 
-    def _curvature(self, data: Data, directions: FloatArray) -> FloatArray:
-        values = self.values(data)
-        automatic = self._derivatives(data, values)
+    def _curvature(self, directions: FloatArray) -> FloatArray:
+        values = self.part_values
+        automatic = self._derivatives(values)
         if automatic is not None:
             return automatic.curvature(values, directions)
-        return curvature_by_differences(lambda points: self.value(data, points), values, directions, sum(data.sizes))
+        return curvature_by_differences(self.value, values, directions, sum(self.data.sizes))
 
-    def _arguments(self, data: Data, values: FloatArray) -> list[Any]:
+    def _arguments(self, values: FloatArray) -> list[Any]:
         """Return the parts' values, shape ``(K, ...)``, each in the shape of its part."""
-        outputs = self._outputs(data)
+        outputs = self._outputs
         pieces = np.split(values, np.cumsum([output.size for output in outputs])[:-1])
         return [output.pack(piece) for output, piece in zip(outputs, pieces, strict=True)]
 
-    def _influences(self, data: Data) -> Influence | None:
+    def _influences(self) -> Influence | None:
         """Return the parts' influence side by side, one ``(n_i, K)`` array per sample."""
-        parts = all_known(functional.influence(data) for functional in self.functionals)
+        parts = all_known(part.influence() for part in self.parts)
         if parts is None:
             return None
         return tuple(np.hstack(of_sample) for of_sample in zip(*parts, strict=True))
 
-    def _jacobian(self, data: Data, parts: Influence) -> FloatArray:
-        values = self.values(data)
-        if callable(self.gradient):
-            shape = (len(self.value(data, values)), len(values))
-            return given_jacobian(value_of("gradient", self.gradient, *self._arguments(data, values)), shape)
-        automatic = self._derivatives(data, values)
+    def _jacobian(self, parts: Influence) -> FloatArray:
+        values = self.part_values
+        if callable(self.functional.gradient):
+            shape = (len(self.value(values)), len(values))
+            return given_jacobian(value_of("gradient", self.functional.gradient, *self._arguments(values)), shape)
+        automatic = self._derivatives(values)
         if automatic is not None:
             return automatic.jacobian(values)
-        n_rows = sum(data.sizes)
+        n_rows = sum(self.data.sizes)
         variances = np.sum([np.mean(np.square(part), axis=0) / len(part) for part in parts], axis=0)
-        return jacobian_by_differences(
-            lambda points: self.value(data, points), values, np.sqrt(n_rows * variances), n_rows
-        )
+        return jacobian_by_differences(self.value, values, np.sqrt(n_rows * variances), n_rows)
 
 
 def _packed(output: Output, values: Any) -> Any:

@@ -15,7 +15,8 @@ from orthoboot.functionals.combined.automatic_gradient import (
     automatic_gradient,
     checked_gradient,
 )
-from orthoboot.functionals.feature_means import FunctionOfMeans
+from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.user.returned_values import components, feature_rows, given_jacobian
 from orthoboot.functionals.user.user_function import check_takes_many, value_of
@@ -31,10 +32,10 @@ class CustomFunctionOfMeans(FunctionOfMeans):
     gradient: Gradient = None
     name: str = "function_of_means"
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one sample, and g takes the means of its features: of the data and of resamples."""
-        super().check(data)
-        centre = self.feature_means(data).centre
+        super().check(at)
+        centre = at.derived.centre
         if self._derivatives(centre) is None:
             check_takes_many("g", self.g, np.stack([centre, centre], axis=1))
 
@@ -65,9 +66,9 @@ class CustomFunctionOfMeans(FunctionOfMeans):
         automatic = self._derivatives(means)
         return None if automatic is None else automatic.curvature(means, directions)
 
-    def output(self, data: Data) -> Output:
+    def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
         """Return the shape of g's own result."""
-        centre = self.feature_means(data).centre
+        centre = at.derived.centre
         automatic = self._automatic(centre)
         return output_like(value_of("g", self.g, centre) if automatic is None else automatic.example, self.name)
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.feature_means import FeatureMeans, centred_rows
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.pairs.association import Association
 from orthoboot.typing import FloatArray
+
+
+@dataclass(frozen=True)
+class MetricMeans(FeatureMeans):
+    """The features of the rows ``(n, p)``, column by column in memory, beside their means and deviations."""
+
+    features: FloatArray
 
 
 class Metric(Association):
@@ -18,15 +29,15 @@ class Metric(Association):
     that a resample does not hold has the frequency zero exactly: that is how a lost class is told from a rare one.
     """
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, at: PreparedFormula[Any], resamples: Resamples) -> FloatArray:
         """Return g at the weighted means, shape ``(B, 1)``."""
-        means = resamples.sums(0, self.kept_features(data)) / resamples.totals(0)[:, np.newaxis]
+        means = resamples.sums(0, at.derived.features) / resamples.totals(0)[:, np.newaxis]
         return self.value(means.T).T
 
-    @once_per_data
-    def kept_features(self, data: Data) -> FloatArray:
-        """Return the features of `data`, column by column in memory, shape ``(n, p)``."""
-        return np.asfortranarray(self.features(data))
+    def derived(self, data: Data) -> MetricMeans:
+        """Return the features of `data`, also as means and deviations."""
+        features = np.asfortranarray(self.features(data))
+        return MetricMeans(*centred_rows(features), features)
 
 
 class MeanLoss(Metric):

@@ -11,6 +11,8 @@ import numpy as np
 from orthoboot.arguments import is_real
 from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning, SmallSampleWarning
+from orthoboot.functionals.feature_means import FeatureMeans
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.metrics.base import MeanLoss, Metric
 from orthoboot.functionals.pairs.association import QuotientOfMeans
 from orthoboot.typing import FloatArray
@@ -99,10 +101,10 @@ class Accuracy(MeanLoss):
 
     name = "accuracy"
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs of labels of two classes."""
-        super().check(data)
-        check_two_classes(self.name, self.pairs(data))
+        super().check(at)
+        check_two_classes(self.name, self.pairs(at.data))
 
     def features(self, data: Data) -> FloatArray:
         """Return which predictions are correct."""
@@ -134,19 +136,19 @@ class _ShareOfPositives(Metric, QuotientOfMeans):
     def counts(self, observed: FloatArray, predicted: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what a row adds to the numerator and to the denominator, each of shape ``(n,)``."""
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs of labels of which enough are positive."""
-        super().check(data)
-        if not self.features(data)[:, 1].any():
+        super().check(at)
+        if not self.features(at.data)[:, 1].any():
             raise DataError(
                 f"`{self.name}` divides by the number of rows that {self.divisor}, which must not be zero; got none "
-                f"with the label {self.positive:g} among {data.sizes[0]} rows. The observed labels come first; another "
-                f"positive class is set with `{self.name}.replace(positive=...)`."
+                f"with the label {self.positive:g} among {at.data.sizes[0]} rows. The observed labels come first; "
+                f"another positive class is set with `{self.name}.replace(positive=...)`."
             )
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+    def findings(self, at: PreparedFormula[FeatureMeans]) -> tuple[OrthobootWarning, ...]:
         """Return a warning if few rows are in the denominator."""
-        return few_rows(self.name, int(np.count_nonzero(self.features(data)[:, 1])), self.divisor)
+        return few_rows(self.name, int(np.count_nonzero(self.features(at.data)[:, 1])), self.divisor)
 
     def features(self, data: Data) -> FloatArray:
         """Return the two counts."""
@@ -262,10 +264,10 @@ class _ProbabilityLoss(MeanLoss):
     def loss(self, outcome: FloatArray, probability: FloatArray) -> FloatArray:
         """Return the loss of each row, shape ``(n,)``, for outcomes 0 and 1."""
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are labels of two classes with probabilities."""
-        super().check(data)
-        labels, probabilities = self.pairs(data).T
+        super().check(at)
+        labels, probabilities = self.pairs(at.data).T
         positive_rows(self.name, labels, self.positive)
         outside = (probabilities < 0) | (probabilities > 1)
         if outside.any():

@@ -9,7 +9,8 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.errors import DataError
 from orthoboot.functionals.columns.moments import quotient, spread
-from orthoboot.functionals.feature_means import centred_rows
+from orthoboot.functionals.feature_means import FeatureMeans, centred_rows
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.metrics.base import MeanLoss, Metric
 from orthoboot.typing import FloatArray
 
@@ -97,10 +98,10 @@ class RSquared(Metric):
 
     name = "r2"
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs whose first column varies."""
-        super().check(data)
-        observed = self.pairs(data)[:, 0]
+        super().check(at)
+        observed = self.pairs(at.data)[:, 0]
         if observed.max() == observed.min():
             raise DataError(
                 "`r2` compares with the variance of the observed values, the first column, which must not be zero; "

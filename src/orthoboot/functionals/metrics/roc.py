@@ -10,8 +10,8 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError, OrthobootWarning
-from orthoboot.functionals.base import Covariance, Functional
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.base import Covariance
+from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.metrics.classification import check_positive, few_rows, positive_rows
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.pairs.association import check_pairs, pairs_of
@@ -58,7 +58,7 @@ class RankedScores:
 
 
 @dataclass(frozen=True)
-class RocAuc(Functional):
+class RocAuc(Formula[RankedScores]):
     r"""The area under the ROC curve of scores s for labels y, as scikit-learn's ``roc_auc_score(y, s)``.
 
     The probability that a positive row has a higher score than a negative one, ties counted one half:
@@ -99,10 +99,10 @@ class RocAuc(Functional):
         if self.positive is not None:
             check_positive(self.positive)
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[RankedScores]) -> None:
         """Raise unless the rows are pairs of labels and scores, with both classes among them."""
-        check_pairs(self.name, data)
-        labels = pairs_of(data)[:, 0]
+        check_pairs(self.name, at.data)
+        labels = pairs_of(at.data)[:, 0]
         if labels.min() == labels.max():
             raise DataError(
                 f"`{self.name}` needs both classes; got the label {labels[0]:g} in all {len(labels)} rows. The labels "
@@ -110,35 +110,35 @@ class RocAuc(Functional):
             )
         positive_rows(self.name, labels, self.positive)
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+    def findings(self, at: PreparedFormula[RankedScores]) -> tuple[OrthobootWarning, ...]:
         """Return a warning if a class has few rows."""
-        positive = self._positive(data)
+        positive = self._positive(at.data)
         smaller = 1.0 if positive.mean() <= 0.5 else 0.0
         which = "are positive" if smaller else "are negative"
         return few_rows(self.name, int(np.count_nonzero(positive == smaller)), which)
 
-    def output(self, data: Data) -> Output:
+    def output(self, at: PreparedFormula[RankedScores]) -> Output:
         """Return a single number."""
         return output_like(0.0, self.name)
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, at: PreparedFormula[RankedScores], resamples: Resamples) -> FloatArray:
         """Return the area for the weighted rows, shape ``(B, 1)``; NaN where a class has no weight."""
-        ranked = self.ranked_scores(data)
+        ranked = at.derived
         # One resample at a time: sums along a vector of its own have the same bits in every batch.
         return np.array([[_area(*ranked.masses(weights))] for weights in resamples.weights[0]])
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self, at: PreparedFormula[RankedScores]) -> Influence:
         """Return the placements less the area, over the share of the row's class."""
-        ranked = self.ranked_scores(data)
-        positives, negatives = ranked.masses(np.ones(data.sizes[0]))
-        phi_hat, positive = _area(positives, negatives), self._positive(data)
+        ranked = at.derived
+        positives, negatives = ranked.masses(np.ones(at.data.sizes[0]))
+        phi_hat, positive = _area(positives, negatives), self._positive(at.data)
         share = positive.mean()
         below = ranked.by_row(_up_to_the_middle(negatives) / negatives.sum())
         above = 1 - ranked.by_row(_up_to_the_middle(positives) / positives.sum())
         influence = np.where(positive == 1, (below - phi_hat) / share, (above - phi_hat) / (1 - share))
         return (influence[:, np.newaxis],)
 
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
+    def second_order_bias(self, at: PreparedFormula[RankedScores], covariance: Covariance) -> FloatArray | None:
         r"""Return the bias from rows drawn together, zero for rows drawn independently; None where it costs too much.
 
         .. math:: \frac{\sum_v \operatorname{Cov}(a_v, b_v)}{\pi (1 - \pi)}
@@ -147,20 +147,20 @@ class RocAuc(Functional):
         where :math:`b_v` is the mean number of negative rows with the score v, and :math:`a_v` that of positive rows
         above it, ties one half, less :math:`\phi` times that of all positive rows.
         """
-        ranked = self.ranked_scores(data)
-        if len(ranked.starts) * data.sizes[0] > _LARGEST_TRACE:
+        ranked = at.derived
+        if len(ranked.starts) * at.data.sizes[0] > _LARGEST_TRACE:
             return None
-        positive = self._positive(data)
+        positive = self._positive(at.data)
         share = positive.mean()
         classes = np.where(positive == 1, 1 / share, 1 / (1 - share))
-        quotients = covariance((np.column_stack([self.influence(data)[0], classes]),))[0, 1]
-        trace = sum(_cross_trace(covariance((columns,))) for columns in self._paired_columns(data))
+        quotients = covariance((np.column_stack([self.influence(at)[0], classes]),))[0, 1]
+        trace = sum(_cross_trace(covariance((columns,))) for columns in self._paired_columns(at))
         return np.atleast_1d(trace / (share * (1 - share)) - quotients)
 
-    def _paired_columns(self, data: Data) -> Iterator[FloatArray]:
+    def _paired_columns(self, at: PreparedFormula[RankedScores]) -> Iterator[FloatArray]:
         """Yield for some scores v at a time the columns a_v, then b_v, of `second_order_bias`."""
-        positive, scores = self._positive(data)[:, np.newaxis], pairs_of(data)[:, 1:]
-        phi_hat = self.estimate(data)
+        positive, scores = self._positive(at.data)[:, np.newaxis], pairs_of(at.data)[:, 1:]
+        phi_hat = at.estimate
         negative_scores = np.unique(scores[positive == 0])
         for start in range(0, len(negative_scores), _SCORES_AT_ONCE):
             values = negative_scores[start : start + _SCORES_AT_ONCE]
@@ -171,8 +171,7 @@ class RocAuc(Functional):
     def _positive(self, data: Data) -> FloatArray:
         return positive_rows(self.name, pairs_of(data)[:, 0], self.positive)
 
-    @once_per_data
-    def ranked_scores(self, data: Data) -> RankedScores:
+    def derived(self, data: Data) -> RankedScores:
         """Return the rows of `data` in increasing order of their scores."""
         scores = pairs_of(data)[:, 1]
         order = np.argsort(scores, kind="stable")

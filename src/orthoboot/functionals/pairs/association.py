@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import DataError
-from orthoboot.functionals.base import Functional
 from orthoboot.functionals.columns.moments import (
     check_ddof,
     check_more_rows_than,
@@ -18,7 +18,8 @@ from orthoboot.functionals.columns.moments import (
     spread,
     unit_range,
 )
-from orthoboot.functionals.feature_means import FunctionOfMeans, centred_rows
+from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
+from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray
 
@@ -48,7 +49,7 @@ def check_pairs(name: str, data: Data) -> None:
         )
 
 
-class PairStatistic(Functional):
+class PairStatistic(Formula[Any]):
     """A single number from two columns of the same rows."""
 
     paired = True
@@ -57,11 +58,11 @@ class PairStatistic(Functional):
         """Return the two columns, shape ``(n, 2)``."""
         return pairs_of(data)
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[Any]) -> None:
         """Raise unless the rows are pairs."""
-        check_pairs(self.name, data)
+        check_pairs(self.name, at.data)
 
-    def output(self, data: Data) -> Output:
+    def output(self, at: PreparedFormula[Any]) -> Output:
         """Return a single number."""
         return output_like(0.0, self.name)
 
@@ -106,10 +107,10 @@ class CovarianceOfTwo(Association):
     def __post_init__(self) -> None:
         check_ddof(self.ddof)
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs, and more than `ddof`."""
-        super().check(data)
-        check_more_rows_than(self.name, self.ddof, data)
+        super().check(at)
+        check_more_rows_than(self.name, self.ddof, at.data)
 
     def features(self, data: Data) -> FloatArray:
         """Return both deviations and their product, enlarged so that `value` has the divisor asked for."""
@@ -146,10 +147,10 @@ class Correlation(Association):
 
     name = "correlation"
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs and both columns vary."""
-        super().check(data)
-        check_varying(self.name, self.pairs(data), self.labels(data))
+        super().check(at)
+        check_varying(self.name, self.pairs(at.data), self.labels(at.data))
 
     def features(self, data: Data) -> FloatArray:
         """Return both deviations in units of the largest, their squares and their product."""
@@ -209,10 +210,10 @@ class Ratio(QuotientOfMeans):
 
     name = "ratio"
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs whose second mean is not zero."""
-        super().check(data)
-        if self.feature_means(data).centre[1] == 0:
+        super().check(at)
+        if at.derived.centre[1] == 0:
             raise DataError(
                 "`ratio` divides by the mean of the second column, which must not be zero; got 0.0. Swap the columns, "
                 "or study the two means with `mean`."

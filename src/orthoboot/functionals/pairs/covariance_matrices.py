@@ -16,6 +16,7 @@ from orthoboot.functionals.columns.moments import (
     divisor_factor,
 )
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray
 
@@ -47,20 +48,20 @@ class CovarianceMatrix(FunctionOfMeans):
     def __post_init__(self) -> None:
         check_ddof(self.ddof)
 
-    def check(self, data: Data) -> None:
+    def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one table with columns and more than `ddof` rows."""
-        super().check(data)
-        check_one_table(self.name, data)
-        check_more_rows_than(self.name, self.ddof, data)
-        if data.arrays[0].ndim != 2:
+        super().check(at)
+        check_one_table(self.name, at.data)
+        check_more_rows_than(self.name, self.ddof, at.data)
+        if at.data.arrays[0].ndim != 2:
             raise DataError(
-                f"`{self.name}` takes an array of rows and columns; got shape {data.arrays[0].shape}. For a single "
+                f"`{self.name}` takes an array of rows and columns; got shape {at.data.arrays[0].shape}. For a single "
                 "column use `variance`."
             )
 
-    def output(self, data: Data) -> Output:
+    def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
         """Return one number for each pair of columns."""
-        d = data.arrays[0].shape[1]
+        d = at.data.arrays[0].shape[1]
         return output_like(np.zeros((d, d)), self.name)
 
     def features(self, data: Data) -> FloatArray:

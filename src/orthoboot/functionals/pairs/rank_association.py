@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.functionals.columns.moments import check_varying, quotient
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.pairs.association import PairStatistic
 from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
@@ -33,93 +34,9 @@ class Groups:
         return Groups(self.n_groups - 1 - self.codes, self.n_groups)
 
 
-class RankAssociation(PairStatistic):
-    """A single number from the order of the rows by each of two columns."""
-
-    @abstractmethod
-    def at_weights(self, data: Data, weights: FloatArray) -> FloatArray:
-        """Return the statistic at the weights ``(n,)`` of one resample."""
-
-    def check(self, data: Data) -> None:
-        """Raise unless the rows are pairs and both columns vary."""
-        super().check(data)
-        check_varying(self.name, self.pairs(data), self.labels(data))
-
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
-        """Return the statistic of each resample, shape ``(B, 1)``; NaN where a column does not vary."""
-        return np.array([self.at_weights(data, weights) for weights in resamples.weights[0]]).reshape(-1, 1)
-
-    @once_per_data
-    def groups(self, data: Data) -> tuple[Groups, Groups]:
-        """Return the rows grouped by the first and by the second column."""
-        x, y = self.pairs(data).T
-        return _groups(x), _groups(y)
-
-
 def _groups(values: FloatArray | IntArray) -> Groups:
     distinct, codes = np.unique(values, return_inverse=True)
     return Groups(codes, len(distinct))
-
-
-@dataclass(frozen=True)
-class Spearman(RankAssociation):
-    r"""Spearman's rank correlation of two columns, as `scipy.stats.spearmanr`.
-
-    .. math:: \phi = \frac{\mu_{ab}}{\sqrt{\mu_{aa} \mu_{bb}}}, \qquad
-              I_j = \frac{J^{ab}_j}{\sqrt{\mu_{aa} \mu_{bb}}}
-                    - \frac{\phi}{2} \left(\frac{J^{aa}_j}{\mu_{aa}} + \frac{J^{bb}_j}{\mu_{bb}}\right),
-
-    where a and b are the mid-ranks of the columns, ties sharing their mean rank, over the total weight and less one
-    half; :math:`\mu_{ab}` is the weighted mean of their products, and
-
-    .. math:: J^{ab}_j = a_j b_j + \overline{b\,1\{x > x_j\}} + \overline{a\,1\{y > y_j\}} \text{, centred},
-
-    rows tied with row j counting one half: the projection of a U-statistic (Hoeffding 1948). The derivative is that of
-    ``eq:taylor``.
-
-    Examples
-    --------
-    >>> from orthoboot.functionals import spearman
-    >>> round(spearman([1.0, 2.0, 3.0, 4.0], [1.0, 8.0, 27.0, 2.0]), 6)
-    0.4
-    """
-
-    name = "spearman"
-
-    def at_weights(self, data: Data, weights: FloatArray) -> FloatArray:
-        """Return the correlation of the weighted mid-ranks."""
-        a, b = (_centred_mid_ranks(groups, weights) for groups in self.groups(data))
-        moments = Resamples((weights[np.newaxis],)).sums(0, np.stack([a * b, a * a, b * b], axis=1))
-        ab, aa, bb = moments[0]
-        return np.clip(quotient(ab, np.sqrt(aa * bb)), -1.0, 1.0)
-
-    def influence(self, data: Data) -> Influence:
-        """Return the derivative of the correlation of ranks, the ranks' own derivative included."""
-        by_x, by_y = self.groups(data)
-        a, b = (_centred_mid_ranks(groups, np.ones(data.sizes[0])) for groups in (by_x, by_y))
-        aa, bb = np.mean(a * a), np.mean(b * b)
-        change_ab = a * b + _mean_above(by_x, b) + _mean_above(by_y, a)
-        change_aa, change_bb = a * a + 2 * _mean_above(by_x, a), b * b + 2 * _mean_above(by_y, b)
-        changes = change_ab / np.sqrt(aa * bb) - self.estimate(data) / 2 * (change_aa / aa + change_bb / bb)
-        return ((changes - changes.mean())[:, np.newaxis],)
-
-
-def _centred_mid_ranks(groups: Groups, weights: FloatArray) -> FloatArray:
-    """Return the share of weight below each row, plus half of that level with it, less one half, shape ``(n,)``."""
-    in_group = groups.sums(weights)
-    up_to = np.cumsum(in_group)
-    # The total is taken from the same sums: then the ranks of rows that are all tied are zero exactly.
-    ranks = (up_to - in_group / 2) / up_to[-1] - 0.5
-    centred: FloatArray = ranks[groups.codes]
-    return centred
-
-
-def _mean_above(groups: Groups, values: FloatArray) -> FloatArray:
-    """Return for each row the sum of `values` over the rows above it, half of those level with it, over n."""
-    in_group = groups.sums(values) / len(values)
-    above = np.cumsum(in_group[::-1])[::-1] - in_group / 2
-    means: FloatArray = above[groups.codes]
-    return means
 
 
 @dataclass(frozen=True)
@@ -163,6 +80,113 @@ def _merges(by_x: Groups, by_y: Groups) -> Iterator[Merge]:
         length *= 2
 
 
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """The order of the rows by two columns.
+
+    Attributes
+    ----------
+    by_x, by_y
+        The rows grouped by the first and by the second column.
+    """
+
+    by_x: Groups
+    by_y: Groups
+
+    @cached_property
+    def joint(self) -> Groups:
+        """Return the rows grouped by both columns."""
+        return _groups(self.by_x.codes * self.by_y.n_groups + self.by_y.codes)
+
+    @cached_property
+    def merges(self) -> tuple[Merge, ...]:
+        """Return the levels of the merge sort that counts the pairs ordered oppositely."""
+        return tuple(_merges(self.by_x, self.by_y))
+
+
+class RankAssociation(PairStatistic):
+    """A single number from the order of the rows by each of two columns."""
+
+    @abstractmethod
+    def at_weights(self, ranks: Ranks, weights: FloatArray) -> FloatArray:
+        """Return the statistic at the weights ``(n,)`` of one resample."""
+
+    def check(self, at: PreparedFormula[Ranks]) -> None:
+        """Raise unless the rows are pairs and both columns vary."""
+        super().check(at)
+        check_varying(self.name, self.pairs(at.data), self.labels(at.data))
+
+    def values(self, at: PreparedFormula[Ranks], resamples: Resamples) -> FloatArray:
+        """Return the statistic of each resample, shape ``(B, 1)``; NaN where a column does not vary."""
+        return np.array([self.at_weights(at.derived, weights) for weights in resamples.weights[0]]).reshape(-1, 1)
+
+    def derived(self, data: Data) -> Ranks:
+        """Return the order of the rows by each column."""
+        x, y = self.pairs(data).T
+        return Ranks(_groups(x), _groups(y))
+
+
+@dataclass(frozen=True)
+class Spearman(RankAssociation):
+    r"""Spearman's rank correlation of two columns, as `scipy.stats.spearmanr`.
+
+    .. math:: \phi = \frac{\mu_{ab}}{\sqrt{\mu_{aa} \mu_{bb}}}, \qquad
+              I_j = \frac{J^{ab}_j}{\sqrt{\mu_{aa} \mu_{bb}}}
+                    - \frac{\phi}{2} \left(\frac{J^{aa}_j}{\mu_{aa}} + \frac{J^{bb}_j}{\mu_{bb}}\right),
+
+    where a and b are the mid-ranks of the columns, ties sharing their mean rank, over the total weight and less one
+    half; :math:`\mu_{ab}` is the weighted mean of their products, and
+
+    .. math:: J^{ab}_j = a_j b_j + \overline{b\,1\{x > x_j\}} + \overline{a\,1\{y > y_j\}} \text{, centred},
+
+    rows tied with row j counting one half: the projection of a U-statistic (Hoeffding 1948). The derivative is that of
+    ``eq:taylor``.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import spearman
+    >>> round(spearman([1.0, 2.0, 3.0, 4.0], [1.0, 8.0, 27.0, 2.0]), 6)
+    0.4
+    """
+
+    name = "spearman"
+
+    def at_weights(self, ranks: Ranks, weights: FloatArray) -> FloatArray:
+        """Return the correlation of the weighted mid-ranks."""
+        a, b = (_centred_mid_ranks(groups, weights) for groups in (ranks.by_x, ranks.by_y))
+        moments = Resamples((weights[np.newaxis],)).sums(0, np.stack([a * b, a * a, b * b], axis=1))
+        ab, aa, bb = moments[0]
+        return np.clip(quotient(ab, np.sqrt(aa * bb)), -1.0, 1.0)
+
+    def influence(self, at: PreparedFormula[Ranks]) -> Influence:
+        """Return the derivative of the correlation of ranks, the ranks' own derivative included."""
+        by_x, by_y = at.derived.by_x, at.derived.by_y
+        a, b = (_centred_mid_ranks(groups, np.ones(at.data.sizes[0])) for groups in (by_x, by_y))
+        aa, bb = np.mean(a * a), np.mean(b * b)
+        change_ab = a * b + _mean_above(by_x, b) + _mean_above(by_y, a)
+        change_aa, change_bb = a * a + 2 * _mean_above(by_x, a), b * b + 2 * _mean_above(by_y, b)
+        changes = change_ab / np.sqrt(aa * bb) - at.estimate / 2 * (change_aa / aa + change_bb / bb)
+        return ((changes - changes.mean())[:, np.newaxis],)
+
+
+def _centred_mid_ranks(groups: Groups, weights: FloatArray) -> FloatArray:
+    """Return the share of weight below each row, plus half of that level with it, less one half, shape ``(n,)``."""
+    in_group = groups.sums(weights)
+    up_to = np.cumsum(in_group)
+    # The total is taken from the same sums: then the ranks of rows that are all tied are zero exactly.
+    ranks = (up_to - in_group / 2) / up_to[-1] - 0.5
+    centred: FloatArray = ranks[groups.codes]
+    return centred
+
+
+def _mean_above(groups: Groups, values: FloatArray) -> FloatArray:
+    """Return for each row the sum of `values` over the rows above it, half of those level with it, over n."""
+    in_group = groups.sums(values) / len(values)
+    above = np.cumsum(in_group[::-1])[::-1] - in_group / 2
+    means: FloatArray = above[groups.codes]
+    return means
+
+
 @dataclass(frozen=True)
 class Kendall(RankAssociation):
     r"""Kendall's tau-b of two columns, as `scipy.stats.kendalltau`.
@@ -185,46 +209,35 @@ class Kendall(RankAssociation):
 
     name = "kendall"
 
-    def at_weights(self, data: Data, weights: FloatArray) -> FloatArray:
+    def at_weights(self, ranks: Ranks, weights: FloatArray) -> FloatArray:
         """Return the tau-b of the weighted rows."""
-        by_x, by_y = self.groups(data)
-        apart_x, apart_y = (_weight_apart(groups.sums(weights)) for groups in (by_x, by_y))
-        apart_both = apart_x + apart_y - _weight_apart(self.joint_groups(data).sums(weights))
-        opposite = sum(np.sum(weights[merge.rows] * merge.passed(weights)) for merge in self.merges(data))
+        apart_x, apart_y = (_weight_apart(groups.sums(weights)) for groups in (ranks.by_x, ranks.by_y))
+        apart_both = apart_x + apart_y - _weight_apart(ranks.joint.sums(weights))
+        opposite = sum(np.sum(weights[merge.rows] * merge.passed(weights)) for merge in ranks.merges)
         return np.clip(quotient(apart_both - 2 * opposite, np.sqrt(apart_x * apart_y)), -1.0, 1.0)
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self, at: PreparedFormula[Ranks]) -> Influence:
         """Return n times the derivative by the weight of each row, shape ``(n, 1)``."""
-        by_x, by_y = self.groups(data)
-        ones = np.ones(data.sizes[0])
+        by_x, by_y = at.derived.by_x, at.derived.by_y
+        ones = np.ones(at.data.sizes[0])
         apart_x, apart_y, apart_either = (
-            len(ones) - groups.sums(ones)[groups.codes] for groups in (by_x, by_y, self.joint_groups(data))
+            len(ones) - groups.sums(ones)[groups.codes] for groups in (by_x, by_y, at.derived.joint)
         )
-        alike = apart_x + apart_y - apart_either - 2 * self._opposite_rows(data)
+        alike = apart_x + apart_y - apart_either - 2 * _opposite_rows(at.derived)
         # Each pair is seen from both of its rows.
         x_pairs, y_pairs = apart_x.sum() / 2, apart_y.sum() / 2
-        changes = alike / np.sqrt(x_pairs * y_pairs) - self.estimate(data) / 2 * (apart_x / x_pairs + apart_y / y_pairs)
+        changes = alike / np.sqrt(x_pairs * y_pairs) - at.estimate / 2 * (apart_x / x_pairs + apart_y / y_pairs)
         return (len(ones) * (changes - changes.mean())[:, np.newaxis],)
 
-    def _opposite_rows(self, data: Data) -> FloatArray:
-        """Return for each row the number of rows that the columns order oppositely to it, shape ``(n,)``."""
-        by_x, by_y = self.groups(data)
-        ones, opposite = np.ones(data.sizes[0]), np.zeros(data.sizes[0])
-        # The merge sort tells the rows to the right and below; turned around, those to the left and above.
-        for merge in chain(self.merges(data), _merges(by_x.reversed(), by_y.reversed())):
-            opposite[merge.rows] += merge.passed(ones)
-        return opposite
 
-    @once_per_data
-    def merges(self, data: Data) -> tuple[Merge, ...]:
-        """Return the levels of the merge sort that counts the pairs ordered oppositely."""
-        return tuple(_merges(*self.groups(data)))
-
-    @once_per_data
-    def joint_groups(self, data: Data) -> Groups:
-        """Return the rows grouped by both columns."""
-        by_x, by_y = self.groups(data)
-        return _groups(by_x.codes * by_y.n_groups + by_y.codes)
+def _opposite_rows(ranks: Ranks) -> FloatArray:
+    """Return for each row the number of rows that the columns order oppositely to it, shape ``(n,)``."""
+    n = len(ranks.by_x.codes)
+    ones, opposite = np.ones(n), np.zeros(n)
+    # The merge sort tells the rows to the right and below; turned around, those to the left and above.
+    for merge in chain(ranks.merges, _merges(ranks.by_x.reversed(), ranks.by_y.reversed())):
+        opposite[merge.rows] += merge.passed(ones)
+    return opposite
 
 
 def _weight_apart(in_group: FloatArray) -> FloatArray:

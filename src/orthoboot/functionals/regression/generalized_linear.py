@@ -12,7 +12,7 @@ from orthoboot.arguments import checked_name
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError, FitError, OrthobootWarning
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.metrics.classification import few_rows
 from orthoboot.functionals.regression.design_matrix import (
     CrossProducts,
@@ -23,7 +23,7 @@ from orthoboot.functionals.regression.design_matrix import (
     rows_times,
 )
 from orthoboot.functionals.regression.families import FAMILIES, Family, RowLosses
-from orthoboot.functionals.regression.linear import Regression
+from orthoboot.functionals.regression.linear import PreparedRegression, Regression
 from orthoboot.optimisation.newton import newton_minimum
 from orthoboot.typing import FloatArray, Influence
 
@@ -257,71 +257,78 @@ class Glm(Regression):
         if self.link is not None:
             checked_name("link", self.link, FAMILIES[self.family].links)
 
-    def check(self, data: Data) -> None:
-        """Raise unless the data are X and y, with independent columns in X and responses of the family in y."""
-        response = self.rows(data).response
-        self._check_range(response)
-        degeneracy = FAMILIES[self.family].degeneracy(response)
-        if degeneracy is not None:
-            raise DataError(
-                f"`{self.name}` has no fit on these data: {degeneracy}. Check the response, or get more rows."
-            )
-        super().check(data)
+    def at(self, data: Data) -> GlmFit:
+        """Return the model at `data`, not checked yet."""
+        return GlmFit(self, data)
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+
+@dataclass(frozen=True, eq=False)
+class GlmFit(PreparedRegression[Glm]):
+    """A generalised linear model at its data."""
+
+    def check(self) -> None:
+        """Raise unless the data are X and y, with independent columns in X and responses of the family in y."""
+        name, family = self.functional.name, FAMILIES[self.functional.family]
+        _check_range(self.functional, self.rows.response)
+        degeneracy = family.degeneracy(self.rows.response)
+        if degeneracy is not None:
+            raise DataError(f"`{name}` has no fit on these data: {degeneracy}. Check the response, or get more rows.")
+        super().check()
+
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return what is found for any regression, and a warning if one of two classes has few rows."""
-        found = super().findings(data)
-        if self.family != "binomial":
+        found = super().findings(convergence)
+        if self.functional.family != "binomial":
             return found
-        response = self.rows(data).response
+        response = self.rows.response
         # A proportion counts in both classes.
         positive, negative = int(np.count_nonzero(response > 0)), int(np.count_nonzero(response < 1))
         which = "are positive" if positive <= negative else "are negative"
-        return (*found, *few_rows(self.name, min(positive, negative), which))
+        return (*found, *few_rows(self.functional.name, min(positive, negative), which))
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return the coefficients on each resample, shape ``(B, d)``."""
-        model, start = self.model(data), self.fit(data)
-        return np.array([_refitted(model, start, weights) for weights in resamples.weights[0]])
+        return np.array([_refitted(self.model, self.fit, weights) for weights in resamples.weights[0]])
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self) -> Influence:
         """Return ``-n H^-1 x_j l'_j`` for every row, H the observed Hessian."""
-        model, point = self.model(data), self.fit(data)
+        model, point = self.model, self.fit
         loss = WeightedLoss(model, model.rows.case_weights)
         losses = loss.losses(point)
         back_rotation = model.factor.back_rotation().T
         by_score = positive_solution(loss.hessian(losses.curvature), back_rotation, least_condition=_REGULAR)
         if by_score is None:
-            raise FitError(f"`{self.name}` has no influence function: {loss.failure(point)}.")
+            raise FitError(f"`{self.functional.name}` has no influence function: {loss.failure(point)}.")
         scores = model.basis * (loss.weights * losses.slope)[:, np.newaxis]
         influence = -len(scores) * rows_times(scores, by_score)
         return (influence - influence.mean(axis=0),)
 
-    @once_per_data
-    def model(self, data: Data) -> Model:
+    @cached_property
+    def model(self) -> Model:
         """Return what is fitted."""
-        family = FAMILIES[self.family]
-        return Model(self.name, family, self.link or family.links[0], self.rows(data), self.factor(data))
+        family = FAMILIES[self.functional.family]
+        link = self.functional.link or family.links[0]
+        return Model(self.functional.name, family, link, self.rows, self.factor)
 
-    @once_per_data
-    def fit(self, data: Data) -> FloatArray:
+    @cached_property
+    def fit(self) -> FloatArray:
         """Return the coefficients of all rows in the orthonormal basis, shape ``(d,)``."""
-        model = self.model(data)
-        loss = WeightedLoss(model, model.rows.case_weights)
+        loss = WeightedLoss(self.model, self.rows.case_weights)
         try:
             # Twice: what is negligible is measured where the search starts, and a first start may be far off.
             return fitted(loss, fitted(loss, first_point(loss)))
         except FitError as error:
-            raise FitError(f"`{self.name}` has no fit on these data: {error}.") from error
+            raise FitError(f"`{self.functional.name}` has no fit on these data: {error}.") from error
 
-    def _check_range(self, response: FloatArray) -> None:
-        trouble = FAMILIES[self.family].trouble(response)
-        if trouble is not None and trouble.broken.any():
-            first = int(np.argmax(trouble.broken))
-            raise DataError(
-                f"`{self.name}` with family {self.family!r} takes {trouble.rule}; got {int(trouble.broken.sum())} "
-                f"other(s), the first in row {first} (counted from 0): {response[first]:g}. {trouble.advice}"
-            )
+
+def _check_range(glm: Glm, response: FloatArray) -> None:
+    trouble = FAMILIES[glm.family].trouble(response)
+    if trouble is not None and trouble.broken.any():
+        first = int(np.argmax(trouble.broken))
+        raise DataError(
+            f"`{glm.name}` with family {glm.family!r} takes {trouble.rule}; got {int(trouble.broken.sum())} "
+            f"other(s), the first in row {first} (counted from 0): {response[first]:g}. {trouble.advice}"
+        )
 
 
 def _refitted(model: Model, start: FloatArray, weights: FloatArray) -> FloatArray:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, FitWarning, OrthobootWarning, SmallSampleWarning
-from orthoboot.functionals.base import Covariance, Functional
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.base import Covariance, Functional, Prepared
+from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.regression.design_matrix import (
     CrossProducts,
@@ -56,28 +56,39 @@ class Regression(Functional):
     def __post_init__(self) -> None:
         check_intercept(self.intercept)
 
-    def check(self, data: Data) -> None:
+
+AnyRegression = TypeVar("AnyRegression", bound=Regression)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRegression(Prepared[AnyRegression]):
+    """A regression at its data."""
+
+    one_by_one = True
+
+    def check(self) -> None:
         """Raise unless the data are X and y, with independent columns in X."""
-        self.factor(data)
+        _ = self.factor
 
-    def output(self, data: Data) -> Output:
+    @property
+    def output(self) -> Output:
         """Return a vector named after the columns of X."""
-        names = self.rows(data).names
-        return output_like(np.zeros(len(names)), self.name, names)
+        names = self.rows.names
+        return output_like(np.zeros(len(names)), self.functional.name, names)
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return a warning where the columns are nearly dependent, and where a coefficient rests on few rows."""
-        return (*_nearly_dependent(self.factor(data)), *_resting_on_few(self.rows(data), self.factor(data)))
+        return (*_nearly_dependent(self.factor), *_resting_on_few(self.rows, self.factor))
 
-    @once_per_data
-    def rows(self, data: Data) -> RegressionRows:
+    @cached_property
+    def rows(self) -> RegressionRows:
         """Return X, y and the case weights."""
-        return regression_rows(self.name, data, intercept=self.intercept)
+        return regression_rows(self.functional.name, self.data, intercept=self.functional.intercept)
 
-    @once_per_data
-    def factor(self, data: Data) -> Factor:
+    @cached_property
+    def factor(self) -> Factor:
         """Return the factorisation of the columns of X, each row times the root of its case weight."""
-        return factor_of_data(self.name, self.rows(data))
+        return factor_of_data(self.functional.name, self.rows)
 
 
 def _nearly_dependent(factor: Factor) -> Iterator[OrthobootWarning]:
@@ -205,18 +216,26 @@ class LinearRegression(Regression):
     intercept: bool = False
     name = "linear_regression"
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
-        """Return the coefficients on each resample, shape ``(B, d)``."""
-        fit = self.fit(data)
-        return np.array([fit.refitted(weights) for weights in resamples.weights[0]])
+    def at(self, data: Data) -> LinearFit:
+        """Return the regression at `data`, not checked yet."""
+        return LinearFit(self, data)
 
-    def influence(self, data: Data) -> Influence:
+
+@dataclass(frozen=True, eq=False)
+class LinearFit(PreparedRegression[LinearRegression]):
+    """Least squares at its data."""
+
+    def values(self, resamples: Resamples) -> FloatArray:
+        """Return the coefficients on each resample, shape ``(B, d)``."""
+        return np.array([self.fit.refitted(weights) for weights in resamples.weights[0]])
+
+    def influence(self) -> Influence:
         """Return ``n R^-1 q_j e_j`` for every row."""
-        fit = self.fit(data)
+        fit = self.fit
         influence = rows_times(_scores(fit), fit.factor.back_rotation().T) * len(fit.residuals)
         return (influence - influence.mean(axis=0),)
 
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         r"""Return the mean of the second-order term of a refit; None where it costs too much.
 
         With sums of weights w the change is :math:`(\sum w qq')^{-1} \sum w q e`, where :math:`\sum qq' = 1` and
@@ -224,7 +243,7 @@ class LinearRegression(Regression):
 
         .. math:: -R^{-1} \sum_l \operatorname{Cov}\Big(\sum w q q_l, \sum w q_l e\Big).
         """
-        fit = self.fit(data)
+        fit = self.fit
         n, d = fit.factor.orthonormal.shape
         if n * d * (d + 1) ** 2 > _LARGEST_TRACE:
             return None
@@ -234,10 +253,10 @@ class LinearRegression(Regression):
         rotated = -totals - sum(covariance((columns,))[:d, d] for columns in _paired_columns(fit, scores))
         return fit.factor.coefficients(rotated)
 
-    @once_per_data
-    def fit(self, data: Data) -> LeastSquares:
+    @cached_property
+    def fit(self) -> LeastSquares:
         """Return the fit of all rows."""
-        return LeastSquares.of(self.rows(data), self.factor(data))
+        return LeastSquares.of(self.rows, self.factor)
 
 
 def _scores(fit: LeastSquares) -> FloatArray:

@@ -24,7 +24,13 @@ from orthoboot.functionals.optima.minimize import minimize
 from orthoboot.functionals.regression.generalized_linear import glm
 from orthoboot.functionals.user.differentiable import DifferentiableCallable, differentiable
 from orthoboot.functionals.user.recognition import recognized
-from orthoboot.functionals.user.user_function import CallableFunctional, first_value, weights_argument, wrapped
+from orthoboot.functionals.user.user_function import (
+    CallableFunctional,
+    PreparedCallable,
+    first_value,
+    weights_argument,
+    wrapped,
+)
 from orthoboot.typing import FloatArray, IntArray
 
 _NUMBERS_AT_ONCE = 1 << 22
@@ -52,28 +58,48 @@ class PlainCallable(CallableFunctional):
     fractional = False
     batched = False
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def at(self, data: Data) -> PreparedPlain:
+        """Return the function at `data`."""
+        return PreparedPlain(self, data)
+
+
+class PreparedPlain(PreparedCallable[PlainCallable]):
+    """A function of resampled rows at its data."""
+
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return its values on the resampled rows, shape ``(B, k)``."""
-        rows = (data.take(resamples.indices(b)) for b in range(len(resamples)))
-        return np.stack([self.value_output.flatten(self.function(*samples)) for samples in rows])
+        rows = (self.data.take(resamples.indices(b)) for b in range(len(resamples)))
+        return np.stack([self.output.flatten(self.functional.function(*samples)) for samples in rows])
 
 
 class VectorizedCallable(CallableFunctional):
     """``statistic(*samples, axis)``: gets many resamples at once, the rows on the last axis, as in scipy."""
 
     fractional = False
+    releases_gil = True
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def at(self, data: Data) -> PreparedVectorized:
+        """Return the function at `data`."""
+        return PreparedVectorized(self, data)
+
+
+class PreparedVectorized(PreparedCallable[VectorizedCallable]):
+    """A function of batches of resampled rows at its data."""
+
+    one_by_one = False
+
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return its values on the resampled rows, shape ``(B, k)``."""
-        at_once = max(_NUMBERS_AT_ONCE // sum(array.size for array in data.arrays), 1)
-        return np.concatenate([self._values(data, rows) for rows in _stackable(resamples, at_once)])
+        at_once = max(_NUMBERS_AT_ONCE // sum(array.size for array in self.data.arrays), 1)
+        return np.concatenate([self._values(rows) for rows in _stackable(resamples, at_once)])
 
-    def _values(self, data: Data, rows: list[tuple[IntArray, ...]]) -> FloatArray:
+    def _values(self, rows: list[tuple[IntArray, ...]]) -> FloatArray:
         stacked = [np.stack(sample) for sample in zip(*rows, strict=True)]
+        data = self.data
         samples = [
             np.moveaxis(array, 0, -1)[..., stacked[i]] for array, i in zip(data.arrays, data.sample_of, strict=True)
         ]
-        return self.value_output.flatten_batch(self.function(*samples, axis=-1), len(rows))
+        return self.output.flatten_batch(self.functional.function(*samples, axis=-1), len(rows))
 
 
 class WeightedCallable(CallableFunctional):
@@ -81,19 +107,40 @@ class WeightedCallable(CallableFunctional):
 
     batched = False
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def at(self, data: Data) -> PreparedWeighted:
+        """Return the function at `data`."""
+        return PreparedWeighted(self, data)
+
+
+class PreparedWeighted(PreparedCallable[WeightedCallable]):
+    """A function of weights at its data."""
+
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return its values at the weights, shape ``(B, k)``."""
+        function, samples = self.functional.function, self.data
         weights = (weights_argument([w[b] for w in resamples.weights]) for b in range(len(resamples)))
-        return np.stack([self.value_output.flatten(self.function(*data.containers, weights=one)) for one in weights])
+        return np.stack([self.output.flatten(function(*samples.containers, weights=one)) for one in weights])
 
 
 class VectorizedWeightedCallable(CallableFunctional):
     """``statistic(*samples, weights)`` with weights of shape ``(B, n_i)`` and B on the last axis of its value."""
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    releases_gil = True
+
+    def at(self, data: Data) -> PreparedVectorizedWeighted:
+        """Return the function at `data`."""
+        return PreparedVectorizedWeighted(self, data)
+
+
+class PreparedVectorizedWeighted(PreparedCallable[VectorizedWeightedCallable]):
+    """A function of batches of weights at its data."""
+
+    one_by_one = False
+
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return its values at the weights, shape ``(B, k)``."""
-        value = self.function(*data.containers, weights=weights_argument(resamples.weights))
-        return self.value_output.flatten_batch(value, len(resamples))
+        value = self.functional.function(*self.data.containers, weights=weights_argument(resamples.weights))
+        return self.output.flatten_batch(value, len(resamples))
 
 
 def as_functional(

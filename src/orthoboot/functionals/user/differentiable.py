@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,15 @@ from orthoboot.autodiff.values import check_written, numpy_value
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import InfluenceError, InfluenceMismatchWarning, OrthobootWarning, StatisticError
-from orthoboot.functionals.feature_means import centred_rows, once_per_data
-from orthoboot.functionals.user.user_function import CallableFunctional, first_value, function_name, wrapped
+from orthoboot.functionals.evaluation import NO_FITS, Convergence
+from orthoboot.functionals.feature_means import centred_rows
+from orthoboot.functionals.user.user_function import (
+    CallableFunctional,
+    PreparedCallable,
+    first_value,
+    function_name,
+    wrapped,
+)
 from orthoboot.typing import FloatArray, Influence
 
 _PROBE_SEED = 20240607
@@ -44,67 +51,88 @@ class DifferentiableCallable(CallableFunctional):
     package: Autodiff = field(kw_only=True, repr=False)
     asked: bool = field(kw_only=True, default=False)
 
+    releases_gil = True
+
     @property
     def batched(self) -> bool:  # type: ignore[override]
         """Return whether the package evaluates many resamples in one program."""
         return self.package.compiles
 
+    def at(self, data: Data) -> PreparedDifferentiable:
+        """Return the function at `data`."""
+        return PreparedDifferentiable(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
+    """A function that a package differentiates at its data."""
+
+    one_by_one = False
+
     @property
     def influence_source(self) -> str:
         """Return for example ``jax, automatic differentiation (as asked)``."""
-        why = "as asked" if self.asked else f"automatic for a function written in {self.package.name}"
-        return f"{self.package.name}, automatic differentiation ({why})"
+        why = (
+            "as asked"
+            if self.functional.asked
+            else f"automatic for a function written in {self.functional.package.name}"
+        )
+        return f"{self.functional.package.name}, automatic differentiation ({why})"
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return its values at the weights, shape ``(B, k)``."""
         weights = np.concatenate(resamples.weights, axis=1)
-        return self.package.one_by_one(self.program(data))(weights, *self.package_arrays(data))
+        return self.functional.package.one_by_one(self.program)(weights, *self.package_arrays)
 
-    @once_per_data
-    def influence(self, data: Data) -> Influence | None:
+    def influence(self) -> Influence | None:
         """Return ``n_i`` times the derivative by each weight, centred; raise where there is no derivative.
 
         None for a function that the package cannot differentiate, if the user did not ask for it: an engine may.
         """
+        return self._influence
+
+    @cached_property
+    def _influence(self) -> Influence | None:
         try:
-            derivative = self._derivative(data)
+            derivative = self._derivative()
         except InfluenceError:
-            if self.asked:
+            if self.functional.asked:
                 raise
             return None
         self._check_finite(derivative)
-        self._check_not_flat(derivative, data)
-        parts = np.split(derivative, np.cumsum(data.sizes)[:-1], axis=1)
-        return tuple(n * centred_rows(part.T)[1] for part, n in zip(parts, data.sizes, strict=True))
+        self._check_not_flat(derivative)
+        parts = np.split(derivative, np.cumsum(self.data.sizes)[:-1], axis=1)
+        return tuple(n * centred_rows(part.T)[1] for part, n in zip(parts, self.data.sizes, strict=True))
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return a warning if the statistic changes by a standard error when all weights of a sample are doubled.
 
         Less than that is harmless: a divisor such as ``weights.sum() - 1`` depends on the scale of the weights too.
         """
-        values = self._probed(data, _doubled(data))
+        values = self._probed(_doubled(self.data))
         if values is None:
             return ()
-        change = np.abs(values - self.value)
-        excess = change - np.maximum(self._standard_errors(data), _REAL_CHANGE * np.abs(self.value))
+        change = np.abs(values - self.estimate)
+        excess = change - np.maximum(self._standard_errors(), _REAL_CHANGE * np.abs(self.estimate))
         sample, output = np.unravel_index(int(np.argmax(excess)), excess.shape)
         if excess[sample, output] <= 0:
             return ()
         return (
             InfluenceMismatchWarning(
-                f"`{self.name}` must not change when all weights of a sample are multiplied by the same number; twice "
-                f"the weights gave {values[sample, output]:.6g} instead of {self.value[output]:.6g}. Divide by "
+                f"`{self.functional.name}` must not change when all weights of a sample are multiplied by the same number; twice "
+                f"the weights gave {values[sample, output]:.6g} instead of {self.estimate[output]:.6g}. Divide by "
                 "`weights.sum()`."
             ),
         )
 
-    @once_per_data
-    def program(self, data: Data) -> Written:
+    @cached_property
+    def program(self) -> Written:
         """Return the function of all weights in a row and of the samples, with its values in a row."""
-        function, output, package = self.function, self.value_output, self.package
+        sizes = self.data.sizes
+        function, output, package = self.functional.function, self.output, self.functional.package
 
         def vector(weights: Any, *samples: Any) -> Any:
-            value = function(*samples, weights=_by_sample(weights, data.sizes))
+            value = function(*samples, weights=_by_sample(weights, sizes))
             entries = [value] if output.keys is None else [value[key] for key in output.keys]
             numbers = package.joined([package.flat(entry) for entry in entries])
             if len(numbers) != output.size:
@@ -114,23 +142,23 @@ class DifferentiableCallable(CallableFunctional):
                 )
             return numbers
 
-        return package.traced(vector, np.ones(sum(data.sizes)), *self.package_arrays(data))
+        return package.traced(vector, np.ones(sum(self.data.sizes)), *self.package_arrays)
 
-    @once_per_data
-    def package_arrays(self, data: Data) -> tuple[Any, ...]:
+    @cached_property
+    def package_arrays(self) -> tuple[Any, ...]:
         """Return the rows as arrays of the package, which are converted once."""
-        return tuple(map(self.package.array, data.arrays))
+        return tuple(map(self.functional.package.array, self.data.arrays))
 
-    def _derivative(self, data: Data) -> FloatArray:
+    def _derivative(self) -> FloatArray:
         """Return the derivative by all weights at one each, shape ``(k, n)``."""
-        jacobian = self.package.jacobian(self.program(data))
+        jacobian = self.functional.package.jacobian(self.program)
         try:
-            return jacobian(np.ones(sum(data.sizes)), *self.package_arrays(data))
+            return jacobian(np.ones(sum(self.data.sizes)), *self.package_arrays)
         except Exception as error:  # whatever the user's function raises is told with its cause
             first_line = str(error).strip().partition("\n")[0].rstrip(".")
             raise InfluenceError(
-                f"{self.package.name} cannot differentiate `{self.name}`: {type(error).__name__}: {first_line}. "
-                f"Between weights and value use functions of {self.package.name} alone, not of numpy, and of these "
+                f"{self.functional.package.name} cannot differentiate `{self.functional.name}`: {type(error).__name__}: {first_line}. "
+                f"Between weights and value use functions of {self.functional.package.name} alone, not of numpy, and of these "
                 "such as it can differentiate."
             ) from error
 
@@ -139,47 +167,47 @@ class DifferentiableCallable(CallableFunctional):
         if broken.any():
             output = int(np.argmax(broken.any(axis=1)))
             raise InfluenceError(
-                f"the derivative of `{self.value_output.names[output]}` by the weights is NaN or infinite for "
+                f"the derivative of `{self.output.names[output]}` by the weights is NaN or infinite for "
                 f"{int(broken[output].sum())} of {broken.shape[1]} rows: the function is not differentiable at these "
                 "data, as a root or a logarithm at zero. `where` around it hides the value but not the derivative: "
                 'move the argument away from zero inside it. Or use estimator="standard".'
             )
 
-    def _check_not_flat(self, derivative: FloatArray, data: Data) -> None:
+    def _check_not_flat(self, derivative: FloatArray) -> None:
         """Raise if the derivative is zero in every row of an output that reweighting does change."""
         flat = np.flatnonzero(~derivative.any(axis=1))
         if not flat.size:
             return
-        values = self._probed(data, _drawn(data))
+        values = self._probed(_drawn(self.data))
         if values is None:
             return
-        excess = np.abs(values - self.value).max(axis=0) - _REAL_CHANGE * np.abs(self.value)
+        excess = np.abs(values - self.estimate).max(axis=0) - _REAL_CHANGE * np.abs(self.estimate)
         output = flat[int(np.argmax(excess[flat]))]
         if excess[output] > 0:
             raise InfluenceError(
-                f"the derivative of `{self.value_output.names[output]}` by the weights is zero in every row, although "
+                f"the derivative of `{self.output.names[output]}` by the weights is zero in every row, although "
                 "its value changes with them: the function is flat between jumps, as counts, comparisons, rounding, "
                 "`argmax` and rows picked by a rank are, or hides the weights, as `stop_gradient`, `detach` and "
                 "`no_grad` do. Write it with weighted sums, use an entry of the catalogue such as "
                 '`ob.quantile(0.5)`, or use estimator="standard".'
             )
 
-    def _probed(self, data: Data, resamples: Resamples) -> FloatArray | None:
+    def _probed(self, resamples: Resamples) -> FloatArray | None:
         """Return its values at weights of our choice; None where one is not finite or cannot be had."""
         try:
-            values = self.evaluate(data, resamples)
+            values = self.values(resamples)
         except Exception:  # weights at which the function does not exist prove nothing about it
             return None
         return values if np.isfinite(values).all() else None
 
-    def _standard_errors(self, data: Data) -> FloatArray:
+    def _standard_errors(self) -> FloatArray:
         """Return the standard errors by the influence function, shape ``(k,)``; zeros where there is none."""
         try:
-            parts = self.influence(data)
+            parts = self.influence()
         except InfluenceError:  # told where the influence function is asked for
             parts = None
         if parts is None:
-            return np.zeros(self.value_output.size)
+            return np.zeros(self.output.size)
         variances: FloatArray = np.sum([np.mean(np.square(part), axis=0) / len(part) for part in parts], axis=0)
         return np.sqrt(variances)
 
@@ -209,7 +237,7 @@ def differentiable(
     functional = wrapped(
         partial(DifferentiableCallable, package=package, asked=asked), statistic, numpy_value(value, package)
     )
-    functional.program(data)
+    _ = functional.at(data).program  # traced now, so that what it does wrong is told now
     return functional
 
 

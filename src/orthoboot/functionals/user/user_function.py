@@ -12,7 +12,7 @@ import numpy as np
 from orthoboot.autodiff import package_of
 from orthoboot.data import Data
 from orthoboot.errors import StatisticError
-from orthoboot.functionals.base import Functional
+from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray
 
@@ -40,13 +40,27 @@ class CallableFunctional(Functional):
     value: FloatArray = field(repr=False)
     name: str = "statistic"
 
-    def output(self, data: Data) -> Output:
-        """Return the shape and the names of its value, known from the first evaluation."""
-        return self.value_output
+    releases_gil = False
 
-    def estimate(self, data: Data) -> FloatArray:
+
+AnyCallable = TypeVar("AnyCallable", bound=CallableFunctional)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedCallable(Prepared[AnyCallable]):
+    """A function of the user's at the data on which it was first evaluated."""
+
+    one_by_one = True
+
+    @property
+    def output(self) -> Output:
+        """Return the shape and the names of its value, known from the first evaluation."""
+        return self.functional.value_output
+
+    @property
+    def estimate(self) -> FloatArray:
         """Return its value on the data, known from the first evaluation."""
-        return self.value
+        return self.functional.value
 
 
 def first_value(statistic: Callable[..., Any], data: Data, samples: Any, *, hint: str = "", **options: Any) -> Any:

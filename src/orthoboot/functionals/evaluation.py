@@ -1,0 +1,149 @@
+"""What a statistic gave on some resamples, replicate by replicate: a value, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import StatisticError
+from orthoboot.typing import BoolArray, FloatArray
+
+
+class Failure(NamedTuple):
+    """Why there is no value on a resample.
+
+    Attributes
+    ----------
+    reason
+        In words, without a full stop: a sentence goes on after it.
+    raised
+        Whether the statistic raised; otherwise its value was not finite.
+    ends_run
+        Whether the statistic broke its own rules, such as a value of another shape: no resample can be trusted then.
+    """
+
+    reason: str
+    raised: bool = True
+    ends_run: bool = False
+
+    @staticmethod
+    def of(error: Exception) -> Failure:
+        """Return what an exception says; an error of the statistic's own shape ends the run."""
+        if isinstance(error, StatisticError):
+            return Failure(str(error), ends_run=True)
+        return Failure(f"{type(error).__name__}: {error}".rstrip("."))
+
+
+class Convergence(NamedTuple):
+    """How many fits were made for the replicates, and how many of them did not converge."""
+
+    fits: int = 0
+    unconverged: int = 0
+
+
+NO_FITS = Convergence()
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The outcome of B resamples.
+
+    Attributes
+    ----------
+    values
+        phi_b, shape ``(B, k)``; NaN where there is none.
+    failures
+        For each resample why there is no value, or None.
+    converged
+        Whether the fit behind each value converged, shape ``(B,)``; True where nothing is fitted.
+    """
+
+    values: FloatArray
+    failures: tuple[Failure | None, ...]
+    converged: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def first_failure(self) -> Failure | None:
+        """Return why the first resample without a value has none."""
+        return next((failure for failure in self.failures if failure is not None), None)
+
+    @property
+    def succeeded(self) -> BoolArray:
+        """Return which resamples have a value, shape ``(B,)``."""
+        return np.array([failure is None for failure in self.failures], dtype=bool)
+
+    @staticmethod
+    def of(values: FloatArray, converged: BoolArray | None = None, *, undefined: str = "") -> Evaluation:
+        """Return the outcome of resamples that were all evaluated; a value that is not finite is none.
+
+        `undefined` says in words when the statistic has no value, where it knows.
+        """
+        finite: BoolArray = np.isfinite(values).all(axis=1)
+        everything = np.ones(len(values), dtype=bool)
+        if finite.all():
+            return Evaluation(values, (None,) * len(values), everything if converged is None else converged)
+        failures = tuple(
+            None if is_finite else Failure(undefined or _not_finite(value), raised=False)
+            for value, is_finite in zip(values, finite, strict=True)
+        )
+        return Evaluation(values, failures, everything if converged is None else converged)
+
+    @staticmethod
+    def failed(failures: Sequence[Failure], n_outputs: int) -> Evaluation:
+        """Return the outcome of resamples that all failed."""
+        values = np.full((len(failures), n_outputs), np.nan)
+        return Evaluation(values, tuple(failures), np.ones(len(failures), dtype=bool))
+
+    @staticmethod
+    def joined(pieces: Iterable[Evaluation]) -> Evaluation:
+        """Return the outcomes of several batches as one."""
+        parts = list(pieces)
+        return Evaluation(
+            np.concatenate([part.values for part in parts]),
+            tuple(failure for part in parts for failure in part.failures),
+            np.concatenate([part.converged for part in parts]),
+        )
+
+
+def _not_finite(value: FloatArray) -> str:
+    return f"the statistic was {value.tolist()}, which is not finite"
+
+
+def evaluated_together(
+    values: Callable[[Resamples], FloatArray], resamples: Resamples, n_outputs: int, undefined: str = ""
+) -> Evaluation:
+    """Return the outcome of a function of many resamples at once.
+
+    Where it raises, the batch is halved until the resample that is to blame stands alone: what the others give is
+    known after a few calls.
+    """
+    try:
+        return Evaluation.of(values(resamples), undefined=undefined)
+    except Exception as error:  # any exception of the user's function is a failed replicate, counted and reported
+        failure = Failure.of(error)
+        if failure.ends_run or len(resamples) == 1:
+            return Evaluation.failed([failure] * len(resamples), n_outputs)
+    middle = len(resamples) // 2
+    halves = (resamples.some(range(middle)), resamples.some(range(middle, len(resamples))))
+    return Evaluation.joined(evaluated_together(values, half, n_outputs, undefined) for half in halves)
+
+
+def evaluated_one_by_one(
+    value: Callable[[Resamples], FloatArray], resamples: Resamples, n_outputs: int, undefined: str = ""
+) -> Evaluation:
+    """Return the outcome of a function of one resample at a time; each is evaluated exactly once."""
+
+    def outcome(b: int) -> Evaluation:
+        try:
+            return Evaluation.of(value(resamples.one(b))[np.newaxis], undefined=undefined)
+        except Exception as error:  # any exception of the user's function is a failed replicate, counted and reported
+            return Evaluation.failed([Failure.of(error)], n_outputs)
+
+    return Evaluation.joined(outcome(b) for b in range(len(resamples)))

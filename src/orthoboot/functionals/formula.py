@@ -1,0 +1,93 @@
+"""Statistics with a formula: of what is derived from the data once, and of weights on the rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import OrthobootWarning
+from orthoboot.functionals.base import Covariance, Functional, Prepared
+from orthoboot.functionals.evaluation import NO_FITS, Convergence
+from orthoboot.functionals.output import Output
+from orthoboot.typing import FloatArray, Influence
+
+Derived = TypeVar("Derived")
+
+
+class Formula(Functional, Generic[Derived]):
+    """A statistic whose value, influence function and bias are formulas of what it derives from the data.
+
+    A subclass gives `derived`, `values`, `output` and `influence`; each takes the statistic at its data, which has
+    `at.data`, `at.derived` and `at.estimate`.
+    """
+
+    def at(self, data: Data) -> PreparedFormula[Derived]:
+        """Return the statistic at `data`, not checked yet."""
+        return PreparedFormula(self, data)
+
+    @abstractmethod
+    def derived(self, data: Data) -> Derived:
+        """Return what every value needs of the data, such as features or an order of the rows."""
+
+    @abstractmethod
+    def values(self, at: PreparedFormula[Derived], resamples: Resamples) -> FloatArray:
+        """Return its values at the given weights, shape ``(B, k)``."""
+
+    @abstractmethod
+    def output(self, at: PreparedFormula[Derived]) -> Output:
+        """Return the shape and the names of its value."""
+
+    def check(self, at: PreparedFormula[Derived]) -> None:
+        """Raise a `DataError` if the statistic does not exist for the data."""
+
+    def influence(self, at: PreparedFormula[Derived]) -> Influence | None:
+        """Return its influence function on the rows, or None where it does not bring one."""
+        return None
+
+    def findings(self, at: PreparedFormula[Derived]) -> tuple[OrthobootWarning, ...]:
+        """Return what a careful user should know of the statistic at these data, beyond its value."""
+        return ()
+
+    def second_order_bias(self, at: PreparedFormula[Derived], covariance: Covariance) -> FloatArray | None:
+        """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
+    """A statistic with a formula at its data."""
+
+    @cached_property
+    def derived(self) -> Derived:
+        """Return what the statistic derives from the data."""
+        derived: Derived = self.functional.derived(self.data)
+        return derived
+
+    def check(self) -> None:
+        """Raise a `DataError` if the statistic does not exist for the data."""
+        self.functional.check(self)
+
+    @cached_property
+    def output(self) -> Output:
+        """Return the shape and the names of its value."""
+        return self.functional.output(self)
+
+    def values(self, resamples: Resamples) -> FloatArray:
+        """Return its values on the resamples, shape ``(B, k)``."""
+        return self.functional.values(self, resamples)
+
+    def influence(self) -> Influence | None:
+        """Return its influence function on the rows."""
+        return self.functional.influence(self)
+
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
+        """Return what a careful user should know of the statistic at these data."""
+        return self.functional.findings(self)
+
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
+        """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""
+        return self.functional.second_order_bias(self, covariance)

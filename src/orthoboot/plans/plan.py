@@ -1,0 +1,63 @@
+"""How the rows of several independent samples are drawn: the product of one scheme for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orthoboot.plans.base import Draws, Scheme, total
+from orthoboot.plans.drawn import DrawnResamples
+from orthoboot.typing import FloatArray, Influence, Key
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One scheme per independent sample."""
+
+    schemes: tuple[Scheme, ...]
+
+    def resamples(self, key: Key, replicates: Sequence[int]) -> DrawnResamples:
+        """Return the resamples with the numbers `replicates`; each depends on `key` and its own number alone."""
+        return DrawnResamples(self.schemes, key, replicates)
+
+    def mean(self, influence: Influence) -> FloatArray:
+        """Return the exact mean of the linear part, shape ``(k,)``."""
+        return total(s.mean(part) for s, part in zip(self.schemes, influence, strict=True))
+
+    def variance(self, influence: Influence) -> FloatArray:
+        """Return the exact variance of the linear part, shape ``(k,)`` (lemma ``lem: influence var``)."""
+        return total(s.variance(part) for s, part in zip(self.schemes, influence, strict=True))
+
+    def covariance(self, influence: Influence) -> FloatArray:
+        """Return the exact covariance of the linear part, shape ``(k, k)``; the samples are independent, so it adds."""
+        return total(s.covariance(part) for s, part in zip(self.schemes, influence, strict=True))
+
+    @property
+    def description(self) -> str:
+        """Return in words what is resampled, sample by sample."""
+        words = " + ".join(scheme.description for scheme in self.schemes)
+        return words.replace(" rows + ", " + ") if words.endswith(" rows") and " in " not in words else words
+
+    @property
+    def has_draws(self) -> bool:
+        """Return whether the linear part is a sum of independent draws, so that its law is known."""
+        return all(scheme.has_draws for scheme in self.schemes)
+
+    @property
+    def has_tilt(self) -> bool:
+        """Return whether rows, strata or groups are drawn independently, as second-order intervals need."""
+        return all(scheme.has_tilt for scheme in self.schemes)
+
+    def draws(self, influence: Influence) -> tuple[Draws, ...] | None:
+        """Return the linear part as a sum of independent draws, or None if a scheme's is none."""
+        parts = [scheme.draws(part) for scheme, part in zip(self.schemes, influence, strict=True)]
+        if any(part is None for part in parts):
+            return None
+        return tuple(draws for part in parts if part is not None for draws in part)
+
+    def tilt(self, influence: Influence) -> Influence | None:
+        """Return the direction in which ABC tilts the weights of each sample, or None if a scheme has none."""
+        parts = [scheme.tilt(part) for scheme, part in zip(self.schemes, influence, strict=True)]
+        if any(part is None for part in parts):
+            return None
+        return tuple(part for part in parts if part is not None)
