@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +13,12 @@ from orthoboot.arguments import (
     checked_alternative,
     checked_confidence_level,
     checked_count,
+    checked_jobs,
     checked_name,
     checked_tolerance,
-    is_real,
 )
 from orthoboot.autodiff import package_asked
-from orthoboot.data import Data, read
+from orthoboot.data import read
 from orthoboot.errors import (
     ArgumentError,
     FallbackWarning,
@@ -27,23 +28,23 @@ from orthoboot.errors import (
     ToleranceWarning,
 )
 from orthoboot.estimators import ESTIMATORS, Estimator, estimator_error
-from orthoboot.functionals import Functional
+from orthoboot.execution.execution import Execution
+from orthoboot.execution.identity import checkpoint_for, checkpoint_key
+from orthoboot.functionals.base import Prepared
 from orthoboot.functionals.user.callables import as_functional
 from orthoboot.influence import (
     Design,
-    Found,
-    Regression,
+    InfluenceFunction,
     closed_form,
     design_for,
     ignored_weights,
     requested_regression,
 )
 from orthoboot.intervals import INTERVALS, Interval
-from orthoboot.plans import key_from, plan_for
+from orthoboot.plans import plan_for
 from orthoboot.replicates import Replicates, extended, no_replicates, regressed
-from orthoboot.result import Result, reported
-from orthoboot.run import Simulation
-from orthoboot.typing import FloatArray
+from orthoboot.result import Result, progress_note, reported
+from orthoboot.run import Run
 
 _FIRST_ROUND = 10
 """Replicates before the simulation error is looked at, and the least that a further round adds."""
@@ -72,6 +73,7 @@ def bootstrap(
     vectorized: bool | None = None,
     batch: int | None = None,
     n_jobs: int | None = None,
+    checkpoint: Any = None,
     progress: bool | None = None,
     rng: Any = None,
 ) -> Result:
@@ -136,7 +138,13 @@ def bootstrap(
     batch
         How many resamples are held at once; the answer does not depend on it.
     n_jobs
-        1 or None: replicates run in this process.
+        How many jobs share the replicates, and the evaluations that an engine makes; -1 for one per core. Statistics in
+        compiled code run in threads, Python functions and models in processes; `joblib.parallel_config` chooses another
+        backend, such as Dask's. No number depends on it. None: one, or what `joblib.parallel_config` says.
+    checkpoint
+        A file in which every finished replicate is kept, for runs of hours: a run that was killed goes on where it was
+        when it is started again with the same arguments, and ends with the same numbers. A file of other data, another
+        statistic, plan or seed is refused; with ``rng=None`` the seed of the file is taken.
     progress
         Whether to show a progress bar; None shows it on a terminal when the work takes long and tqdm is installed.
     rng
@@ -161,58 +169,53 @@ def bootstrap(
     interval = INTERVALS[checked_name("method", method, INTERVALS)]
     alternative = checked_alternative(alternative)
     chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
-    amount = _Amount.checked(n_resamples, tol, max_resamples, chosen)
+    budget = _Budget.checked(n_resamples, tol, max_resamples, chosen)
     batch = None if batch is None else checked_count("batch", batch, least=1)
     _check_execution(n_jobs, progress)
-    key = key_from(rng)
+    key = checkpoint_key(checkpoint, rng)
 
     samples = read(data, paired=paired)
     plan = plan_for(samples.sizes, strata=strata, groups=groups, block_length=block_length, block_kind=block_kind)
     functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
-    functional.check(samples)
+    prepared = functional.prepared(samples)
     interval.check(functional, plan, chosen)
-    amount.check_for(interval, chosen)
-    simulation = Simulation(
-        functional=functional,
-        data=samples,
-        plan=plan,
-        key=key,
-        output=functional.output(samples),
-        estimate=_finite_estimate(functional, samples),
-        influence=None,
-        influence_source="not needed by this estimator",
-        batch=batch,
-        progress=progress,
+    budget.check_for(interval, chosen)
+    _check_finite(prepared)
+    checkpointed = checkpoint_for(checkpoint, prepared, plan, key)
+    run = Run(
+        prepared,
+        plan,
+        key,
+        InfluenceFunction(None, "not needed by this estimator"),
+        batch,
+        Execution(n_jobs, progress, checkpointed),
     )
-    regression = requested_regression(influence)
-    if regression is None:
-        start = _start(simulation, influence, chosen, interval, amount)
-    else:
-        start = _regressed_start(simulation, regression, chosen, interval, amount)
-    replicates, unmet = _simulated(start, amount)
-    _check_weights_matter(start.simulation, replicates)
-    result = Result(start.simulation, replicates, start.estimator.name, method, confidence_level, alternative)
-    return reported(result, (*functional.findings(samples), *start.warnings, *unmet))
+    with checkpointed.opened():
+        first = _first_round(run, influence, chosen, interval, budget)
+        replicates, unmet = _simulated(first, budget)
+    _check_weights_matter(first.run, replicates)
+    estimator_name = first.estimator.name
+    result = Result(first.run, replicates, estimator_name, method, confidence_level, alternative, (), first.warnings)
+    return reported(result, unmet)
 
 
 def _check_execution(n_jobs: Any, progress: Any) -> None:
-    if n_jobs is not None and not (is_real(n_jobs) and n_jobs == 1):
-        raise ArgumentError(f"`n_jobs` must be None or 1 in this version; got {n_jobs!r}.")
+    checked_jobs(n_jobs)
     if progress is not None and not isinstance(progress, bool):
         raise ArgumentError(f"`progress` must be True, False or None; got {progress!r}.")
 
 
 @dataclass(frozen=True)
-class _Amount:
-    """How much to simulate, checked."""
+class _Budget:
+    """How many replicates may be drawn, checked."""
 
     n_resamples: int | None
     tol: float | None
     max_resamples: int
 
     @staticmethod
-    def checked(n_resamples: Any, tol: Any, max_resamples: Any, estimator: Estimator) -> _Amount:
-        """Return the amount if each number keeps its rule and they fit together."""
+    def checked(n_resamples: Any, tol: Any, max_resamples: Any, estimator: Estimator) -> _Budget:
+        """Return the budget if each number keeps its rule and they fit together."""
         if n_resamples is not None:
             reason = f"for estimator={estimator.name!r}"
             n_resamples = checked_count("n_resamples", n_resamples, least=estimator.minimum, reason=reason)
@@ -226,7 +229,7 @@ class _Amount:
             raise ArgumentError(
                 f"`max_resamples` must be at least `n_resamples`; got {max_resamples} and {n_resamples}."
             )
-        return _Amount(n_resamples, tol, max_resamples)
+        return _Budget(n_resamples, tol, max_resamples)
 
     def check_for(self, interval: Interval, estimator: Estimator) -> None:
         """Raise if the interval or the estimator needs more replicates than are allowed."""
@@ -262,17 +265,15 @@ class _Amount:
         return wanted
 
 
-def _finite_estimate(functional: Functional, data: Data) -> FloatArray:
-    estimate = functional.estimate(data)
-    if not np.isfinite(estimate).all():
-        raise StatisticError(f"`statistic` must be finite on the data; got {estimate.tolist()}.")
-    return estimate
+def _check_finite(prepared: Prepared[Any]) -> None:
+    if not np.isfinite(prepared.estimate).all():
+        raise StatisticError(f"`statistic` must be finite on the data; got {prepared.estimate.tolist()}.")
 
 
-class _Start(NamedTuple):
+class _FirstRound(NamedTuple):
     """What is known before the simulation error is first looked at."""
 
-    simulation: Simulation
+    run: Run
     estimator: Estimator
     replicates: Replicates
     more: int
@@ -280,38 +281,35 @@ class _Start(NamedTuple):
     warnings: tuple[OrthobootWarning, ...] = ()
 
 
-def _start(simulation: Simulation, influence: Any, chosen: Estimator, interval: Interval, amount: _Amount) -> _Start:
+def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval, budget: _Budget) -> _FirstRound:
     """Return the run with its influence function, and the estimator that this allows."""
-    found = _found(simulation, influence, needed=chosen.needs_influence or interval.needs_influence)
-    simulation = simulation.with_influence(found)
+    regression = requested_regression(influence)
+    if regression is not None:
+        design = design_for(regression, run.data, run.plan)
+        fitted, replicates = regressed(run, design, budget.fitting_round(interval, chosen, design))
+        return _FirstRound(fitted, chosen, replicates, more=0)
+    found = _found(run, influence, needed=chosen.needs_influence or interval.needs_influence)
+    run = run.with_influence(found)
     usable, fallback = _usable(chosen, interval, found)
     if usable is not chosen:
-        interval.check(simulation.functional, simulation.plan, usable)
-        amount.check_for(interval, usable)
-    more = amount.first_round(interval, usable)
-    return _Start(simulation, usable, no_replicates(simulation), more, (*found.warnings, *fallback))
+        interval.check(run.functional, run.plan, usable)
+        budget.check_for(interval, usable)
+    more = budget.first_round(interval, usable)
+    return _FirstRound(run, usable, no_replicates(run), more, (*found.warnings, *fallback))
 
 
-def _regressed_start(
-    simulation: Simulation, regression: Regression, chosen: Estimator, interval: Interval, amount: _Amount
-) -> _Start:
-    """Return the run with the influence function that its first replicates give."""
-    design = design_for(regression, simulation.data, simulation.plan)
-    first_round = amount.fitting_round(interval, chosen, design)
-    fitted, replicates = regressed(simulation, design, first_round)
-    return _Start(fitted, chosen, replicates, more=0)
-
-
-def _found(simulation: Simulation, influence: Any, *, needed: bool) -> Found:
+def _found(run: Run, influence: Any, *, needed: bool) -> InfluenceFunction:
     """Return the influence function; one that costs evaluations only where it is needed."""
     automatic = isinstance(influence, str) and influence == "auto"
     if needed or not automatic:
-        return simulation.find_influence(influence)
-    own = closed_form(simulation.functional, simulation.data)
-    return Found(None, simulation.influence_source) if own is None else own
+        return run.find_influence(influence)
+    own = closed_form(run.prepared)
+    return run.influence_function if own is None else own
 
 
-def _usable(estimator: Estimator, interval: Interval, found: Found) -> tuple[Estimator, tuple[OrthobootWarning, ...]]:
+def _usable(
+    estimator: Estimator, interval: Interval, found: InfluenceFunction
+) -> tuple[Estimator, tuple[OrthobootWarning, ...]]:
     """Return the estimator that the influence function allows: the standard one where there is none."""
     if found.values is not None:
         return estimator, ()
@@ -327,21 +325,21 @@ def _usable(estimator: Estimator, interval: Interval, found: Found) -> tuple[Est
     return ESTIMATORS["standard"], (warning,)
 
 
-def _simulated(start: _Start, amount: _Amount) -> tuple[Replicates, tuple[OrthobootWarning, ...]]:
+def _simulated(first: _FirstRound, budget: _Budget) -> tuple[Replicates, tuple[OrthobootWarning, ...]]:
     """Return the replicates, and a warning if they do not reach the tolerance."""
-    replicates, more = start.replicates, start.more
+    replicates, more = first.replicates, first.more
     while True:
         if more > 0:
-            replicates = extended(start.simulation, replicates, more)
-        _check_enough(start.estimator, replicates)
-        if amount.tol is None or replicates.interrupted:
+            replicates = extended(first.run, replicates, more, partial(progress_note, first.estimator))
+        _check_enough(first.estimator, replicates)
+        if budget.tol is None or replicates.interrupted:
             return replicates, ()
-        error = _relative_error(start.estimator, replicates)
-        if error <= amount.tol:
+        error = _relative_error(first.estimator, replicates)
+        if error <= budget.tol:
             return replicates, ()
-        more = min(_further_round(replicates.n_drawn, error / amount.tol), amount.max_resamples - replicates.n_drawn)
+        more = min(_further_round(replicates.n_drawn, error / budget.tol), budget.max_resamples - replicates.n_drawn)
         if more <= 0:
-            return replicates, (_unmet(error, replicates, amount),)
+            return replicates, (_unmet(error, replicates, budget),)
 
 
 def _relative_error(estimator: Estimator, replicates: Replicates) -> float:
@@ -355,10 +353,10 @@ def _further_round(n_resamples: int, excess: float) -> int:
     return max(min(math.ceil(wanted), n_resamples), _FIRST_ROUND)
 
 
-def _unmet(error: float, replicates: Replicates, amount: _Amount) -> OrthobootWarning:
+def _unmet(error: float, replicates: Replicates, budget: _Budget) -> OrthobootWarning:
     return ToleranceWarning(
         f"after {replicates.n_drawn} replicates the relative simulation error of the standard error is still "
-        f"{error:.2g}, above tol = {amount.tol:g}; max_resamples = {amount.max_resamples}. Raise one of the two."
+        f"{error:.2g}, above tol = {budget.tol:g}; max_resamples = {budget.max_resamples}. Raise one of the two."
     )
 
 
@@ -373,20 +371,20 @@ def _check_enough(estimator: Estimator, replicates: Replicates) -> None:
         )
 
 
-def _check_weights_matter(simulation: Simulation, replicates: Replicates) -> None:
+def _check_weights_matter(run: Run, replicates: Replicates) -> None:
     """Raise if an output never moves because the statistic does not look at its weights."""
     if len(replicates):
         still = (replicates.values == replicates.estimate).all(axis=0)
     else:
-        still = np.asarray(simulation.linear_variance == 0)
+        still = np.asarray(run.linear_variance == 0)
     if not still.any():
         return
-    resamples = simulation.plan.resamples(simulation.key, range(_TRIAL_RESAMPLES))
-    found = ignored_weights(simulation.functional, simulation.data, resamples)
+    resamples = run.plan.resamples(run.key, range(_TRIAL_RESAMPLES))
+    found = ignored_weights(run.prepared, resamples)
     if found is None:
         return
     first = int(np.argmax(found.ignored))
-    whose = "" if simulation.output.is_scalar else f" for `{simulation.output.names[first]}`"
+    whose = "" if run.output.is_scalar else f" for `{run.output.names[first]}`"
     raise StatisticError(
         f"`statistic` ignores its `weights`{whose}: with the counts of a resample as weights it stays at "
         f"{replicates.estimate[first]:.6g}, on the rows of that resample themselves it is {found.taken[first]:.6g}. "

@@ -39,6 +39,17 @@ def checked_count(name: str, value: Any, *, least: int, reason: str = "") -> int
     return int(value)
 
 
+def checked_jobs(value: Any) -> int | None:
+    """Return a number of jobs as joblib takes it: None, a positive one, or a negative one that counts cores."""
+    if value is None:
+        return None
+    if not is_real(value) or not isinstance(value, Integral) or value == 0:
+        raise ArgumentError(
+            f"`n_jobs` must be a whole number other than 0, -1 for one job per core, or None; got {value!r}."
+        )
+    return int(value)
+
+
 def checked_nonnegative(name: str, value: Any) -> float:
     """Return `value` if it is a finite number not below zero."""
     if not is_real(value) or not 0 <= float(value) < np.inf:

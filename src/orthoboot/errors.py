@@ -38,6 +38,10 @@ class WorkerError(RuntimeError):
     """A process that was to do a part of the work ended, or runs other code than this one."""
 
 
+class CheckpointError(RuntimeError):
+    """A checkpoint cannot be used: damaged, of another run or version, or in use."""
+
+
 class OrthobootWarning(UserWarning):
     """Base class of all warnings, to silence or to escalate them together."""
 

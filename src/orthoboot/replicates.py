@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ReplicationError, StatisticError
+from orthoboot.execution.execution import batches
 from orthoboot.execution.progress import ProgressBar
-from orthoboot.influence import Design, Found, regression_fit
-from orthoboot.run import COUNTS_AT_ONCE, Simulation
+from orthoboot.functionals.evaluation import Convergence, Evaluation
+from orthoboot.influence import Design, InfluenceFunction, regression_fit
+from orthoboot.run import Piece, Run
 from orthoboot.typing import FloatArray, IntArray
 
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """A relative difference that summing in another order makes."""
+
+_SECTION = "replicates"
+"""What a checkpoint calls them."""
+
+Note = Callable[["Replicates"], str]
+"""Says in a few words how far a run has come, for the progress bar."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +41,10 @@ class Replicates:
         Its exact variance V under the plan, shape ``(k,)``, or None.
     numbers
         The number of each replicate in the run, shape ``(B,)``; failed ones are missing.
-    n_drawn
-        How many resamples were drawn, failed ones included.
-    first_failure
-        What the first failed replicate did, in words.
+    failures
+        Why the others have no value, in words, by their numbers.
+    n_unconverged
+        How many of the fits behind the values did not converge.
     interrupted
         Whether the run was stopped before it was complete.
     second_order_bias
@@ -49,8 +56,8 @@ class Replicates:
     linear: FloatArray | None
     linear_variance: FloatArray | None
     numbers: IntArray
-    n_drawn: int
-    first_failure: str | None = None
+    failures: Mapping[int, str] = field(default_factory=dict)
+    n_unconverged: int = 0
     interrupted: bool = False
     second_order_bias: FloatArray | None = None
 
@@ -60,19 +67,34 @@ class Replicates:
     @property
     def n_failed(self) -> int:
         """Return how many replicates raised or were not finite."""
-        return self.n_drawn - len(self.values)
+        return len(self.failures)
 
     @property
-    def next_number(self) -> int:
-        """Return the number of the replicate to draw next: one after all of these."""
-        return max(self.n_drawn, int(self.numbers.max(initial=-1)) + 1)
+    def n_drawn(self) -> int:
+        """Return how many resamples were drawn, failed ones included."""
+        return len(self.values) + len(self.failures)
+
+    @property
+    def first_failure(self) -> str | None:
+        """Return what the first failed replicate did, in words."""
+        return self.failures[min(self.failures)] if self.failures else None
+
+    @property
+    def convergence(self) -> Convergence:
+        """Return how many fits gave a value, and how many of them did not converge."""
+        return Convergence(len(self.values), self.n_unconverged)
+
+    def next_numbers(self, n: int) -> list[int]:
+        """Return the numbers of the `n` replicates to draw next: the first ones that have not been drawn."""
+        drawn = {*self.numbers.tolist(), *self.failures}
+        return [number for number in range(len(drawn) + n) if number not in drawn][:n]
 
     def among(self, keep: slice) -> Replicates:
         """Return some of the replicates that did not fail, as if only these had been drawn."""
         chosen = self.select(keep)
         if len(chosen) == len(self):
             return self
-        return replace(chosen, n_drawn=len(chosen), first_failure=None, interrupted=False)
+        return replace(chosen, failures={}, n_unconverged=0, interrupted=False)
 
     def select(self, keep: IntArray | slice) -> Replicates:
         """Return the replicates at the positions `keep`."""
@@ -84,141 +106,154 @@ class Replicates:
         return self.select(np.flatnonzero(np.arange(len(self)) % n_groups != group))
 
 
-def no_replicates(simulation: Simulation) -> Replicates:
+def no_replicates(run: Run) -> Replicates:
     """Return what is known before the first replicate."""
-    k = len(simulation.estimate)
+    k = len(run.estimate)
     return Replicates(
-        estimate=simulation.estimate,
+        estimate=run.estimate,
         values=np.empty((0, k)),
-        linear=None if simulation.influence is None else np.empty((0, k)),
-        linear_variance=simulation.linear_variance,
+        linear=None if run.influence is None else np.empty((0, k)),
+        linear_variance=run.linear_variance,
         numbers=np.empty(0, dtype=np.int64),
-        n_drawn=0,
     )
 
 
-def extended(simulation: Simulation, replicates: Replicates, n_resamples: int) -> Replicates:
+def extended(run: Run, replicates: Replicates, n_resamples: int, note: Note | None = None) -> Replicates:
     """Return `replicates` with `n_resamples` more.
 
     Replicate b depends on the seed and b alone, so twice ten more are the same as twenty. Ctrl-C ends the loop and
     keeps what is done.
+
+    Parameters
+    ----------
+    note
+        What the progress bar says of the replicates so far.
     """
-    start = replicates.next_number
     n_requested = replicates.n_drawn + n_resamples
-    pieces = [replicates]
+    numbers = replicates.next_numbers(n_resamples)
+    collected = _Collected(run, replicates, n_requested)
+    checkpoint, execution = run.execution.checkpoint, run.execution
     interrupted = False
-    with ProgressBar(n_resamples, shown=simulation.progress) as bar:
+    with checkpoint.opened(), ProgressBar(n_resamples, shown=execution.progress) as bar:
         try:
-            for numbers in _batches(range(start, start + n_resamples), simulation.batch_size):
-                pieces.append(_simulated(simulation, numbers))
-                if pieces[-1].n_failed:
-                    _check_failures(pieces, n_requested)
-                bar.advance(len(numbers))
+            done, known = checkpoint.known(_SECTION, numbers)
+            if known is not None:
+                collected.add(done, Piece(known, _linear(run, done)))
+                bar.advance(len(done))
+            finished = set(done)
+            missing = [number for number in numbers if number not in finished] if done else numbers
+            tasks = batches(missing, execution.task_size(len(missing), run.batch_size))
+            for some, piece in execution.completed(run.simulated, tasks, in_threads=run.functional.releases_gil):
+                collected.add(some, piece)
+                checkpoint.add(_SECTION, some, piece.evaluation)
+                bar.advance(len(some), None if note is None else lambda: note(collected.joined()))
         except KeyboardInterrupt:
             interrupted = True
     if interrupted:
-        _check_failures(pieces, sum(piece.n_drawn for piece in pieces))
-    return replace(_joined(pieces), interrupted=interrupted)
+        collected.check_failures(collected.n_drawn)
+    return replace(collected.joined(), interrupted=interrupted)
 
 
-def relinearized(simulation: Simulation, replicates: Replicates) -> Replicates:
+class _Collected:
+    """The pieces of a run as they come in, in any order."""
+
+    def __init__(self, run: Run, start: Replicates, n_requested: int) -> None:
+        self._run, self._n_requested = run, n_requested
+        self._pieces = [start]
+
+    @property
+    def n_drawn(self) -> int:
+        return sum(piece.n_drawn for piece in self._pieces)
+
+    def add(self, numbers: Sequence[int], piece: Piece) -> None:
+        replicates = _of_piece(self._run, numbers, piece)
+        self._pieces.append(replicates)
+        if replicates.n_failed:
+            self.check_failures(self._n_requested)
+
+    def check_failures(self, n_requested: int) -> None:
+        n_failed = sum(piece.n_failed for piece in self._pieces)
+        if 2 * n_failed > n_requested:
+            cause = self.joined().first_failure
+            raise ReplicationError(
+                f"more than half of the replicates failed: {n_failed} of the {self.n_drawn} drawn so far. The first "
+                f"failure was: {cause}. Make the statistic defined on resamples, in which rows repeat and some are "
+                "missing."
+            )
+
+    def joined(self) -> Replicates:
+        """Return all pieces in the order of their numbers, whatever the order in which they were done."""
+        pieces = self._pieces
+        if len(pieces) == 1:
+            return pieces[0]
+        linear = [piece.linear for piece in pieces if piece.linear is not None]
+        numbers = np.concatenate([piece.numbers for piece in pieces])
+        joined = replace(
+            pieces[0],
+            values=np.concatenate([piece.values for piece in pieces]),
+            linear=np.concatenate(linear) if linear else None,
+            numbers=numbers,
+            failures={n: why for piece in pieces for n, why in piece.failures.items()},
+            n_unconverged=sum(piece.n_unconverged for piece in pieces),
+        )
+        in_order = bool((np.diff(numbers) > 0).all())
+        return joined if in_order else joined.select(np.argsort(numbers))
+
+
+def relinearized(run: Run, replicates: Replicates) -> Replicates:
     """Return `replicates` with the linear part of another influence function.
 
     The resamples are drawn again, from their numbers; the statistic is not evaluated again.
     """
-    batches = _batches(replicates.numbers.tolist(), max(COUNTS_AT_ONCE // sum(simulation.data.sizes), 1))
-    parts = [simulation.linear(simulation.plan.resamples(simulation.key, numbers)) for numbers in batches]
+    linear = _linear(run, replicates.numbers.tolist()) if len(replicates) else no_replicates(run).linear
+    return replace(replicates, linear=linear, linear_variance=run.linear_variance)
+
+
+def _linear(run: Run, numbers: Sequence[int]) -> FloatArray | None:
+    """Return the linear part of the resamples with these numbers, which are drawn for it."""
+    parts = [run.linear(run.resamples(some)) for some in batches(numbers, run.counts_batch)]
     known = [part for part in parts if part is not None]
-    linear = np.concatenate(known) if known else no_replicates(simulation).linear
-    return replace(replicates, linear=linear, linear_variance=simulation.linear_variance)
+    return np.concatenate(known) if known else None
 
 
-def regressed(simulation: Simulation, design: Design, n_resamples: int) -> tuple[Simulation, Replicates]:
+def regressed(run: Run, design: Design, n_resamples: int) -> tuple[Run, Replicates]:
     """Return a first round of replicates with the influence function fitted to them, and the run that has it.
 
     The linear part of each is from the fit to the others; replicates that come later have the whole fit's.
     """
-    drawn = extended(simulation, no_replicates(simulation), n_resamples)
+    drawn = extended(run, no_replicates(run), n_resamples)
     if drawn.interrupted and len(drawn) < design.least_resamples:
         raise KeyboardInterrupt
     design.check(len(drawn), f"{len(drawn):,} that did not fail, of {drawn.n_drawn:,}")
-    fit = regression_fit(design, simulation.key, drawn.numbers, drawn.values)
+    fit = regression_fit(design, run.key, drawn.numbers, drawn.values)
     source = f"regression on {design.description}, from {len(drawn):,} replicates (as asked)"
-    fitted = simulation.with_influence(Found(fit.influence, source))
+    fitted = run.with_influence(InfluenceFunction(fit.influence, source))
     return fitted, replace(drawn, linear=fit.linear, linear_variance=fitted.linear_variance)
 
 
-def _batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    for start in range(0, len(numbers), size):
-        yield numbers[start : start + size]
-
-
-def _simulated(simulation: Simulation, numbers: Sequence[int]) -> Replicates:
-    resamples = simulation.plan.resamples(simulation.key, numbers)
-    values, failure = _values(simulation, resamples)
-    values = _without_rounding(values, simulation.estimate)
-    finite = np.isfinite(values).all(axis=1)
-    if failure is None and not finite.all():
-        failure = _not_finite(simulation, values[np.argmin(finite)])
-    linear = simulation.linear(resamples)
+def _of_piece(run: Run, numbers: Sequence[int], piece: Piece) -> Replicates:
+    evaluation = piece.evaluation
+    _check_rules(evaluation)
+    kept = evaluation.succeeded
+    failures = zip(numbers, evaluation.failures, strict=True)
     return Replicates(
-        estimate=simulation.estimate,
-        values=values[finite],
-        linear=None if linear is None else linear[finite],
-        linear_variance=simulation.linear_variance,
-        numbers=np.asarray(numbers, dtype=np.int64)[finite],
-        n_drawn=len(numbers),
-        first_failure=failure,
+        estimate=run.estimate,
+        values=_without_rounding(evaluation.values[kept], run.estimate),
+        linear=None if piece.linear is None else piece.linear[kept],
+        linear_variance=run.linear_variance,
+        numbers=np.asarray(numbers, dtype=np.int64)[kept],
+        failures={number: failure.reason for number, failure in failures if failure is not None},
+        n_unconverged=int((~evaluation.converged[kept]).sum()),
     )
 
 
-def _not_finite(simulation: Simulation, value: FloatArray) -> str:
-    """Return in words that a replicate has no value, and why where the statistic knows."""
-    functional = simulation.functional
-    if functional.undefined:
-        return f"`{functional.name}` is not defined where {functional.undefined}"
-    return f"the statistic was {value.tolist()}, which is not finite"
+def _check_rules(evaluation: Evaluation) -> None:
+    """Raise if the statistic broke its own rules on a resample, so that no value can be trusted."""
+    for failure in evaluation.failures:
+        if failure is not None and failure.ends_run:
+            raise StatisticError(failure.reason)
 
 
 def _without_rounding(values: FloatArray, estimate: FloatArray) -> FloatArray:
     """Return `values`, those that differ from the estimate by rounding alone set to it: a constant does not vary."""
     return np.where(np.abs(values - estimate) <= _ROUNDING * np.abs(estimate), estimate, values)
-
-
-def _values(simulation: Simulation, resamples: Resamples) -> tuple[FloatArray, str | None]:
-    """Return phi_b with NaN for replicates that raised, and what the first of those said."""
-    functional, data = simulation.functional, simulation.data
-    try:
-        return functional.evaluate(data, resamples), None
-    except StatisticError:
-        raise
-    except Exception as error:  # any exception of the user's function is a failed replicate, counted and reported
-        if len(resamples) == 1:
-            # The sentence that quotes it ends with a full stop of its own.
-            return np.full((1, len(simulation.estimate)), np.nan), f"{type(error).__name__}: {error}".rstrip(".")
-    outcomes = [_values(simulation, resamples.one(b)) for b in range(len(resamples))]
-    failures = [failure for _, failure in outcomes if failure is not None]
-    return np.concatenate([values for values, _ in outcomes]), failures[0] if failures else None
-
-
-def _check_failures(pieces: list[Replicates], n_requested: int) -> None:
-    n_failed = sum(piece.n_failed for piece in pieces)
-    if 2 * n_failed > n_requested:
-        cause = next(piece.first_failure for piece in pieces if piece.first_failure)
-        n_drawn = sum(piece.n_drawn for piece in pieces)
-        raise ReplicationError(
-            f"more than half of the replicates failed: {n_failed} of the {n_drawn} drawn so far. The first failure "
-            f"was: {cause}. Make the statistic defined on resamples, in which rows repeat and some are missing."
-        )
-
-
-def _joined(pieces: list[Replicates]) -> Replicates:
-    linear = [piece.linear for piece in pieces if piece.linear is not None]
-    return replace(
-        pieces[0],
-        values=np.concatenate([piece.values for piece in pieces]),
-        linear=np.concatenate(linear) if linear else None,
-        numbers=np.concatenate([piece.numbers for piece in pieces]),
-        n_drawn=sum(piece.n_drawn for piece in pieces),
-        first_failure=next((piece.first_failure for piece in pieces if piece.first_failure), None),
-    )

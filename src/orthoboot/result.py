@@ -11,20 +11,18 @@ import numpy as np
 from orthoboot.arguments import checked_alternative, checked_confidence_level, checked_count, checked_name
 from orthoboot.errors import (
     ArgumentError,
-    FallbackWarning,
     InfluenceError,
-    InfluenceMismatchWarning,
     MissingDependencyError,
     OrthobootWarning,
     emit,
 )
-from orthoboot.estimators import ESTIMATORS, Estimator, r_squared, slope
+from orthoboot.estimators import ESTIMATORS, Estimator, estimator_error, r_squared, slope
 from orthoboot.estimators.diagnostics import diagnosed
-from orthoboot.estimators.estimation import Evidence
+from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals import INTERVALS, Ends, Interval
 from orthoboot.presentation import summary as summaries
 from orthoboot.replicates import Replicates, extended, relinearized
-from orthoboot.run import Simulation
+from orthoboot.run import Run
 from orthoboot.typing import FloatArray
 
 
@@ -49,15 +47,30 @@ class Result:
     """What a bootstrap found, and how far to trust it.
 
     Numbers come in the statistic's own shape: a float, an array, or a dict of these. Arrays are copies.
+
+    Attributes
+    ----------
+    run
+        The statistic at its data, the plan and the seed.
+    replicates
+        What was simulated.
+    estimator, method, confidence_level, alternative
+        How the replicates are read.
+    warnings
+        All that a careful reader should know.
+    standing
+        Those among them that stay true however many replicates are added: of the influence function, and of what was
+        used in its place.
     """
 
-    simulation: Simulation
+    run: Run
     replicates: Replicates
     estimator: str
     method: str
     confidence_level: float
     alternative: str
     warnings: tuple[OrthobootWarning, ...] = field(default=())
+    standing: tuple[OrthobootWarning, ...] = field(default=())
 
     # What was found
 
@@ -69,27 +82,27 @@ class Result:
     @property
     def bias(self) -> Any:
         """Return the estimated bias of the statistic."""
-        return self._packed(self._evidence.bias)
+        return self._packed(self._estimation.bias)
 
     @property
     def debiased(self) -> Any:
         """Return ``estimate - bias`` (``eq:debiasestimator``)."""
-        return self._packed(self.replicates.estimate - self._evidence.bias)
+        return self._packed(self.replicates.estimate - self._estimation.bias)
 
     @property
     def standard_error(self) -> Any:
         """Return the square root of the variance."""
-        return self._packed(self._evidence.standard_error)
+        return self._packed(self._estimation.standard_error)
 
     @property
     def variance(self) -> Any:
         """Return the variance of the statistic under resampling (``eq:varianceestimator`` for "paper")."""
-        return self._packed(self._evidence.variance)
+        return self._packed(self._estimation.variance)
 
     @property
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the k outputs, shape ``(k, k)``."""
-        return self._evidence.estimator.covariance(self.replicates, self.simulation.linear_covariance()).copy()
+        return self._estimation.estimator.covariance(self.replicates, self.run.linear_covariance()).copy()
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:
@@ -101,10 +114,10 @@ class Result:
     @property
     def simulation_error(self) -> SimulationError:
         """Return what another seed would change, with fields `bias`, `standard_error`, `low` and `high`."""
-        evidence = self._evidence
+        estimation = self._estimation
         errors = (
-            evidence.error.bias,
-            evidence.standard_error_error,
+            estimation.error.bias,
+            estimation.standard_error_error,
             self._ends.low_error,
             self._ends.high_error,
         )
@@ -113,21 +126,21 @@ class Result:
     @property
     def equivalent_resamples(self) -> Any:
         """Return how many ordinary replicates would give the variance with the same relative simulation error."""
-        return self._packed(self._evidence.error.equivalent_resamples)
+        return self._packed(self._estimation.error.equivalent_resamples)
 
     @property
     def r_squared(self) -> Any:
         """Return the share of the variance between replicates that the linear part explains; NaN if unknown."""
         if self.replicates.linear is None or len(self.replicates) < 2:
             return self._packed(np.full_like(self.replicates.estimate, np.nan))
-        return self._packed(r_squared(self._evidence.moments))
+        return self._packed(r_squared(self._estimation.moments))
 
     @property
     def slope(self) -> Any:
         """Return the shrunken slope of the replicates on their linear part; one means a right influence function."""
         if self.replicates.linear is None:
             return self._packed(np.full_like(self.replicates.estimate, np.nan))
-        return self._packed(slope(self._evidence.moments))
+        return self._packed(slope(self._estimation.moments))
 
     @property
     def n_resamples(self) -> int:
@@ -144,7 +157,7 @@ class Result:
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the k outputs."""
-        return self.simulation.output.names
+        return self.run.output.names
 
     @property
     def bootstrap_distribution(self) -> Any:
@@ -159,21 +172,21 @@ class Result:
     @property
     def influence(self) -> Any:
         """Return the influence values: ``(n,)`` or ``(n, k)``, a tuple of these for several samples, or None."""
-        if self.simulation.influence is None:
+        if self.run.influence is None:
             return None
-        scalar = self.simulation.output.is_scalar
-        parts = tuple((values[:, 0] if scalar else values).copy() for values in self.simulation.influence)
+        scalar = self.run.output.is_scalar
+        parts = tuple((values[:, 0] if scalar else values).copy() for values in self.run.influence)
         return parts[0] if len(parts) == 1 else parts
 
     @property
     def influence_source(self) -> str:
         """Return which influence function was used, and why."""
-        return self.simulation.influence_source
+        return self.run.influence_source
 
     @property
     def jackknife_variance(self) -> Any:
         """Return V, the infinitesimal jackknife's variance: the exact variance of the linear part."""
-        variance = self.simulation.linear_variance
+        variance = self.run.linear_variance
         return self._packed(np.full_like(self.replicates.estimate, np.nan) if variance is None else variance)
 
     # What more can be asked
@@ -237,8 +250,8 @@ class Result:
         _check_enough(chosen, len(some.replicates), len(self.replicates))
         _check_interval(INTERVALS[some.method], chosen, some)
         base = some._with_influence(f"estimator={estimator!r}") if chosen.needs_influence else some
-        standing = (InfluenceMismatchWarning,) if chosen.needs_influence else ()
-        return base._reported_anew(standing, estimator=estimator)
+        standing = base.run.influence_function.warnings if chosen.needs_influence else ()
+        return base._reported_anew(estimator=estimator, standing=standing)
 
     def extend(self, n_resamples: int) -> Result:
         """Return the result with more replicates; twice ten more are the same as twenty.
@@ -249,8 +262,7 @@ class Result:
             How many to add to those that there are.
         """
         more = checked_count("n_resamples", n_resamples, least=1)
-        replicates = extended(self.simulation, self.replicates, more)
-        return self._reported_anew((FallbackWarning, InfluenceMismatchWarning), replicates=replicates)
+        return self._reported_anew(replicates=extended(self.run, self.replicates, more, self._progress_note))
 
     def summary(self) -> str:
         """Return the answer in words: estimate, bias, standard error, interval, simulation errors, worries."""
@@ -279,7 +291,7 @@ class Result:
             "slope": self.slope,
             "jackknife_variance": self.jackknife_variance,
             "covariance": self.covariance,
-            "plan": self.simulation.plan.description,
+            "plan": self.run.plan.description,
             "n_resamples": self.n_resamples,
             "n_failed": self.n_failed,
             "influence_source": self.influence_source,
@@ -293,19 +305,19 @@ class Result:
             import pandas as pd
         except ImportError as error:
             raise MissingDependencyError("`to_frame` needs pandas; install it with `pip install pandas`.") from error
-        evidence, ends = self._evidence, self._ends
+        estimation, ends = self._estimation, self._ends
         columns = {
             "estimate": self.replicates.estimate,
-            "bias": evidence.bias,
-            "debiased": self.replicates.estimate - evidence.bias,
-            "standard_error": evidence.standard_error,
+            "bias": estimation.bias,
+            "debiased": self.replicates.estimate - estimation.bias,
+            "standard_error": estimation.standard_error,
             "low": ends.low,
             "high": ends.high,
-            "bias_simulation_error": evidence.error.bias,
-            "standard_error_simulation_error": evidence.standard_error_error,
+            "bias_simulation_error": estimation.error.bias,
+            "standard_error_simulation_error": estimation.standard_error_error,
             "low_simulation_error": ends.low_error,
             "high_simulation_error": ends.high_error,
-            "equivalent_resamples": evidence.error.equivalent_resamples,
+            "equivalent_resamples": estimation.error.equivalent_resamples,
         }
         return pd.DataFrame(columns, index=pd.Index(self.names, name="output"))
 
@@ -318,7 +330,7 @@ class Result:
             return f"Result({len(self.names)} outputs: {summaries.shortened(', '.join(self.names))}; {rest}"
         shown = {
             "estimate": self.replicates.estimate,
-            "standard_error": self._evidence.standard_error,
+            "standard_error": self._estimation.standard_error,
             "low": self._ends.low,
             "high": self._ends.high,
         }
@@ -328,58 +340,80 @@ class Result:
         return summaries.table(self._account)
 
     @cached_property
-    def _evidence(self) -> Evidence:
-        return Evidence(self.simulation, self.replicates, ESTIMATORS[self.estimator])
+    def _estimation(self) -> Estimation:
+        return Estimation(self.run, self.replicates, ESTIMATORS[self.estimator])
 
     @cached_property
     def _ends(self) -> Ends:
-        return INTERVALS[self.method].interval(self._evidence, self.confidence_level, self.alternative)
+        return INTERVALS[self.method].interval(self._estimation, self.confidence_level, self.alternative)
 
     @property
     def _account(self) -> summaries.Account:
-        return summaries.Account(self._evidence, self._ends, self.method, self.confidence_level, self.warnings)
+        return summaries.Account(self._estimation, self._ends, self.method, self.confidence_level, self.warnings)
 
     def _packed(self, flat: FloatArray) -> Any:
-        return self.simulation.output.pack(flat)
+        return self.run.output.pack(flat)
 
     def _with_influence(self, asker: str) -> Result:
         """Return the result with the linear part of each replicate; the resamples are not evaluated again."""
-        if self.simulation.influence is not None:
+        if self.run.influence is not None:
             return self
-        found = self.simulation.find_influence("auto")
+        found = self.run.find_influence("auto")
         if found.values is None:
             raise InfluenceError(
                 f"{asker} needs an influence function, and there is {found.source}. Run again with `influence=`: an "
                 "engine by name, an array, or a function of the samples."
             )
-        simulation = self.simulation.with_influence(found)
-        return replace(self, simulation=simulation, replicates=relinearized(simulation, self.replicates))
+        run = self.run.with_influence(found)
+        return replace(self, run=run, replicates=relinearized(run, self.replicates))
 
-    def _reported_anew(self, standing: tuple[type[OrthobootWarning], ...], **changes: Any) -> Result:
-        """Return the result with `changes` and new warnings; old ones of the kinds `standing` stay, not shown again."""
-        kept = tuple(warning for warning in self.warnings if isinstance(warning, standing))
-        result = reported(replace(self, warnings=(), **changes))
-        return replace(result, warnings=(*kept, *result.warnings))
+    def _reported_anew(self, **changes: Any) -> Result:
+        """Return the result with `changes` and its warnings; those that stood before are not shown again."""
+        return reported(replace(self, **changes), shown=self.warnings)
+
+    def _progress_note(self, replicates: Replicates) -> str:
+        return progress_note(ESTIMATORS[self.estimator], replicates)
 
 
-def reported(result: Result, earlier: tuple[OrthobootWarning, ...] = ()) -> Result:
-    """Return `result` with all its warnings, each shown once to the user."""
+def progress_note(estimator: Estimator, replicates: Replicates) -> str:
+    """Return the relative simulation error of the standard error so far, for the progress bar."""
+    if len(replicates) <= max(estimator.minimum, 2) or not estimator.simulates:
+        return ""
+    error = float(np.max(estimator_error(estimator, replicates).relative_standard_error))
+    return f"std. error ± {error:.1%}" if np.isfinite(error) else ""
+
+
+def reported(
+    result: Result, more: tuple[OrthobootWarning, ...] = (), shown: tuple[OrthobootWarning, ...] = ()
+) -> Result:
+    """Return `result` with all its warnings, each shown once to the user.
+
+    Parameters
+    ----------
+    more
+        Warnings of this call beyond those of the run, the replicates and the interval.
+    shown
+        What the user has seen already.
+    """
     if not ESTIMATORS[result.estimator].simulates and result.replicates.second_order_bias is None:
-        bias = result.simulation.second_order_bias
+        bias = result.run.second_order_bias
         result = replace(result, replicates=replace(result.replicates, second_order_bias=bias))
-    evidence, ends = result._evidence, result._ends
-    warnings = (*earlier, *diagnosed(evidence), *ends.warnings)
+    estimation, ends = result._estimation, result._ends
+    found = result.run.findings(result.replicates.convergence)
+    warnings = (*found, *result.standing, *more, *diagnosed(estimation), *ends.warnings)
+    seen = {(type(warning), str(warning)) for warning in shown}
     for warning in warnings:
-        emit(warning)
+        if (type(warning), str(warning)) not in seen:
+            emit(warning)
     answer = replace(result, warnings=warnings)
     # What is computed already need not be computed again when it is printed.
-    vars(answer).update(_evidence=evidence, _ends=ends)
+    vars(answer).update(_estimation=estimation, _ends=ends)
     return answer
 
 
 def _check_interval(interval: Interval, estimator: Estimator, result: Result) -> None:
     """Raise unless the method is sound for the estimator and the number of replicates that were drawn."""
-    interval.check(result.simulation.functional, result.simulation.plan, estimator)
+    interval.check(result.run.functional, result.run.plan, estimator)
     least = interval.least_resamples(estimator)
     if result.replicates.n_drawn < least:
         raise ArgumentError(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.functionals import Functional, Output
-from orthoboot.influence import FINITE_DIFFERENCE_ROWS, Found, finite_difference_bias, influence_for
+from orthoboot.errors import OrthobootWarning
+from orthoboot.execution.execution import Execution
+from orthoboot.functionals.base import Functional, Prepared
+from orthoboot.functionals.evaluation import Convergence, Evaluation
+from orthoboot.functionals.output import Output
+from orthoboot.influence import FINITE_DIFFERENCE_ROWS, InfluenceFunction, finite_difference_bias, influence_for
 from orthoboot.plans import Iid, Plan
 from orthoboot.typing import FloatArray, Influence, Key
 
@@ -19,38 +24,68 @@ COUNTS_AT_ONCE = 1 << 21
 """Counts held at once: 16 MB, or those of one resample where the data are larger."""
 
 
+class Piece(NamedTuple):
+    """What some resamples gave: the statistic's values, and the linear part where there is an influence function."""
+
+    evaluation: Evaluation
+    linear: FloatArray | None
+
+
 @dataclass(frozen=True, eq=False)
-class Simulation:
-    """The statistic, the data, the plan and the seed of one run.
+class Run:
+    """The statistic at its data, the plan and the seed of one bootstrap, and how its work is carried out.
 
     Attributes
     ----------
-    functional, data, plan, key
-        The statistic, the rows, how they are resampled, and the seed.
-    output
-        The shape and names of the statistic's value.
-    estimate
-        phi_hat, shape ``(k,)``.
-    influence
-        One ``(n_i, k)`` array per sample, centred, or None.
-    influence_source
-        Which influence function it is, and why, in words.
+    prepared
+        The statistic at its data.
+    plan, key
+        How the rows are resampled, and the seed.
+    influence_function
+        The influence values, where they come from, and what is odd about them.
     batch
         How many resamples are drawn at once; None for what fits in memory.
-    progress
-        Whether to show a progress bar; None for long work on a terminal.
+    execution
+        How many jobs, what is shown of the progress, and where finished work is kept.
     """
 
-    functional: Functional
-    data: Data
+    prepared: Prepared[Any]
     plan: Plan
     key: Key
-    output: Output
-    estimate: FloatArray
-    influence: Influence | None
-    influence_source: str
+    influence_function: InfluenceFunction
     batch: int | None = None
-    progress: bool | None = None
+    execution: Execution = field(default_factory=Execution)
+
+    @property
+    def functional(self) -> Functional:
+        """Return the statistic."""
+        functional: Functional = self.prepared.functional
+        return functional
+
+    @property
+    def data(self) -> Data:
+        """Return the rows."""
+        return self.prepared.data
+
+    @property
+    def output(self) -> Output:
+        """Return the shape and names of the statistic's value."""
+        return self.prepared.output
+
+    @property
+    def estimate(self) -> FloatArray:
+        """Return phi_hat, shape ``(k,)``."""
+        return self.prepared.estimate
+
+    @property
+    def influence(self) -> Influence | None:
+        """Return one ``(n_i, k)`` array per sample, centred, or None."""
+        return self.influence_function.values
+
+    @property
+    def influence_source(self) -> str:
+        """Return which influence function it is, and why, in words."""
+        return self.influence_function.source
 
     @cached_property
     def linear_mean(self) -> FloatArray:
@@ -67,9 +102,14 @@ class Simulation:
         k = len(self.estimate)
         return np.zeros((k, k)) if self.influence is None else self.plan.covariance(self.influence)
 
-    def evaluate(self, weights: tuple[FloatArray, ...]) -> FloatArray:
-        """Return the statistic at weights of the caller's choice, shape ``(B, k)``."""
-        return self.functional.evaluate(self.data, Resamples(weights))
+    def resamples(self, numbers: Sequence[int]) -> Resamples:
+        """Return the resamples with these numbers."""
+        return self.plan.resamples(self.key, numbers)
+
+    def simulated(self, numbers: Sequence[int]) -> Piece:
+        """Return what the resamples with these numbers give: a pure function, which any process may compute."""
+        resamples = self.resamples(numbers)
+        return Piece(self.prepared.evaluate(resamples), self.linear(resamples))
 
     def linear(self, resamples: Resamples) -> FloatArray | None:
         """Return linear_b, centred at its exact mean: ``sum_i (1/n_i) weights_i . influence_i``, shape ``(B, k)``."""
@@ -84,15 +124,24 @@ class Simulation:
         """Return how many resamples are drawn and evaluated at once."""
         if self.batch is not None:
             return self.batch
-        return max(COUNTS_AT_ONCE // sum(self.data.sizes), 1) if self.functional.batched else 1
+        return self.counts_batch if self.functional.batched else 1
 
-    def with_influence(self, found: Found) -> Simulation:
+    @property
+    def counts_batch(self) -> int:
+        """Return the counts of how many resamples are held at once."""
+        return max(COUNTS_AT_ONCE // sum(self.data.sizes), 1)
+
+    def findings(self, convergence: Convergence) -> tuple[OrthobootWarning, ...]:
+        """Return what the statistic has found at the data and in its refits."""
+        return self.prepared.findings(convergence)
+
+    def with_influence(self, found: InfluenceFunction) -> Run:
         """Return the same run with another influence function."""
-        return replace(self, influence=found.values, influence_source=found.source)
+        return replace(self, influence_function=found)
 
-    def find_influence(self, request: Any) -> Found:
+    def find_influence(self, request: Any) -> InfluenceFunction:
         """Return the influence function that `request` asks for; see `influence_for`."""
-        return influence_for(request, self.functional, self.data, self.output, self.progress)
+        return influence_for(request, self.prepared, self.execution)
 
     @cached_property
     def second_order_bias(self) -> FloatArray | None:
@@ -101,10 +150,10 @@ class Simulation:
         In closed form where the statistic has one, else by second differences: two evaluations a row. Where the linear
         part has a mean of its own, as for moving blocks, that is a bias too.
         """
-        closed = self.functional.second_order_bias(self.data, self.plan.covariance)
+        closed = self.prepared.second_order_bias(self.plan.covariance)
         if closed is not None:
             return closed + self.linear_mean
         independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
         if not (independent and self.functional.fractional and max(self.data.sizes) <= FINITE_DIFFERENCE_ROWS):
             return None
-        return finite_difference_bias(self.functional, self.data)
+        return finite_difference_bias(self.prepared, self.execution)

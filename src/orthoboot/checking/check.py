@@ -32,7 +32,7 @@ from orthoboot.functionals.user.callables import as_functional
 from orthoboot.influence import (
     CENTRE_TOLERANCE,
     GIVEN,
-    Found,
+    InfluenceFunction,
     Probe,
     design_for,
     given_columns,
@@ -43,7 +43,7 @@ from orthoboot.influence import (
 from orthoboot.plans import key_from, plan_for
 from orthoboot.presentation.summary import shortened
 from orthoboot.replicates import Replicates, extended, no_replicates, regressed
-from orthoboot.run import Simulation
+from orthoboot.run import Run
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _LINE = 110
@@ -196,30 +196,20 @@ def check_influence(
         )
     samples = read(data, paired=paired)
     functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
-    candidate = _candidate(_simulation(functional, samples, rng), influence)
+    candidate = _candidate(_run(functional, samples, rng), influence)
     seen = candidate.seen
-    replicates = extended(candidate.simulation, seen, n_resamples).select(slice(len(seen), None))
+    replicates = extended(candidate.run, seen, n_resamples).select(slice(len(seen), None))
     return _checked(_Case(candidate, replicates, n_directions))
 
 
-def _simulation(functional: Functional, data: Data, rng: Any) -> Simulation:
-    functional.check(data)
-    return Simulation(
-        functional=functional,
-        data=data,
-        plan=plan_for(data.sizes),
-        key=key_from(rng),
-        output=functional.output(data),
-        estimate=functional.estimate(data),
-        influence=None,
-        influence_source="none",
-    )
+def _run(functional: Functional, data: Data, rng: Any) -> Run:
+    return Run(functional.prepared(data), plan_for(data.sizes), key_from(rng), InfluenceFunction(None, "none"))
 
 
 class _Candidate(NamedTuple):
     """An influence function to be checked."""
 
-    simulation: Simulation
+    run: Run
     """The run that has it, centred."""
     columns: Influence
     """Its values as they came."""
@@ -229,46 +219,46 @@ class _Candidate(NamedTuple):
     """Whether it is the statistic's own or an engine's, so that the statistic is to blame where they disagree."""
 
 
-def _candidate(simulation: Simulation, influence: Any) -> _Candidate:
+def _candidate(run: Run, influence: Any) -> _Candidate:
     """Return the influence function that is meant."""
     regression = requested_regression(influence)
     if regression is not None:
-        design = design_for(regression, simulation.data, simulation.plan)
-        fitted, seen = regressed(simulation, design, max(design.default_resamples, design.least_resamples))
+        design = design_for(regression, run.data, run.plan)
+        fitted, seen = regressed(run, design, max(design.default_resamples, design.least_resamples))
         return _Candidate(fitted, _known(fitted), seen)
     if influence is None or isinstance(influence, str):
-        informed = simulation.with_influence(simulation.find_influence("auto" if influence is None else influence))
+        informed = run.with_influence(run.find_influence("auto" if influence is None else influence))
         return _Candidate(informed, _known(informed), no_replicates(informed), computed=True)
-    columns = given_columns(influence, simulation.data, simulation.output)
+    columns = given_columns(influence, run.data, run.output)
     centred = tuple(values - values.mean(axis=0) for values in columns)
-    informed = simulation.with_influence(Found(centred, GIVEN))
+    informed = run.with_influence(InfluenceFunction(centred, GIVEN))
     return _Candidate(informed, columns, no_replicates(informed))
 
 
-def _known(simulation: Simulation) -> Influence:
-    if simulation.influence is None:
+def _known(run: Run) -> Influence:
+    if run.influence is None:
         raise InfluenceError(
-            f"there is no influence function to check: {simulation.influence_source}. Name an engine with "
+            f"there is no influence function to check: {run.influence_source}. Name an engine with "
             "`influence=`, or pass values."
         )
-    return simulation.influence
+    return run.influence
 
 
 def _checked(case: _Case) -> InfluenceCheck:
-    simulation, probe = case.candidate.simulation, case.probe
-    k = len(simulation.estimate)
+    run, probe = case.candidate.run, case.probe
+    k = len(run.estimate)
     verdicts = [case.verdict(output) for output in range(k)]
     nothing = np.empty((0, k))
     return InfluenceCheck(
-        statistic=simulation.functional.name,
-        names=simulation.output.names,
-        source=simulation.influence_source,
+        statistic=run.functional.name,
+        names=run.output.names,
+        source=run.influence_source,
         mean=case.mean,
         directions=Directions(nothing, nothing) if probe is None else _without_rounding(probe),
         disagreement=np.full(k, np.nan) if probe is None else probe.disagreement,
         r_squared=case.r_squared,
         findings=tuple(finding.short for finding in verdicts),
-        verdict=joined(verdicts, simulation.output.names),
+        verdict=joined(verdicts, run.output.names),
         passed=all(finding.short == AGREES for finding in verdicts),
     )
 
@@ -307,13 +297,13 @@ class _Case:
         if self.probe is None:
             return UNDEFINED
         if self._has_steps(output):
-            return steps(self.candidate.simulation.functional.fractional)
+            return steps(self.candidate.run.functional.fractional)
         if not self.probe.agrees[output]:
             if self.candidate.computed:
                 return NOT_ITS_DERIVATIVE
             if all((values[:, output] == values[0, output]).all() for values in self.candidate.columns):
                 return ALL_EQUAL
-            sizes = self.candidate.simulation.data.sizes
+            sizes = self.candidate.run.data.sizes
             return misfit(self.probe, output, float(self.r_squared[output]), sizes)
         if abs(self.mean[output]) > CENTRE_TOLERANCE:
             return off_centre(self.mean[output])
@@ -339,13 +329,12 @@ class _Case:
         return self._probed(1.0)
 
     def _probed(self, shorter: float) -> Probe | None:
-        simulation = self.candidate.simulation
+        run = self.candidate.run
         return probed(
-            _known(simulation),
-            simulation.functional,
-            simulation.data,
+            _known(run),
+            run.prepared,
             n_directions=self.n_directions,
-            seed=simulation.key[0],
+            seed=run.key[0],
             shorter=shorter,
         )
 
@@ -358,7 +347,7 @@ class _Case:
             return True
         if self.probe.agrees[output]:
             return False
-        functional = self.candidate.simulation.functional
+        functional = self.candidate.run.functional
         by_whole_rows = not (functional.fractional and functional.smooth)
         return self._jumps(output) or (self.candidate.computed and by_whole_rows)
 
@@ -377,12 +366,12 @@ class _Case:
     @cached_property
     def _ignored(self) -> BoolArray:
         """Return which outputs do not look at the weights; tried only where one never moved."""
-        simulation = self.candidate.simulation
+        run = self.candidate.run
         still: BoolArray = (self.replicates.values == self.replicates.estimate).all(axis=0)
         if not still.any():
             return still
-        resamples = simulation.plan.resamples(simulation.key, range(_TRIAL_RESAMPLES))
-        found = ignored_weights(simulation.functional, simulation.data, resamples)
+        resamples = run.plan.resamples(run.key, range(_TRIAL_RESAMPLES))
+        found = ignored_weights(run.prepared, resamples)
         return np.zeros_like(still) if found is None else found.ignored
 
 

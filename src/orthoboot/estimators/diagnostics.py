@@ -1,4 +1,4 @@
-"""What to worry about in an answer: pure functions from the evidence to warnings."""
+"""What to worry about in an answer: pure functions from the estimation to warnings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from orthoboot.errors import (
     WeakInfluenceWarning,
 )
 from orthoboot.estimators import r_squared, raw_slope, slope, slope_t
-from orthoboot.estimators.estimation import Evidence
+from orthoboot.estimators.estimation import Estimation
 from orthoboot.influence import GIVEN
 from orthoboot.plans import Stratified
 
@@ -39,47 +39,47 @@ _UNRELATED = 0.05
 _SLOPE_SIGNIFICANCE = 1e-4
 
 
-def diagnosed(evidence: Evidence) -> tuple[OrthobootWarning, ...]:
+def diagnosed(estimation: Estimation) -> tuple[OrthobootWarning, ...]:
     """Return a warning for each thing a careful reader of the answer should know."""
     return (
-        *_about_data(evidence),
-        *_about_replicates(evidence),
-        *_about_bias(evidence),
-        *_about_row_shares(evidence),
-        *(_about_influence(evidence) if evidence.estimator.needs_influence else ()),
+        *_about_data(estimation),
+        *_about_replicates(estimation),
+        *_about_bias(estimation),
+        *_about_row_shares(estimation),
+        *(_about_influence(estimation) if estimation.estimator.needs_influence else ()),
     )
 
 
-def is_constant(evidence: Evidence) -> bool:
+def is_constant(estimation: Estimation) -> bool:
     """Return whether no output varies at all, in the linear part or between replicates."""
-    sums = evidence.moments
+    sums = estimation.moments
     return not (sums.linear_variance.any() or sums.total.any() or sums.shift.any())
 
 
-def _about_data(evidence: Evidence) -> Iterator[OrthobootWarning]:
-    simulation = evidence.simulation
-    smallest = min(simulation.plan.schemes, key=lambda scheme: scheme.n_units)
+def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    run = estimation.run
+    smallest = min(run.plan.schemes, key=lambda scheme: scheme.n_units)
     if smallest.n_units < FEW_UNITS:
         yield SmallSampleWarning(
             f"a sample has only {smallest.n_units} {smallest.unit}; resampling so few says little about the "
             "population, and intervals are too short. Treat the answer as a rough guide, or collect more data."
         )
-    yield from _about_strata(evidence)
-    if is_constant(evidence):
-        seen = "between resamples" if len(evidence.replicates) else "with the weights, to first order"
+    yield from _about_strata(estimation)
+    if is_constant(estimation):
+        seen = "between resamples" if len(estimation.replicates) else "with the weights, to first order"
         yield ConstantDataWarning(
             f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. Check that the "
             "data are not constant, and that a statistic with a `weights` parameter uses it."
         )
-    elif not simulation.functional.smooth and evidence.estimator.needs_influence:
+    elif not run.functional.smooth and estimation.estimator.needs_influence:
         yield NonSmoothWarning(
-            f"`{simulation.functional.name}` is not smooth in the data, so its linear part explains less of it and "
+            f"`{run.functional.name}` is not smooth in the data, so its linear part explains less of it and "
             "more replicates are needed: look at `simulation_error`, or set `tol`."
         )
 
 
-def _about_strata(evidence: Evidence) -> Iterator[OrthobootWarning]:
-    sizes = [scheme.smallest_stratum for scheme in evidence.simulation.plan.schemes if isinstance(scheme, Stratified)]
+def _about_strata(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    sizes = [scheme.smallest_stratum for scheme in estimation.run.plan.schemes if isinstance(scheme, Stratified)]
     smallest = min(sizes, default=FEW_IN_STRATUM)
     if smallest < FEW_IN_STRATUM:
         shown = f"only {smallest - 1}/{smallest} of their variance" if smallest > 1 else "nothing of its variance"
@@ -89,9 +89,9 @@ def _about_strata(evidence: Evidence) -> Iterator[OrthobootWarning]:
         )
 
 
-def _about_row_shares(evidence: Evidence) -> Iterator[OrthobootWarning]:
+def _about_row_shares(estimation: Estimation) -> Iterator[OrthobootWarning]:
     """Yield a warning if the variance of an output comes from one row."""
-    influence, names = evidence.simulation.influence, evidence.simulation.output.names
+    influence, names = estimation.run.influence, estimation.run.output.names
     if influence is None:
         return
     squares = [np.square(part / len(part)) for part in influence]
@@ -107,8 +107,8 @@ def _about_row_shares(evidence: Evidence) -> Iterator[OrthobootWarning]:
         )
 
 
-def _about_replicates(evidence: Evidence) -> Iterator[OrthobootWarning]:
-    replicates = evidence.replicates
+def _about_replicates(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    replicates = estimation.replicates
     if replicates.n_failed:
         yield FailedReplicatesWarning(
             f"{replicates.n_failed} of {replicates.n_drawn} replicates failed and were left out; the first failure "
@@ -118,28 +118,28 @@ def _about_replicates(evidence: Evidence) -> Iterator[OrthobootWarning]:
         yield InterruptedWarning(
             f"interrupted after {replicates.n_drawn} replicates; the answer rests on those. `extend` goes on from here."
         )
-    if not evidence.estimator.simulates and replicates.second_order_bias is None:
+    if not estimation.estimator.simulates and replicates.second_order_bias is None:
         yield MissingBiasWarning(
             "the second-order bias of this statistic has no closed form and would need two evaluations a row, or "
             'weights that are not whole numbers; it was taken as zero. Use estimator="orthogonal" to simulate it.'
         )
 
 
-def _about_bias(evidence: Evidence) -> Iterator[OrthobootWarning]:
-    size = np.abs(evidence.bias) - LARGE_BIAS * evidence.standard_error
+def _about_bias(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    size = np.abs(estimation.bias) - LARGE_BIAS * estimation.standard_error
     worst = int(np.argmax(size))
-    if size[worst] > 0 and evidence.standard_error[worst] > 0:
+    if size[worst] > 0 and estimation.standard_error[worst] > 0:
         yield LargeBiasWarning(
-            f"the bias of `{evidence.simulation.output.names[worst]}` is "
-            f"{abs(evidence.bias[worst]) / evidence.standard_error[worst]:.1f} standard errors: resamples hardly look "
-            f"like the data to this statistic, and the interval misses the debiased value."
-            f"{evidence.simulation.data.samples_hint}"
+            f"the bias of `{estimation.run.output.names[worst]}` is "
+            f"{abs(estimation.bias[worst]) / estimation.standard_error[worst]:.1f} standard errors: resamples hardly "
+            f"look like the data to this statistic, and the interval misses the debiased value."
+            f"{estimation.run.data.samples_hint}"
         )
 
 
-def _about_influence(evidence: Evidence) -> Iterator[OrthobootWarning]:
-    n_resamples = len(evidence.replicates)
-    if not evidence.estimator.simulates or is_constant(evidence):
+def _about_influence(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    n_resamples = len(estimation.replicates)
+    if not estimation.estimator.simulates or is_constant(estimation):
         return
     if n_resamples < FEW_REPLICATES:
         yield FewReplicatesWarning(
@@ -147,33 +147,33 @@ def _about_influence(evidence: Evidence) -> Iterator[OrthobootWarning]:
             f"hardly known; use n_resamples={FEW_REPLICATES} or more."
         )
         return
-    equal = (evidence.moments.total == 0) & (evidence.moments.linear_variance > 0)
+    equal = (estimation.moments.total == 0) & (estimation.moments.linear_variance > 0)
     if equal.any():
-        yield _equal(evidence, int(np.argmax(equal)))
+        yield _equal(estimation, int(np.argmax(equal)))
         return
-    yield from _about_fit(evidence)
+    yield from _about_fit(estimation)
 
 
-def _equal(evidence: Evidence, output: int) -> OrthobootWarning:
+def _equal(estimation: Estimation, output: int) -> OrthobootWarning:
     return EqualReplicatesWarning(
-        f"all {len(evidence.replicates)} replicates of `{evidence.simulation.output.names[output]}` are equal, "
+        f"all {len(estimation.replicates)} replicates of `{estimation.run.output.names[output]}` are equal, "
         "although its influence function says that it varies: the data have ties, and so few resamples do not show "
         "what the statistic can do. Use several hundred replicates."
     )
 
 
-def _flat(evidence: Evidence, output: int) -> OrthobootWarning:
-    if _is_given(evidence):
+def _flat(estimation: Estimation, output: int) -> OrthobootWarning:
+    if _is_given(estimation):
         return InfluenceMismatchWarning(
-            f"the influence values that you gave for `{evidence.simulation.output.names[output]}` are all equal, so "
+            f"the influence values that you gave for `{estimation.run.output.names[output]}` are all equal, so "
             "they say nothing of its replicates, which vary; these are worth no more than as many ordinary ones."
         )
-    by_rows = "jackknife" in evidence.simulation.influence_source
+    by_rows = "jackknife" in estimation.run.influence_source
     longer_steps = "" if by_rows else ', or influence="jackknife", which moves by whole rows'
     return NonSmoothWarning(
-        f"the influence values of `{evidence.simulation.output.names[output]}` are all zero, although its replicates "
+        f"the influence values of `{estimation.run.output.names[output]}` are all zero, although its replicates "
         "vary: it is a step function of the weights, as one that rounds, counts or picks rows, or flat at these data. "
-        f"The {len(evidence.replicates)} replicates are worth no more than as many ordinary ones. Use "
+        f"The {len(estimation.replicates)} replicates are worth no more than as many ordinary ones. Use "
         f'estimator="standard"{longer_steps}.'
     )
 
@@ -188,18 +188,18 @@ def _steps(raw: float) -> str:
     )
 
 
-def _is_given(evidence: Evidence) -> bool:
-    return evidence.simulation.influence_source == GIVEN
+def _is_given(estimation: Estimation) -> bool:
+    return estimation.run.influence_source == GIVEN
 
 
-def _about_fit(evidence: Evidence) -> Iterator[OrthobootWarning]:
+def _about_fit(estimation: Estimation) -> Iterator[OrthobootWarning]:
     """Yield what the replicates say against the influence function."""
-    sums, names = evidence.moments, evidence.simulation.output.names
+    sums, names = estimation.moments, estimation.run.output.names
     flat = (sums.linear_variance == 0) & (sums.total > 0)
     if flat.any():
-        yield _flat(evidence, int(np.argmax(flat)))
+        yield _flat(estimation, int(np.argmax(flat)))
     explained = np.where(flat, 1.0, r_squared(sums))
-    checked = "; check your influence function with `ob.check_influence`" if _is_given(evidence) else ""
+    checked = "; check your influence function with `ob.check_influence`" if _is_given(estimation) else ""
     if explained.min() < WEAK_R_SQUARED:
         yield WeakInfluenceWarning(
             f"the linear part explains only {explained.min():.0%} of the variance of "

@@ -9,15 +9,15 @@ import numpy as np
 
 from orthoboot.estimators import Estimator, EstimatorError, Moments, estimator_error, moments_of
 from orthoboot.replicates import Replicates
-from orthoboot.run import Simulation
+from orthoboot.run import Run
 from orthoboot.typing import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class Estimation:
     """How the replicates arose, the replicates, and the estimator that reads them."""
 
-    simulation: Simulation
+    run: Run
     replicates: Replicates
     estimator: Estimator
 

@@ -1,1 +1,1 @@
-"""Where replicates run, and what is seen of it."""
+"""How work that is done many times is carried out: in jobs, with progress, interruption and a store."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,6 +13,8 @@ from orthoboot.errors import MissingDependencyError
 
 _PATIENCE = 2.0
 """Seconds of work before a bar appears."""
+_PAUSE = 0.5
+"""Seconds between two notes beside the bar."""
 
 
 class ProgressBar:
@@ -38,6 +42,7 @@ class ProgressBar:
         self._delay = 0.0 if shown else _PATIENCE
         self._total, self._unit, self._title = total, unit, title
         self._bar: Any = None
+        self._next_note = 0.0
 
     def __enter__(self) -> Self:
         if self._shown:
@@ -54,7 +59,13 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.close()
 
-    def advance(self, n: int) -> None:
-        """Count `n` more."""
-        if self._bar is not None:
-            self._bar.update(n)
+    def advance(self, n: int, note: Callable[[], str] | None = None) -> None:
+        """Count `n` more; `note` says in a few words how far the work has come, and is asked now and then."""
+        if self._bar is None:
+            return
+        now = time.monotonic()
+        if note is not None and now >= self._next_note:
+            self._bar.set_postfix_str(note(), refresh=False)
+            # What it takes to find the words must not slow the work down.
+            self._next_note = now + max(_PAUSE, 20 * (time.monotonic() - now))
+        self._bar.update(n)

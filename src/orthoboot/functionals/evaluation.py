@@ -85,7 +85,7 @@ class Evaluation:
 
         `undefined` says in words when the statistic has no value, where it knows.
         """
-        finite: BoolArray = np.isfinite(values).all(axis=1)
+        finite: BoolArray = np.atleast_1d(np.isfinite(values).all(axis=1))
         everything = np.ones(len(values), dtype=bool)
         if finite.all():
             return Evaluation(values, (None,) * len(values), everything if converged is None else converged)
@@ -110,6 +110,12 @@ class Evaluation:
             tuple(failure for part in parts for failure in part.failures),
             np.concatenate([part.converged for part in parts]),
         )
+
+    def ordered_by(self, numbers: Sequence[int]) -> Evaluation:
+        """Return the outcomes in the order of their `numbers`."""
+        order = np.argsort(numbers, kind="stable")
+        failures = tuple(self.failures[place] for place in order.tolist())
+        return Evaluation(self.values[order], failures, self.converged[order])
 
 
 def _not_finite(value: FloatArray) -> str:

@@ -6,13 +6,20 @@ from orthoboot.influence.jackknife import jackknife_influence
 from orthoboot.influence.probe import Probe, ignored_weights, probed
 from orthoboot.influence.regression import (
     Design,
-    Regression,
+    RegressionRequest,
     design_for,
     regression_fit,
     regression_on,
     requested_regression,
 )
-from orthoboot.influence.selection import ENGINES, FINITE_DIFFERENCE_ROWS, GIVEN, Found, closed_form, influence_for
+from orthoboot.influence.selection import (
+    ENGINES,
+    FINITE_DIFFERENCE_ROWS,
+    GIVEN,
+    InfluenceFunction,
+    closed_form,
+    influence_for,
+)
 
 __all__ = [
     "CENTRE_TOLERANCE",
@@ -20,9 +27,9 @@ __all__ = [
     "FINITE_DIFFERENCE_ROWS",
     "GIVEN",
     "Design",
-    "Found",
+    "InfluenceFunction",
     "Probe",
-    "Regression",
+    "RegressionRequest",
     "closed_form",
     "design_for",
     "finite_difference_bias",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import InfluenceError
+from orthoboot.execution.evaluations import evaluations
+from orthoboot.execution.execution import Execution
 from orthoboot.execution.progress import ProgressBar
-from orthoboot.functionals import Functional
+from orthoboot.functionals.base import Prepared
+from orthoboot.influence.engine_values import complete_values
 from orthoboot.typing import FloatArray, Influence
 
-_WEIGHTS_AT_ONCE = 1 << 21
-"""Weights held at once while the rows are perturbed."""
+_ENGINE = "finite-difference"
 
 _FIRST_ORDER_STEPS = (1e-4, 1e-1)
 """In units of ``1/sqrt(n)``: short, and for large values with small changes long."""
@@ -27,29 +30,48 @@ _ACCURACY = 1e-4
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
-def finite_difference_influence(functional: Functional, data: Data, progress: bool | None = None) -> Influence:
+@dataclass(frozen=True)
+class RowsMoved:
+    """Weights in which one row of a sample has more at the cost of all, by the number of the row.
+
+    Row j has ``(1 - step) + step n`` and the others of its sample ``1 - step``; numbers from n on are the same rows
+    with the opposite step.
+    """
+
+    sizes: tuple[int, ...]
+    sample: int
+    step: float
+
+    def resamples(self, numbers: Sequence[int]) -> Resamples:
+        """Return the weights moved towards each of these rows in turn, or away from it."""
+        n = self.sizes[self.sample]
+        rows, signs = np.asarray(numbers) % n, np.where(np.asarray(numbers) < n, self.step, -self.step)
+        weights = [np.ones((len(numbers), rows_of_sample)) for rows_of_sample in self.sizes]
+        weights[self.sample] -= signs[:, np.newaxis]
+        weights[self.sample][np.arange(len(numbers)), rows] += signs * n
+        return Resamples(tuple(weights))
+
+
+def finite_difference_influence(prepared: Prepared[Any], execution: Execution) -> Influence:
     """Return ``(phi(towards row j) - phi(away from row j)) / (2 step)`` for every row.
 
     Row j's weight grows at the cost of all: weights ``(1 - e) + e n`` on row j and ``1 - e`` elsewhere. It costs two
     evaluations a row, each of n weights. Where the value is so large beside its changes that rounding would show, the
     differences are taken again with a longer step.
     """
-    _check(functional)
-    estimate = np.abs(functional.estimate(data))
-    with ProgressBar(sum(data.sizes), unit="row", shown=progress) as bar:
-        return tuple(_differences(functional, data, sample, estimate, bar) for sample in range(len(data.sizes)))
+    _check(prepared)
+    sizes = prepared.data.sizes
+    with ProgressBar(2 * sum(sizes), unit="evaluation", shown=execution.progress) as bar:
+        return tuple(_differences(prepared, sample, execution, bar) for sample in range(len(sizes)))
 
 
-def _differences(functional: Functional, data: Data, sample: int, estimate: FloatArray, bar: ProgressBar) -> FloatArray:
+def _differences(prepared: Prepared[Any], sample: int, execution: Execution, bar: ProgressBar) -> FloatArray:
     """Return the differences for the rows of one sample, shape ``(n, k)``; rounding alone counts as zero."""
-    for step in (step / np.sqrt(data.sizes[sample]) for step in _FIRST_ORDER_STEPS):
+    estimate = np.abs(prepared.estimate)
+    for step in (step / np.sqrt(prepared.data.sizes[sample]) for step in _FIRST_ORDER_STEPS):
         rounding = _EPSILON * estimate / step
-        towards, away = (_perturbed(functional, data, sample, sign * step) for sign in (1, -1))
-        pieces = []
-        for up, down in zip(towards, away, strict=True):
-            pieces.append((up - down) / (2 * step))
-            bar.advance(len(up))
-        values = np.concatenate(pieces)
+        towards, away = _moved(prepared, sample, step, execution, bar)
+        values = (towards - away) / (2 * step)
         values -= values.mean(axis=0)
         spread = np.abs(values).max(axis=0)
         if (rounding <= _ACCURACY * spread).all():
@@ -57,34 +79,33 @@ def _differences(functional: Functional, data: Data, sample: int, estimate: Floa
     return np.where(spread > 10 * rounding, values, 0.0)
 
 
-def finite_difference_bias(functional: Functional, data: Data) -> FloatArray:
+def finite_difference_bias(prepared: Prepared[Any], execution: Execution) -> FloatArray:
     """Return ``(1/2) sum_i sum_j d2_ij / n_i**2`` by second differences, shape ``(k,)``: two evaluations a row."""
-    _check(functional)
-    centre = functional.estimate(data)
+    _check(prepared)
+    centre, sizes = prepared.estimate, prepared.data.sizes
     bias = np.zeros_like(centre)
-    for sample, n in enumerate(data.sizes):
-        step = _SECOND_ORDER_STEP / np.sqrt(n)
-        towards, away = _perturbed(functional, data, sample, step), _perturbed(functional, data, sample, -step)
-        total = sum((up - 2 * centre + down).sum(axis=0) for up, down in zip(towards, away, strict=True))
-        bias += total / (2 * step**2 * n**2)
+    with ProgressBar(2 * sum(sizes), unit="evaluation", shown=execution.progress) as bar:
+        for sample, n in enumerate(sizes):
+            step = _SECOND_ORDER_STEP / np.sqrt(n)
+            towards, away = _moved(prepared, sample, step, execution, bar)
+            bias += (towards - 2 * centre + away).sum(axis=0) / (2 * step**2 * n**2)
     return bias
 
 
-def _check(functional: Functional) -> None:
-    if not functional.fractional:
+def _check(prepared: Prepared[Any]) -> None:
+    if not prepared.functional.fractional:
         raise InfluenceError(
             'influence="finite-difference" needs a statistic with a `weights` parameter; this one gets whole rows. '
             'Give it one, or use influence="jackknife".'
         )
 
 
-def _perturbed(functional: Functional, data: Data, sample: int, step: float) -> Iterator[FloatArray]:
-    """Yield phi with the weight of each row of `sample` in turn moved by `step`, in batches of shape ``(b, k)``."""
-    n = data.sizes[sample]
-    size = max(_WEIGHTS_AT_ONCE // sum(data.sizes), 1)
-    for start in range(0, n, size):
-        rows = np.arange(start, min(start + size, n))
-        weights = [np.ones((len(rows), rows_of_sample)) for rows_of_sample in data.sizes]
-        weights[sample] -= step
-        weights[sample][np.arange(len(rows)), rows] += step * n
-        yield functional.evaluate(data, Resamples(tuple(weights)))
+def _moved(
+    prepared: Prepared[Any], sample: int, step: float, execution: Execution, bar: ProgressBar
+) -> tuple[FloatArray, FloatArray]:
+    """Return phi with the weight of each row of `sample` in turn moved up and down by `step`, each ``(n, k)``."""
+    sizes = prepared.data.sizes
+    section = f"{_ENGINE} {sample} {step!r}"
+    evaluation = evaluations(prepared, RowsMoved(sizes, sample, step), 2 * sizes[sample], execution, section, bar)
+    towards, away = np.split(complete_values(_ENGINE, evaluation), 2)
+    return towards, away

@@ -9,7 +9,8 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import InfluenceError, InfluenceMismatchWarning, OrthobootWarning
-from orthoboot.functionals import Functional, Output
+from orthoboot.functionals.base import Prepared
+from orthoboot.functionals.output import Output
 from orthoboot.influence.probe import probed
 from orthoboot.typing import FloatArray, Influence
 
@@ -17,9 +18,7 @@ CENTRE_TOLERANCE = 0.01
 """How far from zero, in standard deviations, the mean may be before a warning."""
 
 
-def given_influence(
-    influence: Any, functional: Functional, data: Data, output: Output
-) -> tuple[Influence, list[OrthobootWarning]]:
+def given_influence(influence: Any, prepared: Prepared[Any]) -> tuple[Influence, list[OrthobootWarning]]:
     """Return the user's influence values as one centred ``(n_i, k)`` array per sample, and what is odd about them.
 
     Parameters
@@ -27,9 +26,9 @@ def given_influence(
     influence
         An array, a tuple with one array per sample, or a function of the samples that returns these.
     """
-    columns = given_columns(influence, data, output)
+    columns = given_columns(influence, prepared.data, prepared.output)
     centred = tuple(values - values.mean(axis=0) for values in columns)
-    findings = [_off_centre(columns), _disagreement(centred, functional, data)]
+    findings = [_off_centre(columns), _disagreement(centred, prepared)]
     return centred, [finding for finding in findings if finding is not None]
 
 
@@ -101,9 +100,9 @@ def _off_centre(columns: Influence) -> OrthobootWarning | None:
     )
 
 
-def _disagreement(influence: Influence, functional: Functional, data: Data) -> OrthobootWarning | None:
+def _disagreement(influence: Influence, prepared: Prepared[Any]) -> OrthobootWarning | None:
     """Return a warning unless a finite difference in one random direction agrees with `influence`."""
-    probe = probed(influence, functional, data)
+    probe = probed(influence, prepared)
     if probe is None or probe.agrees.all():
         return None
     worst = int(np.argmax(probe.disagreement))

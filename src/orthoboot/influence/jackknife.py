@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
+from orthoboot.execution.evaluations import evaluations
+from orthoboot.execution.execution import Execution
 from orthoboot.execution.progress import ProgressBar
-from orthoboot.functionals import Functional
+from orthoboot.functionals.base import Prepared
+from orthoboot.influence.engine_values import complete_values
 from orthoboot.typing import FloatArray, Influence
 
 
-def jackknife_influence(functional: Functional, data: Data, progress: bool | None = None) -> Influence:
+@dataclass(frozen=True)
+class RowsLeftOut:
+    """The weights of the data without one row of a sample, by the number of the row."""
+
+    sizes: tuple[int, ...]
+    sample: int
+
+    def resamples(self, numbers: Sequence[int]) -> Resamples:
+        """Return the data without each of these rows in turn."""
+        weights = tuple(np.ones((len(numbers), n)) for n in self.sizes)
+        weights[self.sample][np.arange(len(numbers)), numbers] = 0.0
+        return Resamples(weights)
+
+
+def jackknife_influence(prepared: Prepared[Any], execution: Execution) -> Influence:
     """Return ``(n - 1) (phi_hat - phi_without_j)``, centred: one evaluation a row (R's ``empinf(type = "jack")``)."""
-    estimate = functional.estimate(data)
-    with ProgressBar(sum(data.sizes), unit="row", shown=progress) as bar:
-        columns = [_left_out(functional, data, sample, bar) for sample in range(len(data.sizes))]
+    sizes, estimate = prepared.data.sizes, prepared.estimate
+    columns = []
+    with ProgressBar(sum(sizes), unit="row", shown=execution.progress) as bar:
+        for sample, n in enumerate(sizes):
+            source, section = RowsLeftOut(sizes, sample), f"jackknife {sample}"
+            columns.append(complete_values("jackknife", evaluations(prepared, source, n, execution, section, bar)))
     return tuple(_centred((len(values) - 1) * (estimate - values), estimate) for values in columns)
-
-
-def _left_out(functional: Functional, data: Data, sample: int, bar: ProgressBar) -> FloatArray:
-    """Return the statistic without each row of one sample, shape ``(n, k)``."""
-    values = []
-    for row in range(data.sizes[sample]):
-        weights = tuple(np.ones((1, n)) for n in data.sizes)
-        weights[sample][0, row] = 0.0
-        values.append(functional.evaluate(data, Resamples(weights))[0])
-        bar.advance(1)
-    return np.array(values)
 
 
 def _centred(values: FloatArray, estimate: FloatArray) -> FloatArray:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.functionals import Functional
-from orthoboot.functionals.base import unit_resamples
+from orthoboot.functionals.base import Prepared, unit_resamples
 from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
 PROBE_SEED = 20240607
@@ -74,8 +74,7 @@ class Probe:
 
 def probed(
     influence: Influence,
-    functional: Functional,
-    data: Data,
+    prepared: Prepared[Any],
     *,
     n_directions: int = 1,
     seed: int = PROBE_SEED,
@@ -93,11 +92,11 @@ def probed(
     shorter
         By how much the step is divided, to see whether the changes shrink with it as a derivative's do.
     """
-    small = functional.fractional and functional.smooth
+    small = prepared.functional.fractional and prepared.functional.smooth
     step, tolerance = (_SMALL_STEP, _SMALL_STEP_TOLERANCE) if small else (_WHOLE_ROWS, _WHOLE_ROWS_TOLERANCE)
     step = step / shorter if small else step
     directions = _directions(influence, np.random.default_rng(seed), n_directions, share=4 if small else 10)
-    changes = _changes(functional, data, directions, step)
+    changes = _changes(prepared, directions, step)
     if changes is None:
         return None
     up, down = changes
@@ -108,20 +107,18 @@ def probed(
 
 
 def _changes(
-    functional: Functional, data: Data, directions: tuple[FloatArray, ...], step: float
+    prepared: Prepared[Any], directions: tuple[FloatArray, ...], step: float
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the changes of the statistic a step along each direction and a step back, each of shape ``(D, k)``.
 
     Changes that rounding alone can make count as zero. None where there is no finite value.
     """
     weights = tuple(np.concatenate([1 + step * u, 1 - step * u]) for u in directions)
-    estimate = functional.estimate(data)
-    try:
-        changes = functional.evaluate(data, Resamples(weights)) - estimate
-    except Exception:  # whatever the user's function raises at weights that no resample has
+    estimate = prepared.estimate
+    evaluation = prepared.evaluate(Resamples(weights))
+    if evaluation.first_failure is not None:
         return None
-    if not np.isfinite(changes).all():
-        return None
+    changes = evaluation.values - estimate
     up, down = np.split(np.where(np.abs(changes) <= _ROUNDING * np.abs(estimate), 0.0, changes), 2)
     return up, down
 
@@ -157,18 +154,18 @@ class IgnoredWeights:
     taken: FloatArray
 
 
-def ignored_weights(functional: Functional, data: Data, resamples: Resamples) -> IgnoredWeights | None:
+def ignored_weights(prepared: Prepared[Any], resamples: Resamples) -> IgnoredWeights | None:
     """Return which outputs stay as they are at the weights of a resample, and change on its rows themselves.
 
     Counting a row twice and having it twice are the same to a statistic that uses its weights. None where no output
     ignores them, or the rows themselves cannot be evaluated.
     """
-    if not functional.fractional:
+    if not prepared.functional.fractional:
         return None
-    estimate = functional.estimate(data)
+    estimate = prepared.estimate
     try:
-        weighted = functional.evaluate(data, resamples)
-        taken = np.concatenate(list(_on_rows(functional, data, resamples)))
+        weighted = prepared.values(resamples)
+        taken = np.concatenate(list(_on_rows(prepared, resamples)))
     except Exception:  # a resample on which the statistic does not exist proves nothing about its weights
         return None
     fixed = (np.abs(weighted - estimate) <= _ROUNDING * np.abs(estimate)).all(axis=0)
@@ -181,11 +178,11 @@ def ignored_weights(functional: Functional, data: Data, resamples: Resamples) ->
     return IgnoredWeights(ignored, taken[np.argmax(moved, axis=0), np.arange(len(estimate))])
 
 
-def _on_rows(functional: Functional, data: Data, resamples: Resamples) -> Iterator[FloatArray]:
+def _on_rows(prepared: Prepared[Any], resamples: Resamples) -> Iterator[FloatArray]:
     """Yield the statistic of the rows of each resample, each row counted once, shape ``(1, k)``."""
     for b in range(len(resamples)):
-        rows = _taken(data, resamples.indices(b))
-        yield functional.evaluate(rows, unit_resamples(rows))
+        rows = _taken(prepared.data, resamples.indices(b))
+        yield prepared.functional.at(rows).values(unit_resamples(rows))
 
 
 def _taken(data: Data, indices: tuple[IntArray, ...]) -> Data:

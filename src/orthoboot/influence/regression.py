@@ -37,13 +37,13 @@ _CERTAIN = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Regression:
+class RegressionRequest:
     """What ``influence="regression"`` and `regression_on` ask for; `features` is None for the counts themselves."""
 
     features: Any = None
 
 
-def requested_regression(request: Any) -> Regression | None:
+def requested_regression(request: Any) -> RegressionRequest | None:
     """Return the regression that `request` asks for, by its name or with features; None where it asks for none."""
     if request is regression_on:
         raise InfluenceError(
@@ -51,11 +51,11 @@ def requested_regression(request: Any) -> Regression | None:
             "`influence=ob.regression_on(lambda x: np.column_stack([x, x**2]))`."
         )
     if isinstance(request, str):
-        return Regression() if request == "regression" else None
-    return request if isinstance(request, Regression) else None
+        return RegressionRequest() if request == "regression" else None
+    return request if isinstance(request, RegressionRequest) else None
 
 
-def regression_on(features: Any) -> Regression:
+def regression_on(features: Any) -> RegressionRequest:
     """Return a request for influence values that are linear in features of the rows, fitted to the replicates.
 
     ::
@@ -83,7 +83,7 @@ def regression_on(features: Any) -> Regression:
     """
     if features is None:
         raise InfluenceError('`features` must not be None; for a regression on the counts use influence="regression".')
-    return Regression(features)
+    return RegressionRequest(features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +188,7 @@ class Design:
         return tuple(n * (piece - piece.mean(axis=0)) for n, piece in zip(sizes, pieces, strict=True))
 
 
-def design_for(regression: Regression, data: Data, plan: Plan) -> Design:
+def design_for(regression: RegressionRequest, data: Data, plan: Plan) -> Design:
     """Return the regressors that `regression` asks for, checked."""
     if regression.features is not None:
         return Design(plan, _bases(regression.features, data))

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
+from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator
-from orthoboot.estimators.estimation import Evidence
+from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Interval, Probabilities
 from orthoboot.intervals.linear import acceleration
 from orthoboot.plans import Plan
-from orthoboot.run import Simulation
+from orthoboot.run import Run
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _STEP = 1e-3
@@ -49,28 +50,28 @@ class Abc(Interval):
         if not plan.has_tilt:
             raise ArgumentError('method="abc" is not valid for blocks of dependent rows. Use method="normal".')
 
-    def ends(self, evidence: Evidence, probabilities: Probabilities) -> Ends:
+    def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
         """Return the statistic at the two tilted weights."""
-        tilt = _Tilt(evidence.simulation)
-        curve = _curve(evidence, tilt)
+        tilt = _Tilt(estimation.run)
+        curve = _curve(estimation, tilt)
         low, high = (tilt.values(curve.position(probability)) for probability in probabilities)
-        low_error, high_error = (curve.sensitivity(p) * evidence.error.bias for p in probabilities)
-        sound = np.isfinite(low) & np.isfinite(high) & (low <= high) & curve.sound(probabilities, evidence)
+        low_error, high_error = (curve.sensitivity(p) * estimation.error.bias for p in probabilities)
+        sound = np.isfinite(low) & np.isfinite(high) & (low <= high) & curve.sound(probabilities, estimation)
         low, high = (np.where(sound, end, np.nan) for end in (low, high))
-        return Ends(low, high, low_error, high_error, _broken(evidence, sound, tilt.failure))
+        return Ends(low, high, low_error, high_error, _broken(estimation, sound, tilt.failure))
 
 
 class _Tilt:
     """The statistic along the direction of least favourable weights, one direction per output."""
 
-    def __init__(self, simulation: Simulation) -> None:
-        assert simulation.influence is not None
-        assert simulation.linear_variance is not None
-        direction = simulation.plan.tilt(simulation.influence)
+    def __init__(self, run: Run) -> None:
+        assert run.influence is not None
+        assert run.linear_variance is not None
+        direction = run.plan.tilt(run.influence)
         assert direction is not None
-        self.simulation = simulation
-        self.influence: Influence = simulation.influence
-        self.sigma = np.sqrt(simulation.linear_variance)
+        self.run = run
+        self.influence: Influence = run.influence
+        self.sigma = np.sqrt(run.linear_variance)
         # An output without influence has no direction; its weights stay at one.
         self.direction = tuple(part / np.where(self.sigma > 0, self.sigma, 1.0) for part in direction)
         self.failure: str | None = None
@@ -78,11 +79,11 @@ class _Tilt:
     def values(self, positions: FloatArray) -> FloatArray:
         """Return each output at weights tilted to its own position, shape ``(k,)``; NaN where it raised."""
         weights = tuple(1 + (part * positions).T for part in self.direction)
-        try:
-            return np.diag(self.simulation.evaluate(weights)).copy()
-        except Exception as error:  # the run must not be lost because the user's function refuses a weight
-            self.failure = f"{type(error).__name__}: {error}"
-            return np.full_like(positions, np.nan)
+        evaluation = self.run.prepared.evaluate(Resamples(weights))
+        failure = evaluation.first_failure
+        if failure is not None and failure.raised:
+            self.failure = failure.reason
+        return np.diag(evaluation.values).copy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,27 +106,27 @@ class _Curve:
         stretch = (1 + self.acceleration * w) / (1 - self.acceleration * w) ** 3
         return np.asarray(np.abs(stretch * (1 + 2 * self.curvature * self.position(probability))))
 
-    def sound(self, probabilities: Probabilities, evidence: Evidence) -> BoolArray:
+    def sound(self, probabilities: Probabilities, estimation: Estimation) -> BoolArray:
         """Return whether no end is beyond the pole of `position`, and there is a direction if anything varies."""
         before_pole = [1 - self.acceleration * self._shifted(p) > 0 for p in probabilities]
-        return np.asarray(np.all(before_pole, axis=0) & ((self.sigma > 0) | (evidence.standard_error == 0)))
+        return np.asarray(np.all(before_pole, axis=0) & ((self.sigma > 0) | (estimation.standard_error == 0)))
 
     def _shifted(self, probability: float) -> FloatArray:
         return np.asarray(self.shift + special.ndtri(probability))
 
 
-def _curve(evidence: Evidence, tilt: _Tilt) -> _Curve:
-    skew = acceleration(evidence.simulation.plan, tilt.influence)
+def _curve(estimation: Estimation, tilt: _Tilt) -> _Curve:
+    skew = acceleration(estimation.run.plan, tilt.influence)
     up, down = (tilt.values(np.full_like(tilt.sigma, step)) for step in (_STEP, -_STEP))
     scale = np.where(tilt.sigma > 0, tilt.sigma, 1.0)
-    curvature = (up - 2 * evidence.estimate + down) / (2 * _STEP**2 * scale)
-    return _Curve(tilt.sigma, skew, curvature, skew + curvature - evidence.bias / scale)
+    curvature = (up - 2 * estimation.estimate + down) / (2 * _STEP**2 * scale)
+    return _Curve(tilt.sigma, skew, curvature, skew + curvature - estimation.bias / scale)
 
 
-def _broken(evidence: Evidence, sound: BoolArray, failure: str | None) -> tuple[OrthobootWarning, ...]:
+def _broken(estimation: Estimation, sound: BoolArray, failure: str | None) -> tuple[OrthobootWarning, ...]:
     if sound.all():
         return ()
-    name = evidence.simulation.output.names[int(np.argmin(sound))]
+    name = estimation.run.output.names[int(np.argmin(sound))]
     cause = "" if failure is None else f" The statistic raised {failure}."
     return (
         IntervalWarning(

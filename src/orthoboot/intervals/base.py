@@ -1,4 +1,4 @@
-"""What an interval method is: from the evidence to two ends and their simulation errors."""
+"""What an interval method is: from the estimation to two ends and their simulation errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from orthoboot.errors import OrthobootWarning
 from orthoboot.estimators import Estimator
-from orthoboot.estimators.estimation import Evidence
+from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray
@@ -30,7 +30,7 @@ class Ends:
 
 
 class Interval(ABC):
-    """A way to turn evidence into an interval."""
+    """A way to turn estimation into an interval."""
 
     name: str
     """What users write."""
@@ -45,13 +45,13 @@ class Interval(ABC):
         """Raise an `ArgumentError` if the method cannot be sound; asked before anything is evaluated."""
 
     @abstractmethod
-    def ends(self, evidence: Evidence, probabilities: Probabilities) -> Ends:
+    def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
         """Return the ends that leave `probabilities` below them; NaN with a warning where there are none."""
 
-    def interval(self, evidence: Evidence, confidence_level: float, alternative: str) -> Ends:
+    def interval(self, estimation: Estimation, confidence_level: float, alternative: str) -> Ends:
         """Return the interval: two-sided, or open to the side that `alternative` leaves free, as in scipy."""
         tail = (1 - confidence_level) / 2 if alternative == "two-sided" else 1 - confidence_level
-        ends = self.ends(evidence, (tail, 1 - tail))
+        ends = self.ends(estimation, (tail, 1 - tail))
         nothing = np.zeros_like(ends.low)
         if alternative == "less":
             return replace(ends, low=np.full_like(ends.low, -np.inf), low_error=nothing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from orthoboot.estimators.estimation import Evidence
+from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.base import Ends, Interval, Probabilities
 from orthoboot.typing import FloatArray
 
@@ -15,20 +15,20 @@ class Normal(Interval):
 
     name = "normal"
 
-    def ends(self, evidence: Evidence, probabilities: Probabilities) -> Ends:
+    def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
         """Return phi_hat and a quantile times the standard error."""
-        low, high = (self._quantile(evidence, probability) for probability in probabilities)
-        error = evidence.standard_error_error
+        low, high = (self._quantile(estimation, probability) for probability in probabilities)
+        error = estimation.standard_error_error
         return Ends(
-            evidence.estimate + low * evidence.standard_error,
-            evidence.estimate + high * evidence.standard_error,
+            estimation.estimate + low * estimation.standard_error,
+            estimation.estimate + high * estimation.standard_error,
             np.abs(low) * error,
             np.abs(high) * error,
         )
 
-    def _quantile(self, evidence: Evidence, probability: float) -> FloatArray | float:
-        if evidence.estimator.always_t:
-            return _t_quantile(evidence, probability)
+    def _quantile(self, estimation: Estimation, probability: float) -> FloatArray | float:
+        if estimation.estimator.always_t:
+            return _t_quantile(estimation, probability)
         return float(special.ndtri(probability))
 
 
@@ -41,13 +41,13 @@ class Student(Normal):
 
     name = "t"
 
-    def _quantile(self, evidence: Evidence, probability: float) -> FloatArray | float:
-        return _t_quantile(evidence, probability)
+    def _quantile(self, estimation: Estimation, probability: float) -> FloatArray | float:
+        return _t_quantile(estimation, probability)
 
 
-def _t_quantile(evidence: Evidence, probability: float) -> FloatArray | float:
-    n_resamples = len(evidence.replicates)
-    degrees = evidence.estimator.degrees_of_freedom(n_resamples, evidence.error.equivalent_resamples)
+def _t_quantile(estimation: Estimation, probability: float) -> FloatArray | float:
+    n_resamples = len(estimation.replicates)
+    degrees = estimation.estimator.degrees_of_freedom(n_resamples, estimation.error.equivalent_resamples)
     if degrees is None:
         return float(special.ndtri(probability))
     known = np.where(np.isnan(degrees), n_resamples - 1, degrees)

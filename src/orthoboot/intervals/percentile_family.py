@@ -9,7 +9,7 @@ import numpy as np
 
 from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator, jackknife_spread
-from orthoboot.estimators.estimation import Evidence
+from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Interval, Probabilities
 from orthoboot.intervals.control import LEAST_REPLICATES, ControlDistribution
@@ -64,28 +64,28 @@ class PercentileFamily(Interval):
     ) -> FloatArray:
         """Return the two ends for one output, shape ``(2,)``."""
 
-    def skewness(self, evidence: Evidence) -> FloatArray:
+    def skewness(self, estimation: Estimation) -> FloatArray:
         """Return what the method needs of the linear part's skewness, shape ``(k,)``."""
-        return np.zeros_like(evidence.estimate)
+        return np.zeros_like(estimation.estimate)
 
-    def ends(self, evidence: Evidence, probabilities: Probabilities) -> Ends:
+    def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
         """Return the ends of every output; their errors by leaving out groups of replicates in turn."""
-        laws, skewness = _linear_laws(evidence), self.skewness(evidence)
+        laws, skewness = _linear_laws(estimation), self.skewness(estimation)
 
         def of(replicates: Replicates) -> FloatArray:
             """Return both ends of every output, shape ``(2, k)``."""
-            outputs = range(len(evidence.estimate))
+            outputs = range(len(estimation.estimate))
             distributions = [_law(replicates, laws, j) for j in outputs]
             estimates = replicates.estimate.tolist()
             ends = [self.output_ends(distributions[j], estimates[j], skewness[j], probabilities) for j in outputs]
             return np.stack(ends, axis=1)
 
         least = 2 if laws is None else LEAST_REPLICATES
-        unknown = np.full_like(evidence.estimate, np.nan)
-        if len(evidence.replicates) < least:
-            return Ends(unknown, unknown, unknown, unknown, (_too_few(self.name, len(evidence.replicates)),))
-        low, high = of(evidence.replicates)
-        groups = _without_groups(evidence.replicates)
+        unknown = np.full_like(estimation.estimate, np.nan)
+        if len(estimation.replicates) < least:
+            return Ends(unknown, unknown, unknown, unknown, (_too_few(self.name, len(estimation.replicates)),))
+        low, high = of(estimation.replicates)
+        groups = _without_groups(estimation.replicates)
         if min(len(group) for group in groups) < least:
             return Ends(low, high, unknown, unknown)
         low_error, high_error = jackknife_spread(np.array([of(group) for group in groups]))
@@ -128,10 +128,10 @@ class Bca(PercentileFamily):
             raise ArgumentError('method="bca" is not valid for blocks of dependent rows. Use method="percentile".')
         super().check(functional, plan, estimator)
 
-    def skewness(self, evidence: Evidence) -> FloatArray:
+    def skewness(self, estimation: Estimation) -> FloatArray:
         """Return the acceleration."""
-        assert evidence.simulation.influence is not None
-        return acceleration(evidence.simulation.plan, evidence.simulation.influence)
+        assert estimation.run.influence is not None
+        return acceleration(estimation.run.plan, estimation.run.influence)
 
     def output_ends(
         self, distribution: Distribution, estimate: float, skewness: float, probabilities: Probabilities
@@ -140,16 +140,16 @@ class Bca(PercentileFamily):
         return bca_ends(distribution, estimate, skewness, probabilities)
 
 
-def _linear_laws(evidence: Evidence) -> list[LinearDistribution] | None:
+def _linear_laws(estimation: Estimation) -> list[LinearDistribution] | None:
     """Return the exact law of the linear part of each output, or None where the replicates speak for themselves."""
-    simulation = evidence.simulation
-    if not evidence.estimator.needs_influence or simulation.influence is None:
+    run = estimation.run
+    if not estimation.estimator.needs_influence or run.influence is None:
         return None
-    draws = simulation.plan.draws(simulation.influence)
+    draws = run.plan.draws(run.influence)
     assert draws is not None
     return [
         LinearDistribution([Draws(part.number, part.values[:, j]) for part in draws])
-        for j in range(len(evidence.estimate))
+        for j in range(len(estimation.estimate))
     ]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from orthoboot.errors import OrthobootWarning
 from orthoboot.estimators import r_squared, slope
 from orthoboot.estimators.diagnostics import is_constant
-from orthoboot.estimators.estimation import Evidence
+from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals import Ends
 from orthoboot.typing import FloatArray
 
@@ -27,14 +27,14 @@ _ROUGH = 20
 """With fewer resamples the simulation error itself is known to a quarter or worse."""
 
 _ROUNDING = 1e-9
-"""Simulation errors below this share of the standard error are rounding, not simulation."""
+"""Run errors below this share of the standard error are rounding, not simulation."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """All that a summary tells: the evidence, the interval, and what to worry about."""
+    """All that a summary tells: the estimation, the interval, and what to worry about."""
 
-    evidence: Evidence
+    estimation: Estimation
     ends: Ends
     method: str
     confidence_level: float
@@ -43,12 +43,12 @@ class Account:
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the outputs."""
-        return self.evidence.simulation.output.names
+        return self.estimation.run.output.names
 
     @property
     def scale(self) -> FloatArray:
         """Return what decides how many digits are shown, shape ``(k,)``: the standard error where it is not zero."""
-        sizes = np.stack([self.evidence.standard_error, np.abs(self.evidence.estimate), np.ones(len(self.names))])
+        sizes = np.stack([self.estimation.standard_error, np.abs(self.estimation.estimate), np.ones(len(self.names))])
         usable = np.isfinite(sizes) & (sizes > 0)
         scale: FloatArray = sizes[np.argmax(usable, axis=0), np.arange(len(self.names))]
         return scale
@@ -56,9 +56,9 @@ class Account:
     @property
     def errors(self) -> FloatArray:
         """Return the simulation errors of bias, standard error and interval, shape ``(3, k)``; rounding is zero."""
-        evidence, ends = self.evidence, self.ends
+        estimation, ends = self.estimation, self.ends
         ends_error = np.fmax(ends.low_error, ends.high_error)
-        errors = np.stack([evidence.error.bias, evidence.standard_error_error, ends_error])
+        errors = np.stack([estimation.error.bias, estimation.standard_error_error, ends_error])
         return np.where(errors < _ROUNDING * self.scale, 0.0, errors)
 
 
@@ -86,9 +86,9 @@ def table(account: Account) -> str:
 
 def heading(account: Account) -> str:
     """Return one line: which bootstrap, of what, on how many rows, from how many resamples."""
-    simulation = account.evidence.simulation
-    name = shortened(simulation.functional.name)
-    return f"{account.evidence.estimator.title} of {name}: {simulation.plan.description}, {_resamples(account)}"
+    run = account.estimation.run
+    name = shortened(run.functional.name)
+    return f"{account.estimation.estimator.title} of {name}: {run.plan.description}, {_resamples(account)}"
 
 
 def notes(account: Account) -> list[str]:
@@ -97,37 +97,37 @@ def notes(account: Account) -> list[str]:
     if len(account.names) > _MOST_ROWS:
         remarks.append(f"{len(account.names) - _MOST_ROWS} more outputs are not shown; `to_frame()` has them all.")
     if (account.errors > 0).any():
-        rough = "; from so few it is itself rough" if len(account.evidence.replicates) < _ROUGH else ""
+        rough = "; from so few it is itself rough" if len(account.estimation.replicates) < _ROUGH else ""
         remarks.append(
             f"± is the simulation error: what another seed would change{rough}. More resamples make it smaller."
         )
     if np.isnan(account.errors).any():
         remarks.append("± ? means that there are too few resamples to tell the simulation error.")
-    return remarks + _influence_notes(account.evidence)
+    return remarks + _influence_notes(account.estimation)
 
 
-def _influence_notes(evidence: Evidence) -> list[str]:
-    source = f"Influence function: {evidence.simulation.influence_source}"
-    if not evidence.estimator.needs_influence:
-        unused = evidence.simulation.influence is not None
+def _influence_notes(estimation: Estimation) -> list[str]:
+    source = f"Influence function: {estimation.run.influence_source}"
+    if not estimation.estimator.needs_influence:
+        unused = estimation.run.influence is not None
         return [f"{source}{'; this estimator does not use it' if unused else ''}."]
-    if not evidence.estimator.simulates or len(evidence.replicates) < 2 or is_constant(evidence):
+    if not estimation.estimator.simulates or len(estimation.replicates) < 2 or is_constant(estimation):
         return [f"{source}."]
-    sums = evidence.moments
+    sums = estimation.moments
     explained, slopes = _range(100 * r_squared(sums), 1, "%"), _range(slope(sums), 2)
     return [f"{source}.", f"The linear part explains {explained} of the variance (slope {slopes})."]
 
 
 def _resamples(account: Account) -> str:
-    evidence = account.evidence
-    n_resamples = len(evidence.replicates)
-    if not evidence.estimator.simulates or n_resamples == 0:
+    estimation = account.estimation
+    n_resamples = len(estimation.replicates)
+    if not estimation.estimator.simulates or n_resamples == 0:
         return "no resamples"
-    drawn = f" of {evidence.replicates.n_drawn:,}" if evidence.replicates.n_failed else ""
+    drawn = f" of {estimation.replicates.n_drawn:,}" if estimation.replicates.n_failed else ""
     words = f"{n_resamples:,}{drawn} resample{'s' if n_resamples > 1 or drawn else ''}"
-    equivalent = evidence.error.equivalent_resamples
+    equivalent = estimation.error.equivalent_resamples
     worth = float(equivalent.min())
-    if not evidence.estimator.needs_influence or is_constant(evidence) or not worth > n_resamples:
+    if not estimation.estimator.needs_influence or is_constant(estimation) or not worth > n_resamples:
         return words
     return f"{words}, worth {_rounded(worth, several=len(equivalent) > 1)} ordinary ones"
 
@@ -147,15 +147,15 @@ def _cells(account: Account) -> list[list[str]]:
 
 
 def _row(account: Account, j: int) -> list[str]:
-    evidence, ends = account.evidence, account.ends
+    estimation, ends = account.estimation, account.ends
     decimals = 2 - _exponent(float(account.scale[j]))
     bias_error, standard_error_error, end_error = map(_error, account.errors[:, j])
     return [
         shortened(account.names[j]),
-        _number(evidence.estimate[j], decimals),
-        _number(evidence.bias[j], decimals + 1),
+        _number(estimation.estimate[j], decimals),
+        _number(estimation.bias[j], decimals + 1),
         bias_error,
-        _number(evidence.standard_error[j], decimals + 1),
+        _number(estimation.standard_error[j], decimals + 1),
         standard_error_error,
         f"{_number(ends.low[j], decimals)} to {_number(ends.high[j], decimals)}",
         end_error,

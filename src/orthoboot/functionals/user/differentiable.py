@@ -72,12 +72,9 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
     @property
     def influence_source(self) -> str:
         """Return for example ``jax, automatic differentiation (as asked)``."""
-        why = (
-            "as asked"
-            if self.functional.asked
-            else f"automatic for a function written in {self.functional.package.name}"
-        )
-        return f"{self.functional.package.name}, automatic differentiation ({why})"
+        package = self.functional.package.name
+        why = "as asked" if self.functional.asked else f"automatic for a function written in {package}"
+        return f"{package}, automatic differentiation ({why})"
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return its values at the weights, shape ``(B, k)``."""
@@ -119,9 +116,9 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
             return ()
         return (
             InfluenceMismatchWarning(
-                f"`{self.functional.name}` must not change when all weights of a sample are multiplied by the same number; twice "
-                f"the weights gave {values[sample, output]:.6g} instead of {self.estimate[output]:.6g}. Divide by "
-                "`weights.sum()`."
+                f"`{self.functional.name}` must not change when all weights of a sample are multiplied by the same "
+                f"number; twice the weights gave {values[sample, output]:.6g} instead of {self.estimate[output]:.6g}. "
+                "Divide by `weights.sum()`."
             ),
         )
 
@@ -151,15 +148,16 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
 
     def _derivative(self) -> FloatArray:
         """Return the derivative by all weights at one each, shape ``(k, n)``."""
+        package = self.functional.package.name
         jacobian = self.functional.package.jacobian(self.program)
         try:
             return jacobian(np.ones(sum(self.data.sizes)), *self.package_arrays)
         except Exception as error:  # whatever the user's function raises is told with its cause
             first_line = str(error).strip().partition("\n")[0].rstrip(".")
             raise InfluenceError(
-                f"{self.functional.package.name} cannot differentiate `{self.functional.name}`: {type(error).__name__}: {first_line}. "
-                f"Between weights and value use functions of {self.functional.package.name} alone, not of numpy, and of these "
-                "such as it can differentiate."
+                f"{package} cannot differentiate `{self.functional.name}`: {type(error).__name__}: {first_line}. "
+                f"Between weights and value use functions of {package} alone, not of numpy, and of these such as it "
+                "can differentiate."
             ) from error
 
     def _check_finite(self, derivative: FloatArray) -> None:

@@ -1,0 +1,248 @@
+"""Finished evaluations of a run in a file, so that a run that was killed goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from orthoboot.errors import CheckpointError
+from orthoboot.execution.lock import FileLock
+from orthoboot.execution.store import Arrays, load_arrays, save_arrays
+from orthoboot.functionals.evaluation import Evaluation, Failure
+from orthoboot.typing import FloatArray, IntArray, Key
+
+_FORMAT = 1
+"""The layout of the file; another one is refused."""
+_MARK = "orthoboot checkpoint"
+_SHARE = 0.1
+"""Of the time that writing may take: a run of many quick replicates does not write after each of them."""
+_SAME = 1e-9
+"""Relative distance up to which the statistic on the data counts as the same: other processors round otherwise."""
+
+_DIFFERENCES = {
+    "statistic": "the statistic, its options or its code",
+    "data": "the data",
+    "plan": "how the rows are drawn (`strata`, `groups`, `block_length`)",
+    "key": "the seed (`rng`)",
+}
+"""What makes a file that of another run."""
+
+
+class Checkpoint:
+    """The evaluations of a run that are done, kept in a file where there is one.
+
+    Parameters
+    ----------
+    path
+        The file, or None to keep nothing.
+    identity
+        Digests of all that the numbers depend on, by name.
+    estimate
+        The statistic on the data, which another statistic would hardly share.
+    key
+        The seed of the run.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        identity: Mapping[str, str] = MappingProxyType({}),
+        estimate: FloatArray | None = None,
+        key: Key = (0, 0),
+    ) -> None:
+        self.path = path
+        self._identity = dict(identity)
+        self._estimate = np.empty(0) if estimate is None else estimate
+        self._key = key
+        self._kept: dict[str, _Section] = {}
+        self._depth = 0
+        self._lock: FileLock | None = None
+        self._next_write = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs to know: not the lock, nor what is in the file."""
+        closed = Checkpoint(self.path, self._identity, self._estimate, self._key)
+        return vars(closed)
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Hold the file while work is done, and write what is done at the end, whatever ends it."""
+        if self.path is None:
+            yield
+            return
+        if self._depth == 0:
+            self._open(self.path)
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if self._depth == 0:
+                self._close(self.path)
+
+    def known(self, section: str, numbers: Sequence[int]) -> tuple[list[int], Evaluation | None]:
+        """Return which of `numbers` are done, in their order, and what they gave."""
+        kept = self._kept.get(section)
+        done = [] if kept is None else [number for number in numbers if number in kept.places]
+        return (done, kept.chosen(done)) if kept is not None and done else ([], None)
+
+    def add(self, section: str, numbers: Sequence[int], evaluation: Evaluation) -> None:
+        """Keep what the work with these numbers gave."""
+        if self.path is None:
+            return
+        self._kept.setdefault(section, _Section()).add(numbers, evaluation)
+        started = time.monotonic()
+        if started >= self._next_write:
+            self._write(self.path)
+            ended = time.monotonic()
+            self._next_write = ended + (ended - started) * (1 / _SHARE - 1)
+
+    def _open(self, path: Path) -> None:
+        lock = FileLock(path)
+        try:
+            is_free = lock.acquire()
+        except OSError as error:
+            raise CheckpointError(
+                f"`checkpoint` must be a file that can be written; got {str(path)!r}: {error.strerror}."
+            ) from error
+        if not is_free:
+            raise CheckpointError(
+                f"`checkpoint` {str(path)!r} is in use by another process. Give each run a file of its own."
+            )
+        try:
+            self._kept = self._read(path)
+        except BaseException:
+            lock.release()
+            raise
+        self._lock = lock
+
+    def _close(self, path: Path) -> None:
+        try:
+            if self._kept:
+                self._write(path)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
+            self._kept = {}
+
+    def _read(self, path: Path) -> dict[str, _Section]:
+        arrays = checked_arrays(path)
+        if arrays is None:
+            return {}
+        self._check_same_run(path, arrays)
+        names = {name.rpartition("/")[0] for name in arrays if "/" in name}
+        return {name: _Section.of(arrays, name) for name in names}
+
+    def _check_same_run(self, path: Path, arrays: Arrays) -> None:
+        identity = json.loads(str(arrays["identity"]))
+        different = [words for name, words in _DIFFERENCES.items() if identity.get(name) != self._identity.get(name)]
+        estimate = arrays["estimate"]
+        if not different and not (
+            estimate.shape == self._estimate.shape and np.allclose(estimate, self._estimate, rtol=_SAME, atol=0)
+        ):
+            different = ["the value of the statistic on the data"]
+        if different:
+            raise CheckpointError(
+                f"`checkpoint` {str(path)!r} is of another run: {' and '.join(different)} differ(s). Give this run a "
+                "file of its own, or remove that one."
+            )
+
+    def _write(self, path: Path) -> None:
+        header = {
+            "mark": np.array(_MARK),
+            "format": np.array(_FORMAT),
+            "identity": np.array(json.dumps(self._identity)),
+            "estimate": self._estimate,
+            "key": np.array(self._key, dtype=np.uint64),
+        }
+        for name, section in self._kept.items():
+            header |= {f"{name}/{part}": array for part, array in section.arrays().items()}
+        save_arrays(path, header)
+
+
+def checked_arrays(path: Path) -> Arrays | None:
+    """Return what a checkpoint holds, None where there is no file; raise where it is none, or cannot be read."""
+    try:
+        arrays = load_arrays(path)
+        exists = path.exists()
+    except OSError as error:
+        raise CheckpointError(f"`checkpoint` {str(path)!r} cannot be read: {error.strerror}.") from error
+    if arrays is None and not exists:
+        return None
+    if arrays is None or str(arrays.get("mark")) != _MARK:
+        raise CheckpointError(
+            f"`checkpoint` {str(path)!r} is no checkpoint of orthoboot, or damaged; it was left as it is. Give another "
+            "file, or remove that one."
+        )
+    if int(arrays["format"]) != _FORMAT:
+        raise CheckpointError(
+            f"`checkpoint` {str(path)!r} has format {int(arrays['format'])}, of another version of orthoboot; this one "
+            f"reads {_FORMAT}. Give another file, or remove that one."
+        )
+    return arrays
+
+
+def stored_key(path: Path) -> Key | None:
+    """Return the seed of the run whose checkpoint this is, or None where there is no file."""
+    arrays = checked_arrays(path)
+    if arrays is None:
+        return None
+    first, second = arrays["key"].tolist()
+    return first, second
+
+
+class _Section:
+    """Evaluations of one kind, such as replicates, by their numbers."""
+
+    def __init__(self) -> None:
+        self.places: dict[int, int] = {}
+        self._pieces: list[Evaluation] = []
+
+    def add(self, numbers: Sequence[int], evaluation: Evaluation) -> None:
+        for number in numbers:
+            self.places[int(number)] = len(self.places)
+        self._pieces.append(evaluation)
+
+    @property
+    def whole(self) -> Evaluation:
+        if len(self._pieces) > 1:
+            self._pieces = [Evaluation.joined(self._pieces)]
+        return self._pieces[0]
+
+    def chosen(self, numbers: Sequence[int]) -> Evaluation:
+        places = [self.places[number] for number in numbers]
+        whole = self.whole
+        failures = tuple(whole.failures[place] for place in places)
+        return Evaluation(whole.values[places], failures, whole.converged[places])
+
+    def arrays(self) -> Arrays:
+        whole = self.whole
+        failed = [(place, failure) for place, failure in enumerate(whole.failures) if failure is not None]
+        return {
+            "numbers": np.array(list(self.places), dtype=np.int64),
+            "values": whole.values,
+            "converged": whole.converged,
+            "failed": np.array([place for place, _ in failed], dtype=np.int64),
+            "raised": np.array([failure.raised for _, failure in failed], dtype=bool),
+            "reasons": np.array([failure.reason for _, failure in failed], dtype=np.str_),
+        }
+
+    @staticmethod
+    def of(arrays: Arrays, name: str) -> _Section:
+        numbers: IntArray = arrays[f"{name}/numbers"]
+        failures: list[Failure | None] = [None] * len(numbers)
+        failed = zip(*(arrays[f"{name}/{part}"].tolist() for part in ("failed", "reasons", "raised")), strict=True)
+        for place, reason, raised in failed:
+            failures[place] = Failure(reason, raised)
+        section = _Section()
+        evaluation = Evaluation(arrays[f"{name}/values"], tuple(failures), arrays[f"{name}/converged"])
+        section.add(numbers.tolist(), evaluation)
+        return section

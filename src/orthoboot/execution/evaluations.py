@@ -1,0 +1,66 @@
+"""A statistic at many weights, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from orthoboot.draws.resamples import Resamples
+from orthoboot.execution.execution import Execution, batches
+from orthoboot.execution.progress import ProgressBar
+from orthoboot.functionals.base import Prepared
+from orthoboot.functionals.evaluation import Evaluation
+
+_WEIGHTS_AT_ONCE = 1 << 21
+
+
+class WeightsSource(Protocol):
+    """Weights by numbers: those of a plan, or those with which an engine probes the statistic."""
+
+    def resamples(self, numbers: Sequence[int]) -> Resamples:
+        """Return the weights with these numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Evaluator:
+    """The statistic at the weights of a source: a pure function of their numbers."""
+
+    prepared: Prepared[Any]
+    source: WeightsSource
+
+    def __call__(self, numbers: Sequence[int]) -> Evaluation:
+        return self.prepared.evaluate(self.source.resamples(numbers))
+
+
+def evaluations(
+    prepared: Prepared[Any], source: WeightsSource, n: int, execution: Execution, section: str, bar: ProgressBar
+) -> Evaluation:
+    """Return the statistic at the weights 0 to `n` - 1 of a source; raise for none of them.
+
+    Parameters
+    ----------
+    section
+        What the checkpoint calls these evaluations.
+    bar
+        Counts them.
+    """
+    batched = prepared.functional.batched
+    at_once = max(_WEIGHTS_AT_ONCE // sum(prepared.data.sizes), 1) if batched else 1
+    with execution.checkpoint.opened():
+        done, known = execution.checkpoint.known(section, range(n))
+        missing = sorted(set(range(n)) - set(done))
+        tasks = batches(missing, execution.task_size(len(missing), at_once))
+        found = {} if known is None else {done[0]: (done, known)}
+        bar.advance(len(done))
+        in_threads = prepared.functional.releases_gil
+        for numbers, evaluation in execution.completed(_Evaluator(prepared, source), tasks, in_threads=in_threads):
+            execution.checkpoint.add(section, numbers, evaluation)
+            found[numbers[0]] = (list(numbers), evaluation)
+            bar.advance(len(numbers))
+    return _in_order(list(found.values()))
+
+
+def _in_order(pieces: list[tuple[list[int], Evaluation]]) -> Evaluation:
+    whole = Evaluation.joined(evaluation for _, evaluation in pieces)
+    return whole.ordered_by([number for numbers, _ in pieces for number in numbers])

@@ -1,0 +1,61 @@
+"""A file that one process at a time may hold; it is free again when that process ends, however it ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+class FileLock:
+    """The right to write a file, kept in a file of its own beside it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file.with_name(f"{file.name}.lock")
+        self._descriptor: int | None = None
+
+    def acquire(self) -> bool:
+        """Return whether the lock was free and is now held."""
+        while True:
+            descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
+            if not _locked(descriptor):
+                os.close(descriptor)
+                return False
+            # Whoever held it before may have removed the file between the two steps: then it guards nothing.
+            if self._is_current(descriptor):
+                self._descriptor = descriptor
+                return True
+            os.close(descriptor)
+
+    def release(self) -> None:
+        """Give the lock back and remove its file."""
+        if self._descriptor is None:
+            return
+        if sys.platform != "win32":  # a file that is open cannot be removed there
+            self._file.unlink(missing_ok=True)
+        os.close(self._descriptor)
+        self._descriptor = None
+        if sys.platform == "win32":
+            self._file.unlink(missing_ok=True)
+
+    def _is_current(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), self._file.stat())
+        except FileNotFoundError:
+            return False
+
+
+def _locked(descriptor: int) -> bool:
+    """Return whether the system gives this process the file alone."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,173 @@
+"""Tasks in threads, in processes or on a cluster, through joblib."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple, TypeVar, cast
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orthoboot.errors import ArgumentError, MissingDependencyError, WorkerError
+
+Task = TypeVar("Task")
+Outcome = TypeVar("Outcome")
+
+
+def effective_jobs(n_jobs: int | None) -> int:
+    """Return how many jobs there will be: one, where nobody asks for more."""
+    if n_jobs is None:
+        # `joblib.parallel_config` can only be in force where joblib has been imported.
+        return _joblib().effective_n_jobs(None) if "joblib" in sys.modules else 1
+    return 1 if n_jobs == 1 else int(_joblib().effective_n_jobs(n_jobs))
+
+
+def parallel(
+    work: Callable[[Task], Outcome], tasks: Sequence[Task], *, n_jobs: int | None, in_threads: bool
+) -> Iterator[tuple[Task, Outcome]]:
+    """Yield each task with its outcome, in the order in which they are done; see `Execution.completed`.
+
+    A backend that the user has chosen with `joblib.parallel_config` is taken; without one, threads or processes as
+    `in_threads` says, each with one thread for linear algebra.
+    """
+    joblib = _joblib()
+    backend = _chosen_backend(joblib)
+    shares_memory = in_threads if backend is None else bool(getattr(backend, "supports_sharedmem", False))
+    call = _within(work) if shares_memory else _sent(work)
+    numbered = [joblib.delayed(call.function)(*call.arguments, number, task) for number, task in enumerate(tasks)]
+    with _configured(joblib, backend, shares_memory):
+        pool = joblib.Parallel(n_jobs=n_jobs, return_as=_return_as(joblib), batch_size="auto")
+        try:
+            for done in pool(numbered):
+                _shown_again(done.warnings)
+                yield tasks[done.number], done.outcome
+        except BrokenExecutor as error:
+            raise WorkerError(
+                "a process that was computing has ended, as one does that the system takes for too large. Try again "
+                "with fewer `n_jobs`."
+            ) from error
+
+
+class Done(NamedTuple):
+    """The outcome of a task, by its number, and the warnings that it gave in another process."""
+
+    number: int
+    outcome: Any
+    warnings: list[tuple[Any, type[Warning], str, int]]
+
+
+class _Call(NamedTuple):
+    """A function to be called with these arguments, the number of a task and the task."""
+
+    function: Callable[..., Done]
+    arguments: tuple[Any, ...]
+
+
+def _within(work: Callable[[Any], Any]) -> _Call:
+    return _Call(lambda number, task: Done(number, work(task), []), ())
+
+
+def _sent(work: Callable[[Any], Any]) -> _Call:
+    """Return the call for other processes: the work in one array of bytes, which is sent to each of them once.
+
+    joblib shares large arrays between the processes of one machine through a file, and Dask scatters them.
+    """
+    pickled = np.frombuffer(_pickled(work), dtype=np.uint8)
+    return _Call(_in_other_process, (pickled, uuid4().hex, os.getpid(), list(warnings.filters)))
+
+
+def _pickled(work: Callable[[Any], Any]) -> bytes:
+    try:
+        pickled: bytes = _joblib().externals.cloudpickle.dumps(work)
+    except Exception as error:  # whatever an object of the user's raises when it is pickled
+        raise ArgumentError(
+            "`n_jobs` needs a statistic and data that can be sent to other processes; pickling them raised "
+            f"{type(error).__name__}: {error}. Use n_jobs=1, or threads with `joblib.parallel_config('threading')`."
+        ) from error
+    return pickled
+
+
+_received: dict[str, Callable[[Any], Any]] = {}
+"""In a process that works for others: what it was sent last, by its name, so that it is unpickled once."""
+
+
+def _in_other_process(
+    pickled: NDArray[np.uint8], name: str, parent: int, filters: list[Any], number: int, task: Any
+) -> Done:
+    """Return the outcome of a task, with the warnings that it gave: they must reach the process of the user."""
+    if name not in _received:
+        _received.clear()
+        _received[name] = _joblib().externals.cloudpickle.loads(pickled.tobytes())
+    with warnings.catch_warnings(record=True) as caught:
+        # As in the process of the user; `catch_warnings` brings the old ones back.
+        cast(list[Any], warnings.filters)[:] = filters
+        outcome = _received[name](task)
+    return Done(number, outcome, [(w.message, w.category, w.filename, w.lineno) for w in caught])
+
+
+def _shown_again(caught: list[tuple[Any, type[Warning], str, int]]) -> None:
+    for message, category, filename, lineno in caught:
+        warnings.warn_explicit(message, category, filename, lineno)
+
+
+def _chosen_backend(joblib: Any) -> Any | None:
+    """Return the backend that the user has chosen with `joblib.parallel_config`, or None."""
+    get_active = joblib.parallel.get_active_backend
+    for_threads, for_processes = (get_active(prefer=prefer)[0] for prefer in ("threads", "processes"))
+    # Where nobody has chosen, joblib gives each wish its own.
+    return for_threads if type(for_threads) is type(for_processes) else None
+
+
+def _configured(joblib: Any, backend: Any | None, shares_memory: bool) -> AbstractContextManager[Any]:
+    if backend is not None:
+        return nullcontext()
+    if not shares_memory:
+        return joblib.parallel_config("loky", inner_max_num_threads=1, initializer=leave_interrupts)  # type: ignore[no-any-return]
+    return _ThreadsOfOneThread(joblib)
+
+
+class _ThreadsOfOneThread:
+    """Threads that each leave linear algebra to one thread: more would be in each other's way."""
+
+    def __init__(self, joblib: Any) -> None:
+        self._entered: list[AbstractContextManager[Any]] = [joblib.parallel_config("threading")]
+        try:
+            from threadpoolctl import threadpool_limits
+        except ImportError:  # then the libraries decide, which costs time and no digits
+            return
+        self._entered.append(threadpool_limits(1))
+
+    def __enter__(self) -> None:
+        for context in self._entered:
+            context.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        for context in reversed(self._entered):
+            context.__exit__(*error)
+
+
+def _return_as(joblib: Any) -> str:
+    backend, _ = joblib.parallel.get_active_backend()
+    return "generator_unordered" if getattr(backend, "supports_return_generator", False) else "list"
+
+
+def leave_interrupts() -> None:
+    """Let Ctrl-C end the command, which ends its processes: these would each print what they were doing."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _joblib() -> Any:
+    try:
+        import joblib
+    except ImportError as error:
+        raise MissingDependencyError(
+            '`n_jobs` other than 1 needs joblib; install it with `pip install "orthoboot[parallel]"`.'
+        ) from error
+    return joblib

@@ -1,0 +1,53 @@
+"""Files of plain arrays that are there whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+_DIGEST_SIZE = 16
+
+Arrays = dict[str, NDArray[Any]]
+"""What a file holds, by name."""
+
+
+def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays into one file, in one step: a digest of the rest, and the arrays without pickles."""
+    stream = BytesIO()
+    np.savez(stream, **cast(dict[str, Any], arrays))
+    write_whole(file, digest(stream.getvalue()) + stream.getvalue())
+
+
+def load_arrays(file: Path) -> Arrays | None:
+    """Return the arrays of a file; None where there is none, or something else, or a part of one."""
+    try:
+        kept = file.read_bytes()
+    except FileNotFoundError:
+        return None
+    found, arrays = kept[:_DIGEST_SIZE], kept[_DIGEST_SIZE:]
+    if found != digest(arrays):
+        return None
+    with np.load(BytesIO(arrays), allow_pickle=False) as loaded:
+        return dict(loaded)
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file in one step: whoever reads it, or kills this process, finds all of it or what was there before."""
+    unfinished = file.with_name(f"{file.name}.{os.getpid()}.unfinished")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def digest(content: bytes) -> bytes:
+    """Return what tells this content from any other."""
+    return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()
