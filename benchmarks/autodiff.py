@@ -85,8 +85,8 @@ def cost(library: str, name: str, *, n_runs: int = 15) -> Cost:
     statistic, table = statistics(library)[name]
     data = read(table)
     functional = differentiable(statistic, data, library)
-    evaluate = functional.package.function(functional.program(data))
-    arguments = (np.ones(N_ROWS), *functional.package_arrays(data))
+    evaluate = functional.package.function(functional.at(data).program)
+    arguments = (np.ones(N_ROWS), *functional.at(data).package_arrays)
     cold = seconds(lambda: influence(functional, data))
     evaluate(*arguments)
     # In turn, so that whatever else the machine does slows both.
@@ -103,7 +103,7 @@ def replication(name: str, *, n_runs: int = 5) -> tuple[float, float]:
     data = read(table[:N_REPLICATES])
     functional = differentiable(statistic, data, "jax")
     weights = np.random.default_rng(1).multinomial(N_REPLICATES, np.full(N_REPLICATES, 1 / N_REPLICATES), N_REPLICATES)
-    package, program, arrays = functional.package, functional.program(data), functional.package_arrays(data)
+    package, program, arrays = functional.package, functional.at(data).program, functional.at(data).package_arrays
 
     def side_by_side(weights: Any, *arrays: Any) -> Any:
         return import_module("jax").vmap(lambda one: program(one, *arrays))(weights)
@@ -115,8 +115,8 @@ def replication(name: str, *, n_runs: int = 5) -> tuple[float, float]:
 
 
 def influence(functional: DifferentiableCallable, data: Data) -> object:
-    """Return the influence function, computed anew: the functional itself keeps it."""
-    return type(functional).influence.__wrapped__(functional, data)  # type: ignore[attr-defined]
+    """Return the influence function, computed anew, its program traced and the data converted again."""
+    return functional.at(data).influence()
 
 
 def seconds(run: Callable[[], object]) -> float:

@@ -393,19 +393,19 @@ def reported(
     more
         Warnings of this call beyond those of the run, the replicates and the interval.
     shown
-        What the user has seen already.
+        What the user has seen already: what stands among it is not shown again.
     """
     if not ESTIMATORS[result.estimator].simulates and result.replicates.second_order_bias is None:
         bias = result.run.second_order_bias
         result = replace(result, replicates=replace(result.replicates, second_order_bias=bias))
     estimation, ends = result._estimation, result._ends
-    found = result.run.findings(result.replicates.convergence)
-    warnings = (*found, *result.standing, *more, *diagnosed(estimation), *ends.warnings)
+    standing = (*result.run.findings(result.replicates.convergence), *result.standing)
     seen = {(type(warning), str(warning)) for warning in shown}
-    for warning in warnings:
-        if (type(warning), str(warning)) not in seen:
-            emit(warning)
-    answer = replace(result, warnings=warnings)
+    new = [warning for warning in standing if (type(warning), str(warning)) not in seen]
+    of_answer = (*more, *diagnosed(estimation), *ends.warnings)
+    for warning in (*new, *of_answer):
+        emit(warning)
+    answer = replace(result, warnings=(*standing, *of_answer))
     # What is computed already need not be computed again when it is printed.
     vars(answer).update(_estimation=estimation, _ends=ends)
     return answer

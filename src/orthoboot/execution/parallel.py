@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any, NamedTuple, TypeVar, cast
 from uuid import uuid4
 
@@ -85,7 +86,7 @@ def _sent(work: Callable[[Any], Any]) -> _Call:
 
 def _pickled(work: Callable[[Any], Any]) -> bytes:
     try:
-        pickled: bytes = _joblib().externals.cloudpickle.dumps(work)
+        pickled: bytes = _cloudpickle().dumps(work)
     except Exception as error:  # whatever an object of the user's raises when it is pickled
         raise ArgumentError(
             "`n_jobs` needs a statistic and data that can be sent to other processes; pickling them raised "
@@ -104,7 +105,7 @@ def _in_other_process(
     """Return the outcome of a task, with the warnings that it gave: they must reach the process of the user."""
     if name not in _received:
         _received.clear()
-        _received[name] = _joblib().externals.cloudpickle.loads(pickled.tobytes())
+        _received[name] = _cloudpickle().loads(pickled.tobytes())
     with warnings.catch_warnings(record=True) as caught:
         # As in the process of the user; `catch_warnings` brings the old ones back.
         cast(list[Any], warnings.filters)[:] = filters
@@ -161,6 +162,11 @@ def _return_as(joblib: Any) -> str:
 def leave_interrupts() -> None:
     """Let Ctrl-C end the command, which ends its processes: these would each print what they were doing."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _cloudpickle() -> Any:
+    """Return what pickles functions that are defined in a notebook or within others; joblib brings it."""
+    return import_module("joblib.externals.cloudpickle")
 
 
 def _joblib() -> Any:

@@ -82,7 +82,7 @@ def test_a_linear_module_is_linear_regression(line):
     np.testing.assert_allclose([*result.estimate["slopes"], result.estimate["intercept"]], expected.estimate, rtol=1e-6)
     np.testing.assert_allclose(result.replicates.linear, expected.replicates.linear, atol=1e-8)
     np.testing.assert_allclose(result.replicates.values, expected.replicates.values, atol=1e-5)
-    np.testing.assert_allclose(result.simulation.influence[0], expected.simulation.influence[0], atol=1e-6)
+    np.testing.assert_allclose(result.run.influence[0], expected.run.influence[0], atol=1e-6)
     assert result.names == ("slopes[0]", "slopes[1]", "slopes[2]", "intercept")
 
 
@@ -94,10 +94,8 @@ def test_a_logistic_module_is_logistic_regression():
     result = ob.bootstrap(ours.data, ours, paired=True, rng=0)
     expected = ob.bootstrap((regression_rows(), labels), ob.logistic_regression, paired=True, rng=0)
     np.testing.assert_allclose([*result.estimate["slopes"], result.estimate["intercept"]], expected.estimate, rtol=1e-5)
-    scale = expected.simulation.influence[0].std(axis=0)
-    np.testing.assert_allclose(
-        result.simulation.influence[0] / scale, expected.simulation.influence[0] / scale, atol=1e-4
-    )
+    scale = expected.run.influence[0].std(axis=0)
+    np.testing.assert_allclose(result.run.influence[0] / scale, expected.run.influence[0] / scale, atol=1e-4)
     np.testing.assert_allclose(result.replicates.values, expected.replicates.values, atol=1e-3)
 
 
