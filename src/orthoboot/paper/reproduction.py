@@ -14,13 +14,14 @@ from typing import Any
 import orthoboot as ob
 from orthoboot.arguments import checked_count, checked_name
 from orthoboot.errors import ArgumentError
+from orthoboot.execution.store import write_whole
 from orthoboot.paper import EXPERIMENTS
 from orthoboot.paper.experiment import Settings
 from orthoboot.paper.markdown import markdown_report
 from orthoboot.paper.page import Excerpt, excerpt, html_page
 from orthoboot.paper.run import outcomes
 from orthoboot.paper.section import Section, run_in_words
-from orthoboot.paper.store import PACKAGES, Store, code_digest, version_of, write_whole
+from orthoboot.paper.store import PACKAGES, Store, code_digest, version_of
 from orthoboot.presentation.figures import drawn
 from orthoboot.presentation.report import Report
 from orthoboot.presentation.style import check_matplotlib
