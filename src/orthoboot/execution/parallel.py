@@ -53,8 +53,8 @@ def parallel(
                 yield tasks[done.number], done.outcome
         except BrokenExecutor as error:
             raise WorkerError(
-                "a process that was computing has ended, as one does that the system takes for too large. Try again with "
-                "fewer jobs."
+                "a process that was computing has ended, as one does that the system takes for too large. Try again "
+                "with fewer jobs."
             ) from error
 
 
