@@ -90,6 +90,28 @@ def test_no_number_depends_on_the_jobs(case, execution):
     same(found, quietly(CASES[case]))
 
 
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes of Dask on this machine, which joblib uses by one line of the user's."""
+    distributed = pytest.importorskip("distributed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with (
+            distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+            distributed.Client(local),
+        ):
+            yield
+
+
+@pytest.mark.parametrize("case", ["catalogue", "plain function", "function within", "weights", "failures"])
+def test_a_cluster_gives_the_same_numbers(cluster, case):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with joblib.parallel_config("dask"):
+            found = CASES[case](n_jobs=2)
+    same(found, quietly(CASES[case]))
+
+
 def test_the_number_of_jobs_may_come_from_joblibs_configuration():
     with joblib.parallel_config("threading", n_jobs=2):
         assert effective_jobs(None) == 2

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gc
 import math
 
 import numpy as np
@@ -12,7 +11,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError, StatisticError
 from orthoboot.functionals import function_of_means, mean, variance
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
-from orthoboot.functionals.feature_means import _DERIVED, FunctionOfMeans, centred_rows
+from orthoboot.functionals.feature_means import FunctionOfMeans, centred_rows
 
 X = np.random.default_rng(20).exponential(size=40)
 
@@ -98,7 +97,7 @@ def test_vector_outputs_are_named_after_the_statistic():
     np.testing.assert_allclose(functional(X), [X.mean(), np.mean(X**2)])
 
 
-def test_features_are_computed_once_for_all_batches_and_forgotten_with_the_data():
+def test_features_are_computed_once_and_kept_with_the_prepared_statistic():
     calls = []
 
     def features(x):
@@ -106,17 +105,14 @@ def test_features_are_computed_once_for_all_batches_and_forgotten_with_the_data(
         return x
 
     functional = function_of_means(features, lambda m: m[0])
-    data = read(X)
+    prepared = functional.prepared(read(X))
     resamples = Resamples((np.ones((2, len(X))),))
     for _ in range(3):
-        functional.at(data).values(resamples)
-    functional.at(data).influence()
+        prepared.values(resamples)
+    prepared.influence()
     assert calls == [len(X)]
-    identity = id(data)
-    assert identity in _DERIVED
-    del data
-    gc.collect()
-    assert identity not in _DERIVED
+    functional.prepared(read(X))
+    assert calls == [len(X)] * 2
 
 
 def test_functionals_do_not_share_what_they_keep():
