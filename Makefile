@@ -6,6 +6,7 @@
 #   make test-slow  statistical checks of minutes
 #   make map        the map of docs/developer/architecture.md, and whether the house is in order
 #   make build      the wheel and the sdist, each tried in an environment of its own
+#   make hooks      the linters of `make lint` before every commit
 #   make bench      the tables of docs/benchmarks.md
 #   make paper      the tables and figures of docs/paper.md, half an hour; DATA=DIR for data sets that lie there
 
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-core test-slow lint pytest map build bench paper clean
+.PHONY: demo test test-all test-core test-slow lint pytest hooks map build bench paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -37,12 +38,16 @@ test-core: $(VENV)-core/.test
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow -s
 
+hooks: $(VENV)/.dev
+	$(BIN)/pre-commit install
+
 map: $(VENV)/.dev
 	$(BIN)/python docs/developer/map.py --write
 
 # As those have it who install the wheel, or unpack the sdist: -I, so that nothing of this folder is imported.
-build: $(VENV)/.dev
+build: | $(VENV)/bin/python
 	rm -rf dist build
+	$(PIP) build
 	$(BIN)/python -m build
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
