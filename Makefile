@@ -3,6 +3,7 @@
 #   make test       everything that continuous integration runs
 #   make test-all   the tests on every Python 3.11, 3.12 and 3.13 that is found
 #   make test-slow  statistical checks of minutes
+#   make test-portable   the tests as on three other processors, by the libraries' own switches
 #   make bench      the tables of docs/benchmarks.md
 #   make paper      the tables and figures of docs/paper.md, half an hour; DATA=DIR for data sets that lie there
 
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-slow lint pytest bench paper clean
+.PHONY: demo test test-all test-slow test-portable lint pytest bench paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -30,6 +31,9 @@ pytest: $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow -s
+
+test-portable: $(VENV)/.dev
+	$(BIN)/python -m tests.portable
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.variance_table
