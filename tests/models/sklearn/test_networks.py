@@ -129,7 +129,7 @@ def test_the_influence_function_is_the_derivative_of_the_refits_by_the_weights(
 ) -> None:
     # A search ends a hundred-thousandth of a standard error from the minimum, which is much beside these small steps;
     # here it ends where rounding does not let it go on.
-    monkeypatch.setattr("orthoboot.models.torch_fit._PRECISION", 0.0)
+    monkeypatch.setattr("orthoboot.models.torch.fit._PRECISION", 0.0)
     data = read(case.data, paired=True)
     (influence,) = case.model.influence(data)
     direction = np.random.default_rng(1).standard_normal(N_ROWS)
