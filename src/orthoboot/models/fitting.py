@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from threading import RLock
 from typing import Any, Self, TypeVar, overload
+
+import numpy as np
+
+from orthoboot.functionals.evaluation import Evaluation, Failure
+from orthoboot.typing import BoolArray, FloatArray
 
 PROTOCOLS = ("polished", "paper")
 """How networks are refitted: from the minimum to the minimum, or by training from scratch."""
@@ -23,6 +28,7 @@ digits of its sums, and its random numbers; the parameters of a module, which ar
 """
 
 Found = TypeVar("Found")
+Refitted = TypeVar("Refitted")
 
 
 class found_once(cached_property[Found]):  # noqa: N801 - a decorator, as the one it is made of
@@ -49,6 +55,24 @@ class found_once(cached_property[Found]):  # noqa: N801 - a decorator, as the on
                 kept[self.attrname] = self.func(instance)
             found: Found = kept[self.attrname]
             return found
+
+
+def evaluated_refits(
+    value: Callable[[Refitted], FloatArray],
+    refits: Sequence[Refitted],
+    converged: Sequence[bool] | BoolArray,
+    n_outputs: int,
+    undefined: str = "",
+) -> Evaluation:
+    """Return the outcome of refits, given the value ``(k,)`` of each; one that raises does not stop the others."""
+    values = np.full((len(refits), n_outputs), np.nan)
+    failures: list[Failure | None] = [None] * len(refits)
+    for b, refit in enumerate(refits):
+        try:
+            values[b] = value(refit)
+        except Exception as error:  # the target may be a function of the user's, which may raise anything
+            failures[b] = Failure.of(error)
+    return Evaluation.of(values, failures, np.asarray(converged, dtype=np.bool_), undefined=undefined)
 
 
 @contextmanager

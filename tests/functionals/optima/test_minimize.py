@@ -303,7 +303,7 @@ def test_a_curvature_that_turns_with_the_resample_is_seen_though_the_solution_st
     )
     with pytest.warns(OrthobootWarning):
         result = ob.bootstrap(rows, bowl, estimator="standard", n_resamples=300, rng=0)
-    resamples = result.simulation.plan.resamples(result.simulation.key, range(300))
+    resamples = result.run.plan.resamples(result.run.key, range(300))
     # Where the mean of the resample is negative, x = 0 is a maximum of xi x^2 and no minimum.
     assert result.n_failed == np.sum(resamples.weights[0] @ rows[:, 0] < 0) > 0
 

@@ -23,9 +23,9 @@ from orthoboot.errors import (
     StatisticError,
 )
 from orthoboot.functionals.base import Functional, Prepared
-from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, Failure
+from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.output import Output
-from orthoboot.models.fitting import ONE_AT_A_TIME, found_once, silenced
+from orthoboot.models.fitting import ONE_AT_A_TIME, evaluated_refits, found_once, silenced
 from orthoboot.models.sklearn.adapters import adapter_of, known_adapter
 from orthoboot.models.sklearn.arguments import check_estimator, check_tables
 from orthoboot.models.sklearn.findings import near_kinks, random_fits, stopped_early, unconverged_fits
@@ -132,7 +132,8 @@ class FittedSklearnModel(Prepared[SklearnModel]):
 
     def evaluate(self, resamples: Resamples) -> Evaluation:
         """Return the target of a refit on each resample or why there is none, and which refits converged."""
-        return Evaluation.joined(map(self._outcome, self.refits(resamples)))
+        refits = self.refits(resamples)
+        return evaluated_refits(self._value, refits, [refit.converged for refit in refits], self.output.size)
 
     def refits(self, resamples: Resamples) -> list[Refit]:
         """Return the estimator fitted to each resample; one that fails does not stop the others."""
@@ -314,12 +315,6 @@ class FittedSklearnModel(Prepared[SklearnModel]):
         if not self._random_parameters:
             return [{}] * len(resamples)
         return [random_states(self._random_parameters, seed) for seed in resamples.seeds(0)]
-
-    def _outcome(self, refit: Refit) -> Evaluation:
-        try:
-            return Evaluation.of(self._value(refit)[np.newaxis], np.array([refit.converged]))
-        except Exception as error:  # the target may be a function of the user's, which may raise anything
-            return Evaluation.failed([Failure.of(error)], self.output.size)
 
     def _value(self, refit: Refit) -> FloatArray:
         if refit.error is not None:

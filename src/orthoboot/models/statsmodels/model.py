@@ -152,13 +152,13 @@ class StatsmodelsFit(Functional):
         """
         import pandas as pd
 
-        if not isinstance(result, Result) or result.simulation.functional is not self:
+        if not isinstance(result, Result) or result.run.functional is not self:
             raise ArgumentError(
                 "`compared` takes a result of this very model, `bootstrap(model.data, model, paired=True)`; got "
                 f"{'that of another statistic' if isinstance(result, Result) else type(result).__name__}."
             )
         ours = result.to_frame()
-        jacobian = self._jacobian(result.simulation.data)
+        jacobian = self._jacobian(result.run.data)
         columns = {
             "estimate": ours["estimate"],
             "standard_error": ours["standard_error"],

@@ -28,7 +28,7 @@ from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, F
 from orthoboot.functionals.optima.parameter_target import ParametersTarget, WrittenTarget
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.user.user_function import first_line
-from orthoboot.models.fitting import ONE_AT_A_TIME, found_once
+from orthoboot.models.fitting import ONE_AT_A_TIME, evaluated_refits, found_once
 from orthoboot.optimisation.distance import largest_shift
 from orthoboot.result import Result
 from orthoboot.typing import BoolArray, FloatArray, Influence
@@ -186,7 +186,8 @@ class FittedTorchModel(Prepared[TorchModel]):
         try:
             # The last digits depend on torch's number of threads, which must not change on the way.
             with ONE_AT_A_TIME:
-                return Evaluation.joined(map(self._outcome, *self._refits(resamples)))
+                points, converged = self._refits(resamples)
+                return evaluated_refits(self._value, list(points), converged, self.output.size, self._undefined)
         except Exception as error:  # such as that there is no memory for so many
             return Evaluation.failed([Failure.of(error)] * len(resamples), self.output.size)
 
@@ -327,13 +328,10 @@ class FittedTorchModel(Prepared[TorchModel]):
             return np.full(self.output.size, np.nan)
         return self.parameter_target.value(point)
 
-    def _outcome(self, point: FloatArray, converged: bool) -> Evaluation:
+    @property
+    def _undefined(self) -> str:
         name, undefined = self.functional.name, self.functional.undefined
-        words = f"`{name}` is not defined where {undefined}" if undefined else ""
-        try:
-            return Evaluation.of(self._value(point)[np.newaxis], np.array([converged]), undefined=words)
-        except Exception as error:  # the target is a function of the user's, which may raise anything
-            return Evaluation.failed([Failure.of(error)], self.output.size)
+        return f"`{name}` is not defined where {undefined}" if undefined else ""
 
     # What to worry about
 
