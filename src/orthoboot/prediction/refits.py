@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import FallbackWarning, FitError, InfluenceError, OrthobootWarning, ReplicationError
 from orthoboot.estimators import ESTIMATORS, Estimator
+from orthoboot.execution.execution import batches
 from orthoboot.execution.progress import ProgressBar
+from orthoboot.functionals.evaluation import Convergence
 from orthoboot.models.fitting import DENSE_PARAMETERS
-from orthoboot.models.sklearn.model import SklearnModel
+from orthoboot.models.sklearn.interface import Refit
+from orthoboot.models.sklearn.model import FittedSklearnModel
 from orthoboot.models.sklearn.point import ModelPoint, predictions
 from orthoboot.models.sklearn.solution import Solution
 from orthoboot.models.sklearn.targets import first_line
@@ -39,17 +43,17 @@ class Refits:
         The number of each in the run, shape ``(B,)``.
     out_of_bag
         What they say of the noise.
-    n_drawn
-        How many resamples were drawn, failed ones included.
-    first_failure
-        What the first failed refit did, in words.
+    failures
+        What the others did, in words, by their numbers.
+    n_unconverged
+        How many of the models did not converge.
     """
 
     models: tuple[Any, ...]
     numbers: IntArray
     out_of_bag: OutOfBag
-    n_drawn: int
-    first_failure: str | None
+    failures: Mapping[int, str] = field(default_factory=dict)
+    n_unconverged: int = 0
 
     def __len__(self) -> int:
         return len(self.models)
@@ -57,70 +61,120 @@ class Refits:
     @property
     def n_failed(self) -> int:
         """Return how many refits raised or predicted what is not finite."""
-        return self.n_drawn - len(self.models)
+        return len(self.failures)
+
+    @property
+    def n_drawn(self) -> int:
+        """Return how many resamples were drawn, failed ones included."""
+        return len(self.models) + len(self.failures)
+
+    @property
+    def first_failure(self) -> str | None:
+        """Return what the first failed refit did, in words."""
+        return self.failures[min(self.failures)] if self.failures else None
+
+    @property
+    def convergence(self) -> Convergence:
+        """Return how many refits gave a model, and how many of them did not converge."""
+        return Convergence(len(self.models), self.n_unconverged)
 
     def among(self, chosen: slice) -> Refits:
         """Return some of them; those that failed are not counted any more, unless all are chosen."""
         if chosen == slice(None):
             return self
-        models = self.models[chosen]
-        return Refits(models, self.numbers[chosen], self.out_of_bag.among(chosen), len(models), None)
+        return Refits(self.models[chosen], self.numbers[chosen], self.out_of_bag.among(chosen))
 
     def predictions(self, rows: Any) -> FloatArray:
         """Return what each refit predicts at `rows`, shape ``(B, m)``."""
         return np.stack([predictions(model, rows) for model in self.models])
 
 
-def refits(statistic: SklearnModel, data: Data, plan: Plan, key: Key, n_resamples: int) -> Refits:
+class RefitOutcome(NamedTuple):
+    """What became of one refit.
+
+    Attributes
+    ----------
+    number
+        Its number in the run.
+    model
+        The fitted model, None where it failed.
+    left_out
+        What it predicts at the rows that its resample left out, None where it failed.
+    failure
+        What it did instead, in words.
+    converged
+        Whether the fit converged.
+    """
+
+    number: int
+    model: Any = None
+    left_out: LeftOut | None = None
+    failure: str | None = None
+    converged: bool = True
+
+
+def refits(prepared: FittedSklearnModel, plan: Plan, key: Key, n_resamples: int) -> Refits:
     """Return the refits on the resamples 0 to `n_resamples` - 1; raise where more than half of them fail."""
-    models, kept, left_out, failures = [], [], [], []
-    size = _TOGETHER if statistic.batched else 1
+    outcomes: list[RefitOutcome] = []
     with ProgressBar(n_resamples) as bar:
-        for start in range(0, n_resamples, size):
-            numbers = range(start, min(start + size, n_resamples))
-            resamples = plan.resamples(key, numbers)
-            for number, model, weights in zip(
-                numbers, statistic.refits(data, resamples), resamples.weights[0], strict=True
-            ):
-                try:
-                    left_out.append(_left_out(model, data, weights))
-                except Exception as error:  # an estimator may refuse a resample in any way; counted and reported
-                    failures.append(f"{type(error).__name__}: {first_line(error)}")
-                    _check_failures(failures, number + 1, n_resamples)
-                else:
-                    models.append(model)
-                    kept.append(number)
+        for numbers in batches(range(n_resamples), _TOGETHER if prepared.functional.batched else 1):
+            outcomes += refitted(prepared, plan, key, numbers)
+            _check_failures(outcomes, n_resamples)
             bar.advance(len(numbers))
-    return Refits(
-        models=tuple(models),
-        numbers=np.array(kept, dtype=np.int64),
-        out_of_bag=out_of_bag(left_out, _response(data), predictions(statistic.fitted(data), data.containers[0])),
-        n_drawn=n_resamples,
-        first_failure=failures[0] if failures else None,
-    )
+    return _collected(prepared, outcomes)
 
 
-def _response(data: Data) -> FloatArray:
-    return np.asarray(data.containers[1], dtype=np.float64).reshape(-1)
+def refitted(prepared: FittedSklearnModel, plan: Plan, key: Key, numbers: Sequence[int]) -> list[RefitOutcome]:
+    """Return what becomes of the refits with these numbers: a pure function, which any process may compute."""
+    resamples = plan.resamples(key, numbers)
+    made = zip(numbers, prepared.refits(resamples), resamples.weights[0], strict=True)
+    return [_outcome(number, refit, prepared.data, weights) for number, refit, weights in made]
 
 
-def _left_out(model: Any, data: Data, weights: FloatArray) -> LeftOut:
+def _outcome(number: int, refit: Refit, data: Data, weights: FloatArray) -> RefitOutcome:
+    try:
+        left_out = _left_out(refit, data, weights)
+    except Exception as error:  # an estimator may refuse a resample in any way; counted and reported
+        return RefitOutcome(number, failure=f"{type(error).__name__}: {first_line(error)}")
+    return RefitOutcome(number, refit.model, left_out, converged=refit.converged)
+
+
+def _left_out(refit: Refit, data: Data, weights: FloatArray) -> LeftOut:
     """Return what a refit predicts at the rows left out; raise what was raised in its place."""
-    if isinstance(model, Exception):
-        raise model
+    if refit.error is not None:
+        raise refit.error
     rows = np.flatnonzero(weights == 0)
-    predicted = predictions(model, data.take((rows,))[0]) if len(rows) else np.empty(0)
+    predicted = predictions(refit.model, data.take((rows,))[0]) if len(rows) else np.empty(0)
     if not np.isfinite(predicted).all():
         raise FitError("the predictions of a refit are not finite")
     return LeftOut(rows, predicted)
 
 
-def _check_failures(failures: list[str], n_drawn: int, n_resamples: int) -> None:
+def _check_failures(outcomes: list[RefitOutcome], n_resamples: int) -> None:
+    failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
     if 2 * len(failures) > n_resamples:
         raise ReplicationError(
-            f"more than half of the refits failed: {len(failures)} of the {n_drawn} drawn so far. The first failure "
-            f"was: {failures[0]}. The estimator must take resamples, in which rows repeat and some are missing."
+            f"more than half of the refits failed: {len(failures)} of the {len(outcomes)} drawn so far. The first "
+            f"failure was: {failures[0]}. The estimator must take resamples, in which rows repeat and some are missing."
         )
+
+
+def _collected(prepared: FittedSklearnModel, outcomes: list[RefitOutcome]) -> Refits:
+    """Return the refits that did not fail, in the order of the outcomes."""
+    made = [outcome for outcome in outcomes if outcome.failure is None]
+    left_out = [outcome.left_out for outcome in made if outcome.left_out is not None]
+    fit_predictions = predictions(prepared.fitted, prepared.data.containers[0])
+    return Refits(
+        models=tuple(outcome.model for outcome in made),
+        numbers=np.array([outcome.number for outcome in made], dtype=np.int64),
+        out_of_bag=out_of_bag(left_out, _response(prepared.data), fit_predictions),
+        failures={outcome.number: outcome.failure for outcome in outcomes if outcome.failure is not None},
+        n_unconverged=sum(not outcome.converged for outcome in made),
+    )
+
+
+def _response(data: Data) -> FloatArray:
+    return np.asarray(data.containers[1], dtype=np.float64).reshape(-1)
 
 
 class LinearPart(ABC):
@@ -212,7 +266,7 @@ class LinearPartByRows(LinearPart):
     @property
     def numbers_per_row(self) -> int:
         """Return the number of rows of the data and of parameters, for each array of that size."""
-        return _COPIES_HELD * (len(self.solution.y) + self.solution.n_numbers)
+        return _COPIES_HELD * (self.solution.n_rows + self.solution.n_numbers)
 
     def among(self, chosen: slice) -> LinearPart:
         """Return the same with the numbers of some."""
@@ -225,13 +279,13 @@ class LinearPartByRows(LinearPart):
 
 
 def usable_estimator(
-    statistic: SklearnModel, data: Data, chosen: Estimator
+    prepared: FittedSklearnModel, chosen: Estimator
 ) -> tuple[Estimator, Solution | None, list[OrthobootWarning]]:
     """Return the estimator of the variance that the model allows, and its solution where that is needed."""
     if not chosen.needs_influence:
         return chosen, None, []
     try:
-        return chosen, statistic.solution(data), []
+        return chosen, prepared.solution, []
     except InfluenceError as error:
         # What it goes on to advise are arguments of `bootstrap`.
         reason = str(error).partition("; use ")[0].rstrip(".")

@@ -29,7 +29,8 @@ from orthoboot.errors import (
 from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread, moments_of, r_squared
 from orthoboot.estimators.diagnostics import FEW_REPLICATES, FEW_UNITS, WEAK_R_SQUARED
 from orthoboot.estimators.moments import deleted_moments
-from orthoboot.models.sklearn.model import SklearnModel
+from orthoboot.models.fitting import ONE_AT_A_TIME
+from orthoboot.models.sklearn.model import FittedSklearnModel, SklearnModel
 from orthoboot.models.sklearn.point import predictions
 from orthoboot.models.sklearn.targets import first_line
 from orthoboot.plans import key_from, plan_for
@@ -143,19 +144,20 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         check_regressor(self.estimator)
         data = read_rows(*self._validated(X, y))
         tried_rows, _ = data.take((_tried_rows(data),))
-        statistic = SklearnModel(self.estimator, tried_rows)
-        _check_predictions(statistic, data, tried_rows)
-        statistic.check(data)
-        usable, solution, fallback = usable_estimator(statistic, data, chosen)
+        prepared = SklearnModel(self.estimator, tried_rows).at(data)
+        _check_predictions(prepared, tried_rows)
+        prepared.check()
+        usable, solution, fallback = usable_estimator(prepared, chosen)
         checked_resamples(n_resamples, usable)
         plan = plan_for(data.sizes)
-        kept = refits(statistic, data, plan, key, n_resamples)
+        kept = refits(prepared, plan, key, n_resamples)
         check_enough(kept, usable)
 
-        self.estimator_ = statistic.fitted(data)
+        self.estimator_ = prepared.fitted
         linear = None if solution is None else linear_part(solution, plan, key, kept.numbers)
         self._keep(kept, usable, linear)
-        for warning in (*_about_data(data), *fallback, *statistic.findings(data), *self._doubts(tried_rows)):
+        findings = prepared.findings(kept.convergence)
+        for warning in (*_about_data(data), *fallback, *findings, *self._doubts(tried_rows)):
             emit(warning)
         return self
 
@@ -290,7 +292,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         return validate_data(self, X, reset=False, ensure_all_finite=False)
 
     def _points(self, rows: Any) -> Any:
-        with warnings.catch_warnings():
+        with ONE_AT_A_TIME, warnings.catch_warnings():
             # Said already, under the name of this class.
             warnings.filterwarnings("ignore", message="X (has|does not have valid) feature names")
             return self.estimator_.predict(rows)
@@ -328,8 +330,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
             linear=linear,
             linear_variance=variance,
             numbers=self._refits.numbers,
-            n_drawn=self._refits.n_drawn,
-            first_failure=self._refits.first_failure,
+            failures=self._refits.failures,
+            n_unconverged=self._refits.n_unconverged,
         )
 
     def _variance(self, replicates: Replicates) -> FloatArray:
@@ -387,14 +389,14 @@ def _tried_rows(data: Data) -> IntArray:
     return np.unique(np.linspace(0, n_rows - 1, min(n_rows, _TRIED_ROWS)).astype(np.int64))
 
 
-def _check_predictions(statistic: SklearnModel, data: Data, rows: Any) -> None:
+def _check_predictions(prepared: FittedSklearnModel, rows: Any) -> None:
     """Raise where the fit to the data cannot predict."""
-    model = statistic.fitted(data)
+    model = prepared.fitted
     try:
         predictions(model, rows)
     except Exception as error:  # an estimator may refuse rows in any way
         raise FitError(
-            f"`{statistic.name}`, fitted to the data, cannot predict at their rows: {type(error).__name__}: "
+            f"`{prepared.functional.name}`, fitted to the data, cannot predict at their rows: {type(error).__name__}: "
             f"{first_line(error)}."
         ) from error
 

@@ -148,11 +148,11 @@ def flat(value: Any) -> Any:
 
 @every_case
 def test_the_influence_is_the_derivative_of_refits_by_the_weights(case: Case) -> None:
-    data, functional = read(case.data, paired=True), case.model
-    (influence,) = functional.influence(data)
+    prepared = case.model.prepared(read(case.data, paired=True))
+    (influence,) = prepared.influence()
     step, directions = 2e-4, np.random.default_rng(1).standard_normal((2, N_ROWS))
     directions -= directions.mean(axis=1, keepdims=True)
-    ahead, behind = (functional.evaluate(data, Resamples((1 + d * directions,))) for d in (step, -step))
+    ahead, behind = (prepared.values(Resamples((1 + d * directions,))) for d in (step, -step))
     slopes = (ahead - behind) / (2 * step)
     predicted = directions @ influence / N_ROWS
     # The truncation of a central difference is of the order of the squared step.
@@ -163,7 +163,7 @@ def test_the_influence_is_the_derivative_of_refits_by_the_weights(case: Case) ->
 
 @every_case
 def test_the_derivative_of_predictions_is_that_of_differences(case: Case) -> None:
-    solution = case.model.solution(read(case.data, paired=True))
+    solution = case.model.prepared(read(case.data, paired=True)).solution
     if hasattr(last_step(solution.model), "classes_"):
         pytest.skip("probabilities of classes take differences")
     differences = solution.point.jacobian(lambda model: model.predict(X[:4]))
@@ -190,24 +190,24 @@ def test_without_a_penalty_the_influence_is_that_of_the_catalogue(intercept: boo
     for estimator, entry, response in pairs:
         data = read((X, RESPONSES[response]), paired=True)
         target = ("intercept_", "coef_") if intercept else "coef_"
-        (expected,) = entry.replace(intercept=intercept).influence(data)
-        (influence,) = ob.from_sklearn(estimator, target).influence(data)
+        (expected,) = entry.replace(intercept=intercept).prepared(data).influence()
+        (influence,) = ob.from_sklearn(estimator, target).prepared(data).influence()
         np.testing.assert_allclose(influence, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
 
 def test_predictions_of_least_squares_do_not_depend_on_scaling() -> None:
     data = read((X, RESPONSES["number"]), paired=True)
-    (plain,) = ob.from_sklearn(LinearRegression(), X[:5]).influence(data)
-    (scaled,) = ob.from_sklearn(make_pipeline(StandardScaler(), LinearRegression()), X[:5]).influence(data)
+    (plain,) = ob.from_sklearn(LinearRegression(), X[:5]).prepared(data).influence()
+    (scaled,) = ob.from_sklearn(make_pipeline(StandardScaler(), LinearRegression()), X[:5]).prepared(data).influence()
     np.testing.assert_allclose(scaled, plain, rtol=0, atol=1e-8 * np.abs(plain).max())
 
 
 def test_a_loose_tolerance_is_made_up_for_and_told() -> None:
-    loose, tight = (ob.from_sklearn(LogisticRegression(tol=tol, max_iter=500)) for tol in (1.0, 1e-10))
     data = read((X, RESPONSES["class"]), paired=True)
-    np.testing.assert_allclose(loose.influence(data)[0], tight.influence(data)[0], rtol=1e-9, atol=1e-9)
-    assert tight.findings(data) == ()
-    (finding,) = loose.findings(data)
+    loose, tight = (ob.from_sklearn(LogisticRegression(tol=tol, max_iter=500)).prepared(data) for tol in (1.0, 1e-10))
+    np.testing.assert_allclose(loose.influence()[0], tight.influence()[0], rtol=1e-9, atol=1e-9)
+    assert tight.findings() == ()
+    (finding,) = loose.findings()
     assert re.search(r"stopped [\d.e+]+ standard errors from its solution", str(finding))
 
 
@@ -234,7 +234,8 @@ def test_a_pipeline_of_one_step_is_that_step(named: bool) -> None:
 def test_what_is_held_fixed_in_a_pipeline_is_said() -> None:
     entering = make_pipeline(PolynomialFeatures(2), PCA(3), StandardScaler(), Ridge())
     held = make_pipeline(PolynomialFeatures(2), StandardScaler(), PCA(3), Ridge())
-    sources = [ob.from_sklearn(estimator).influence_source for estimator in (entering, held)]
+    data = read((X, RESPONSES["number"]), paired=True)
+    sources = [ob.from_sklearn(estimator).at(data).influence_source for estimator in (entering, held)]
     theorem = "implicit function theorem for `Ridge`; held fixed:"
     assert sources == [f"{theorem} PCA", f"{theorem} StandardScaler, PCA"]
 
@@ -244,15 +245,15 @@ def test_what_is_held_fixed_in_a_pipeline_is_said() -> None:
 
 @every_case
 def test_a_replicate_is_a_tight_fit_of_scikit_learn_to_the_drawn_rows(case: Case) -> None:
-    data, functional = read(case.data, paired=True), case.model
+    data = read(case.data, paired=True)
     weights = np.random.default_rng(2).multinomial(N_ROWS, np.full(N_ROWS, 1 / N_ROWS)).astype(float)
     drawn = read(data.take((np.repeat(np.arange(N_ROWS), weights.astype(int)),)), paired=True)
     options = case.estimator.get_params()
     tight = {key: 1e-10 for key in options if key.endswith("tol")} | {
         key: 10_000 for key in options if "max_iter" in key
     }
-    expected = ob.from_sklearn(clone(case.estimator).set_params(**tight), case.target).estimate(drawn)
-    values = functional.evaluate(data, Resamples((weights[np.newaxis],)))[0]
+    expected = ob.from_sklearn(clone(case.estimator).set_params(**tight), case.target).prepared(drawn).estimate
+    values = case.model.prepared(data).values(Resamples((weights[np.newaxis],)))[0]
     # L-BFGS ends where the loss has no digits left, at half of the digits of the parameters.
     np.testing.assert_allclose(values, expected, rtol=0, atol=5e-6 * np.abs(expected).max())
 
@@ -305,8 +306,8 @@ def test_unconverged_refits_are_one_finding() -> None:
 def test_frames_name_the_coefficients_and_stay_frames() -> None:
     frame = pd.DataFrame(X, columns=["age", "dose", "height", "weight"])
     data = (frame, pd.Series(RESPONSES["number"]))
-    assert ob.from_sklearn(Ridge()).output(read(data, paired=True)).names == tuple(frame.columns)
-    both = ob.from_sklearn(make_pipeline(StandardScaler(), Ridge()), BOTH).output(read(data, paired=True))
+    assert ob.from_sklearn(Ridge()).prepared(read(data, paired=True)).output.names == tuple(frame.columns)
+    both = ob.from_sklearn(make_pipeline(StandardScaler(), Ridge()), BOTH).prepared(read(data, paired=True)).output
     assert both.names == ("coef_[age]", "coef_[dose]", "coef_[height]", "coef_[weight]", "intercept_")
     by_name = make_pipeline(make_column_transformer((StandardScaler(), ["dose"])), LinearRegression())
     result = ob.bootstrap(data, ob.from_sklearn(by_name), paired=True, rng=0)
@@ -317,10 +318,11 @@ def test_classes_name_the_outputs() -> None:
     frame = pd.DataFrame(X[:, :2], columns=["age", "dose"])
     labels = pd.DataFrame({"answer": np.array(["no", "perhaps", "yes"])[RESPONSES["classes"]]})
     data = read((frame, labels), paired=True)
-    names = ob.from_sklearn(LogisticRegression(), "coef_").output(data).names
+    names = ob.from_sklearn(LogisticRegression(), "coef_").prepared(data).output.names
     assert names == ("no, age", "no, dose", "perhaps, age", "perhaps, dose", "yes, age", "yes, dose")
-    assert ob.from_sklearn(LogisticRegression(), "intercept_").output(data).names == ("no", "perhaps", "yes")
-    rows = ob.from_sklearn(LogisticRegression(), frame[:1]).output(data).names
+    names = ob.from_sklearn(LogisticRegression(), "intercept_").prepared(data).output.names
+    assert names == ("no", "perhaps", "yes")
+    rows = ob.from_sklearn(LogisticRegression(), frame[:1]).prepared(data).output.names
     assert rows == ("probability[0, no]", "probability[0, perhaps]", "probability[0, yes]")
 
 
@@ -397,10 +399,12 @@ def test_an_attribute_that_is_no_parameter_has_no_influence_function() -> None:
 def test_random_refits_are_told() -> None:
     forest, fixed = (RandomForestRegressor(3, random_state=seed) for seed in (None, 0))
     data = read((X[:50], RESPONSES["number"][:50]), paired=True)
-    (finding,) = ob.from_sklearn(forest, X[:1]).findings(data)
+    (finding,) = ob.from_sklearn(forest, X[:1]).prepared(data).findings()
     assert "`random_state` of `RandomForestRegressor` is None" in str(finding)
-    assert ob.from_sklearn(fixed, X[:1]).findings(data) == ()
-    assert ob.from_sklearn(LogisticRegression()).findings(read((X, RESPONSES["class"]), paired=True)) == ()
+    assert "the estimate is another in every run" in str(finding)
+    assert ob.from_sklearn(fixed, X[:1]).prepared(data).findings() == ()
+    classes = read((X, RESPONSES["class"]), paired=True)
+    assert ob.from_sklearn(LogisticRegression()).prepared(classes).findings() == ()
 
 
 # Bad input
@@ -503,8 +507,8 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
     ids=["transformed", "voting", "bagging"],
 )
 def test_a_solver_that_draws_numbers_on_the_way_to_one_solution_is_no_chance(estimator: Any, is_told: bool) -> None:
-    functional = ob.from_sklearn(estimator, X[:2])
-    found = [str(finding) for finding in functional.findings(read((X, RESPONSES["number"]), paired=True))]
+    prepared = ob.from_sklearn(estimator, X[:2]).prepared(read((X, RESPONSES["number"]), paired=True))
+    found = [str(finding) for finding in prepared.findings()]
     assert any("vary by chance" in text for text in found) == is_told
 
 

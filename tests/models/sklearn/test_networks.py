@@ -130,14 +130,14 @@ def test_the_influence_function_is_the_derivative_of_the_refits_by_the_weights(
     # A search ends a hundred-thousandth of a standard error from the minimum, which is much beside these small steps;
     # here it ends where rounding does not let it go on.
     monkeypatch.setattr("orthoboot.models.torch.fit._PRECISION", 0.0)
-    data = read(case.data, paired=True)
-    (influence,) = case.model.influence(data)
+    prepared = case.model.prepared(read(case.data, paired=True))
+    (influence,) = prepared.influence()
     direction = np.random.default_rng(1).standard_normal(N_ROWS)
     direction -= direction.mean()
-    model, step = case.model, 2e-3
+    step = 2e-3
 
     def slope(length: float) -> Any:
-        plus, minus = model.evaluate(data, Resamples((np.stack([1 + length * direction, 1 - length * direction]),)))
+        plus, minus = prepared.values(Resamples((np.stack([1 + length * direction, 1 - length * direction]),)))
         return (plus - minus) / (2 * length)
 
     # Two steps by Richardson: what is left is of the order of step**4, and rounding.
@@ -179,7 +179,8 @@ def test_the_parameters_of_the_two_layer_network_are_targets() -> None:
     ],
 )
 def test_what_is_held_fixed_is_said(estimator: Any, source: str) -> None:
-    assert ob.from_sklearn(estimator, NEW).influence_source.endswith(source)
+    prepared = ob.from_sklearn(estimator, NEW).at(read((X, RESPONSES["number"]), paired=True))
+    assert prepared.influence_source.endswith(source)
 
 
 def test_a_network_with_kinks_has_an_influence_function_between_them() -> None:
@@ -193,10 +194,9 @@ def test_a_network_with_kinks_has_an_influence_function_between_them() -> None:
 
 @by_case([*SMOOTH[:4], SCALED[0]])
 def test_a_refit_is_scikit_learn_s_own_fit_to_the_drawn_rows(case: Case) -> None:
-    data, resamples = read(case.data, paired=True), resampled(2)
-    own = case.model
-    start = own.solution(data).model
-    for b, model in enumerate(own.refits(data, resamples)):
+    prepared, resamples = case.model.prepared(read(case.data, paired=True)), resampled(2)
+    start = prepared.solution.model
+    for b, refit in enumerate(prepared.refits(resamples)):
         rows = resamples.indices(b)[0]
         again = pickle.loads(pickle.dumps(start))
         (again[-1] if case.scaled else again).set_params(warm_start=True, tol=1e-12)
@@ -204,7 +204,7 @@ def test_a_refit_is_scikit_learn_s_own_fit_to_the_drawn_rows(case: Case) -> None
             warnings.simplefilter("ignore")  # a tolerance that lbfgs cannot reach
             again.fit(case.data[0][rows], case.data[1][rows])
         predict = "predict" if case.response == "number" else "predict_proba"
-        found, expected, before = (getattr(each, predict)(case.rows) for each in (model, again, start))
+        found, expected, before = (getattr(each, predict)(case.rows) for each in (refit.model, again, start))
         # Its search stops where the loss falls by less than 2e-9 a step, which is some thousandth of a standard error.
         assert np.abs(found - expected).max() < 0.02 * np.abs(expected - before).max()
 
@@ -212,10 +212,10 @@ def test_a_refit_is_scikit_learn_s_own_fit_to_the_drawn_rows(case: Case) -> None
 def test_a_refit_of_the_two_layer_network_is_the_minimum_on_the_drawn_rows() -> None:
     from orthoboot.models.torch.fit import CurvatureOptions, polished
 
-    data, resamples = read((X, RESPONSES["number"]), paired=True), resampled(2)
-    statistic = ob.from_sklearn(NEURAL, NEW)
-    base = statistic.solution(data).model
-    for b, model in enumerate(statistic.refits(data, resamples)):
+    prepared = ob.from_sklearn(NEURAL, NEW).prepared(read((X, RESPONSES["number"]), paired=True))
+    resamples, base = resampled(2), prepared.solution.model
+    for b, refit in enumerate(prepared.refits(resamples)):
+        model = refit.model
         rows = resamples.indices(b)[0]
         loss = base.loss_on(X[rows], RESPONSES["number"][rows])
         at = base.y_mean_ + base.y_scale_ * model.layers.outputs(base.standardized(NEW))
@@ -231,22 +231,21 @@ def clone_at(model: Any, point: Any) -> Any:
 
 @by_case([SMOOTH[0], SMOOTH[4], SCALED[0]])
 def test_a_replicate_depends_on_its_batch_by_rounding_alone(case: Case) -> None:
-    data, resamples = read(case.data, paired=True), resampled(3)
-    model = case.model
-    together = model.evaluate(data, resamples)
-    alone = np.concatenate([model.evaluate(data, resamples.one(b)) for b in range(3)])
-    standard_errors = np.sqrt(np.square(model.influence(data)[0]).sum(axis=0)) / N_ROWS
+    prepared, resamples = case.model.prepared(read(case.data, paired=True)), resampled(3)
+    together = prepared.values(resamples)
+    alone = np.concatenate([prepared.values(resamples.one(b)) for b in range(3)])
+    standard_errors = np.sqrt(np.square(prepared.influence()[0]).sum(axis=0)) / N_ROWS
     np.testing.assert_allclose(together, alone, rtol=0, atol=rounding.SEARCH * standard_errors.min())
 
 
 def test_trainings_from_scratch_depend_on_their_batch_by_rounding_alone_too() -> None:
     data, resamples = read((X, RESPONSES["number"]), paired=True), resampled(3)
     network = clone(NEURAL).set_params(protocol="paper", epochs=3)
-    model = ob.from_sklearn(network, NEW)
-    together = model.evaluate(data, resamples)
+    prepared = ob.from_sklearn(network, NEW).prepared(data)
+    together = prepared.values(resamples)
     # The 17 parameters are of size one or so, and a prediction adds up what they move.
     tolerance = 17 * rounding.trained(3 * -(-N_ROWS // network.batch_size), network.learning_rate)
-    np.testing.assert_allclose(together[1:2], model.evaluate(data, resamples.one(1)), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(together[1:2], prepared.values(resamples.one(1)), rtol=0, atol=tolerance)
     assert np.abs(together[0] - together[1]).min() > 0
 
 
@@ -364,10 +363,9 @@ def test_what_refits_do_not_move_is_no_target(estimator: Any, name: str, paramet
 
 @by_case([SMOOTH[0], SMOOTH[4]])
 def test_a_refit_has_no_trace_of_the_training_on_all_rows(case: Case) -> None:
-    data = read(case.data, paired=True)
-    own = case.model
-    assert own.fitted(data).loss_ > 0
-    assert not hasattr(own.refits(data, resampled(1))[0], "loss_")
+    prepared = case.model.prepared(read(case.data, paired=True))
+    assert prepared.fitted.loss_ > 0
+    assert not hasattr(prepared.refits(resampled(1))[0].model, "loss_")
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
@@ -379,12 +377,12 @@ def test_a_resample_without_a_class_is_a_failed_replicate() -> None:
 
 
 def test_a_training_that_diverges_on_a_resample_is_a_failed_replicate() -> None:
-    data, resamples = read((X, RESPONSES["number"]), paired=True), resampled(2)
     statistic = ob.from_sklearn(clone(RAW).set_params(protocol="paper", epochs=1), NEW)
-    solution = statistic.solution(data)
-    solution.model.learning_rate = 1e308
-    for outcome in statistic.refits(data, resamples):
-        assert "diverged on a resample" in str(outcome)
+    prepared = statistic.prepared(read((X, RESPONSES["number"]), paired=True))
+    prepared.solution.model.learning_rate = 1e308
+    for failure in prepared.evaluate(resampled(2)).failures:
+        assert failure is not None
+        assert "diverged on a resample" in failure.reason
 
 
 def test_layers_are_chosen_by_a_function() -> None:

@@ -24,7 +24,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from orthoboot.models import torch as model  # noqa: E402
+from orthoboot.models.torch import FittedTorchModel  # noqa: E402
 from orthoboot.models.torch.training import restarted  # noqa: E402
 
 N_ROWS = 150
@@ -62,6 +62,11 @@ def line():
 def network():
     module = restarted(nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), 0)
     return minimised(module, nn.MSELoss(), torch.tensor(X), torch.tensor(Y)[:, None], 0.02)
+
+
+def prepared(ours):
+    """Return a statistic at the data that it carries."""
+    return ours.prepared(read(ours.data, paired=True))
 
 
 def coefficients(module):
@@ -107,7 +112,7 @@ def test_weight_decay_is_ridge(line):
     )
     ours = ob.from_torch(module, nn.MSELoss(), X, Y, lambda module: module.weight[0], weight_decay=decay)
     weights = np.random.default_rng(1).poisson(1.0, (2, N_ROWS)).astype(float)
-    found = ours.evaluate(read(ours.data, paired=True), Resamples((weights,)))
+    found = prepared(ours).values(Resamples((weights,)))
     for row, w in zip(found, weights / weights.sum(axis=1, keepdims=True), strict=True):
         expected = np.linalg.solve(2 * (X * w[:, None]).T @ X + decay * np.eye(3), 2 * (X * w[:, None]).T @ Y)
         np.testing.assert_allclose(row, expected, atol=1e-5)
@@ -121,12 +126,12 @@ def test_classes_have_probabilities():
     ours = ob.from_torch(
         module, loss, X, labels, lambda module: module(torch.tensor(NEW)).softmax(dim=1), weight_decay=0.05
     )
-    data = read(ours.data, paired=True)
-    assert ours.estimate(data).reshape(4, 3).sum(axis=1) == pytest.approx(np.ones(4))
+    at_data = prepared(ours)
+    assert at_data.estimate.reshape(4, 3).sum(axis=1) == pytest.approx(np.ones(4))
     direction, step = np.random.default_rng(1).standard_normal(N_ROWS), 1e-3
     direction -= direction.mean()
-    up, down = ours.evaluate(data, Resamples((np.stack([1 + step * direction, 1 - step * direction]),)))
-    expected = direction @ ours.influence(data)[0] / N_ROWS
+    up, down = at_data.values(Resamples((np.stack([1 + step * direction, 1 - step * direction]),)))
+    expected = direction @ at_data.influence()[0] / N_ROWS
     np.testing.assert_allclose((up - down) / (2 * step), expected, rtol=1e-2, atol=1e-5)
 
 
@@ -152,11 +157,11 @@ def test_targets_are_rows_functions_dicts_and_parameters(network):
         "parameters": None,
     }.items():
         ours = ob.from_torch(network, nn.MSELoss(), X, Y, target, weight_decay=0.02)
-        data[name] = ours.estimate(read(ours.data, paired=True))
+        data[name] = prepared(ours).estimate
     assert np.array_equal(data["rows"], data["tensor"])
     np.testing.assert_allclose(data["rows"], data["function"], atol=1e-14)
     assert data["parameters"].shape == (21,)
-    names = ours.output(read(ours.data, paired=True)).names
+    names = prepared(ours).output.names
     assert names[:2] == ("0.weight[0, 0]", "0.weight[0, 1]")
 
 
@@ -201,7 +206,7 @@ def test_the_module_may_be_trained_further_meanwhile(line):
     expected = module(torch.tensor(NEW)).detach().numpy()[:, 0]
     with torch.no_grad():
         module.weight.add_(1.0)
-    assert ours.estimate(read(ours.data, paired=True)) == pytest.approx(expected)
+    assert prepared(ours).estimate == pytest.approx(expected)
 
 
 # Modules and data of many kinds
@@ -217,7 +222,7 @@ def test_outputs_may_have_no_column(network, solver):
         ob.from_torch(module, nn.MSELoss(), X, Y, NEW, weight_decay=0.02, solver=solver, curvature="gauss-newton")
         for module in (network, squeezed(network))
     )
-    (expected,), (found,) = (ours.influence(read(ours.data, paired=True)) for ours in (one, other))
+    (expected,), (found,) = (prepared(ours).influence() for ours in (one, other))
     np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
 
 
@@ -226,14 +231,14 @@ def test_labels_of_two_classes_may_be_whole_or_not(as_labels):
     labels, loss = Y > 0, nn.BCEWithLogitsLoss()
     module = minimised(restarted(nn.Linear(3, 1), 0), loss, torch.tensor(X), torch.tensor(1.0 * labels)[:, None])
     one, other = (ob.from_torch(module, loss, X, y, NEW) for y in (1.0 * labels, as_labels(labels)))
-    assert np.array_equal(*(ours.influence(read(ours.data, paired=True))[0] for ours in (one, other)))
+    assert np.array_equal(*(prepared(ours).influence()[0] for ours in (one, other)))
 
 
 @QUIET
 def test_whole_numbers_are_columns_like_others(line):
     counts = np.random.default_rng(0).integers(0, 4, (N_ROWS, 3))
     one, other = (ob.from_torch(line, nn.MSELoss(), columns, Y, NEW) for columns in (counts, 1.0 * counts))
-    assert np.array_equal(*(ours.estimate(read(ours.data, paired=True)) for ours in (one, other)))
+    assert np.array_equal(*(prepared(ours).estimate for ours in (one, other)))
 
 
 class OverTime(nn.Module):
@@ -274,9 +279,9 @@ def gradient(value, module):
 def test_series_are_rows_too(layer, solver):
     """The influence against the Gauss-Newton formula with derivatives by plain backward passes, row by row."""
     ours = series_model(layer, curvature="gauss-newton", solver=solver)
-    data = read(ours.data, paired=True)
-    module = ours.fitted_module().double()
-    network = ours._network.filled(module, ours._fit(data).point)
+    at_data = prepared(ours)
+    module = at_data.fitted_module().double()
+    network = at_data.network.filled(module, at_data.fit.point)
     rows, levels = torch.tensor(SERIES), torch.tensor(LEVELS)
     jacobian = np.stack([gradient(network(row[None])[0, 0], network) for row in rows])
     theta = np.concatenate([part.detach().numpy().reshape(-1) for part in network.parameters()])
@@ -285,12 +290,12 @@ def test_series_are_rows_too(layer, solver):
     matrix = 2 * jacobian.T @ jacobian / 40 + 0.1 * np.eye(len(theta))
     expected = -scores @ np.linalg.solve(matrix, jacobian[:2].T)
     expected -= expected.mean(axis=0)
-    np.testing.assert_allclose(ours.influence(data)[0], expected, atol=1e-5 * np.abs(expected).max())
+    np.testing.assert_allclose(at_data.influence()[0], expected, atol=1e-5 * np.abs(expected).max())
 
 
 def test_attention_has_a_second_derivative():
     ours = series_model(lambda: nn.MultiheadAttention(3, 1, batch_first=True))
-    loss = ours._loss(read(ours.data, paired=True))
+    loss = prepared(ours).loss
     point, direction = loss.network.start, np.random.default_rng(1).standard_normal(loss.network.size)
     nearby = np.stack([point + 1e-5 * direction, point - 1e-5 * direction])
     _, (up, down) = loss.values_and_gradients(nearby, np.ones((2, 40)))
@@ -309,10 +314,9 @@ def test_relu_ends_at_a_kink_and_says_so():
     ours = ob.from_torch(module, nn.MSELoss(), X, Y, NEW, weight_decay=0.02)
     with pytest.warns(FitWarning, match="ended at a kink"):
         ob.bootstrap(ours.data, ours, paired=True, rng=0)
-    data, loss = read(ours.data, paired=True), ours._loss(read(ours.data, paired=True))
-    fit = ours._fit(data)
+    fit = prepared(ours).fit
     nearby = fit.point + 1e-3 * np.random.default_rng(0).standard_normal((100, len(fit.point)))
-    values, _ = loss.values_and_gradients(np.vstack([fit.point, nearby]), np.ones((101, N_ROWS)))
+    values, _ = fit.loss.values_and_gradients(np.vstack([fit.point, nearby]), np.ones((101, N_ROWS)))
     assert values.argmin() == 0
 
 
@@ -380,14 +384,14 @@ def test_a_training_that_diverges_is_a_failed_replicate(network):
 @QUIET
 def test_a_training_that_diverges_on_one_resample_is_left_out(network, monkeypatch):
     ours = paper_model(network)
-    trained = model.TorchModel._trained
+    trained = FittedTorchModel._trained
 
-    def diverging(self, data, resamples):
-        points = trained(self, data, resamples)
+    def diverging(self, training, resamples):
+        points = trained(self, training, resamples)
         points[1] = np.inf
         return points
 
-    monkeypatch.setattr(model.TorchModel, "_trained", diverging)
+    monkeypatch.setattr(FittedTorchModel, "_trained", diverging)
     with pytest.warns(FailedReplicatesWarning, match="the loss diverges in training"):
         result = ob.bootstrap(ours.data, ours, paired=True, rng=0, estimator="standard", n_resamples=6)
     assert result.n_failed == 1
@@ -556,6 +560,6 @@ def test_a_target_that_hides_from_the_derivative_is_told(line):
 
 
 def test_without_torch_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr(model, "find_spec", lambda name: None)
+    monkeypatch.setattr("orthoboot.models.torch.module.find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=r"orthoboot\[torch\]"):
         ob.from_torch(None, None, X, Y)

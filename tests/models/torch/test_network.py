@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests import rounding
 
+from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError
 
 torch = pytest.importorskip("torch")
@@ -14,7 +15,7 @@ from torch import nn  # noqa: E402
 
 from orthoboot.models.torch.fit import CurvatureOptions, NetworkFit, curvature_at, loss_unit, polished  # noqa: E402
 from orthoboot.models.torch.network import Network, NetworkLoss, groups_of, tensor, threads_for  # noqa: E402
-from orthoboot.models.torch.training import AdamTraining, layers_without_start, restarted, seed_of  # noqa: E402
+from orthoboot.models.torch.training import AdamTraining, layers_without_start, restarted  # noqa: E402
 
 N_ROWS = 80
 RNG = np.random.default_rng(0)
@@ -238,8 +239,8 @@ def test_no_network_is_alone():
 
 
 def test_a_seed_is_that_of_the_resample():
-    assert seed_of(WEIGHTS[0], 0) == seed_of(WEIGHTS[0].copy(), 0)
-    assert len({seed_of(weights, seed) for weights in WEIGHTS for seed in (0, 1)}) == 12
+    assert Resamples((WEIGHTS,)).seeds(0) == Resamples((WEIGHTS.copy(),)).seeds(0)
+    assert len({seed for own in (0, 1) for seed in Resamples((WEIGHTS,)).seeds(own)}) == 12
 
 
 def test_layers_without_a_start_are_named():

@@ -1,5 +1,5 @@
 """Models of scikit-learn as statistics."""
 
-from orthoboot.models.sklearn.model import SklearnModel, from_sklearn
+from orthoboot.models.sklearn.model import FittedSklearnModel, SklearnModel, from_sklearn
 
-__all__ = ["SklearnModel", "from_sklearn"]
+__all__ = ["FittedSklearnModel", "SklearnModel", "from_sklearn"]

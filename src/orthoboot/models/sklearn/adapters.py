@@ -9,13 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthoboot.errors import InfluenceError
 from orthoboot.models.linear_loss import FamilyLoss, HuberLoss, MultinomialLoss, PenalisedLoss, RowLoss, TweedieLoss
-from orthoboot.models.sklearn.interface import Adapter
+from orthoboot.models.sklearn.interface import Adapter, RefittedModel
 from orthoboot.models.sklearn.networks import network_adapter
+from orthoboot.models.sklearn.solution import Solution, solved
 from orthoboot.typing import FloatArray
 
 _TIGHT_TOLERANCE = 1e-10
 _MANY_ITERATIONS = 100_000
+_NOT_SMOOTH = ("sklearn.ensemble.", "sklearn.tree.", "sklearn.neighbors.")
+"""Modules of models that split, count or pick rows."""
 
 
 class Penalty(NamedTuple):
@@ -29,9 +33,15 @@ def _all_known(model: Any) -> str:
     return ""
 
 
+def _no_penalty(model: Any, total: float) -> Penalty:
+    return Penalty()
+
+
 @dataclass(frozen=True)
-class LinearModel(Adapter):
+class LinearModel(RefittedModel):
     """How a fitted linear model is read as the minimum of a penalised loss, and written from its parameters.
+
+    The functions have names, so that they can be pickled.
 
     Attributes
     ----------
@@ -41,14 +51,14 @@ class LinearModel(Adapter):
         The penalty, from the model's options and the total weight of the rows. The intercept is not penalised.
     unknown
         In words which option of the model its influence function does not know; empty where there is none.
-    coordinates
+    parameter_attributes
         The attributes whose numbers are parameters.
     """
 
     row_loss: Callable[[Any], RowLoss]
-    penalty: Callable[[Any, float], Penalty] = lambda model, total: Penalty()
+    penalty: Callable[[Any, float], Penalty] = _no_penalty
     unknown: Callable[[Any], str] = _all_known
-    coordinates: tuple[str, ...] = ("coef_", "intercept_")
+    parameter_attributes: tuple[str, ...] = ("coef_", "intercept_")
 
     def obstacle(self, model: Any) -> str:
         """Return which option of the model is not known."""
@@ -87,6 +97,10 @@ class LinearModel(Adapter):
             table = table[:, :-1]
         result.coef_ = np.array(table).reshape(np.shape(model.coef_))
         return result
+
+    def solution(self, model: Any, X: Any, y: Any) -> Solution:
+        """Return the minimum near a fitted model or pipeline; raise a `FitError` where there is none."""
+        return solved(self, model, X, y)
 
     def designs(self, model: Any, X: FloatArray) -> tuple[FloatArray, ...]:
         """Return the columns of each predictor, that of the intercept last."""
@@ -184,7 +198,7 @@ def _tie(designs: tuple[FloatArray, ...]) -> FloatArray:
 class Huber(LinearModel):
     """Huber's regression, whose last parameter is the scale."""
 
-    coordinates: tuple[str, ...] = ("coef_", "intercept_", "scale_")
+    parameter_attributes: tuple[str, ...] = ("coef_", "intercept_", "scale_")
 
     def parameters(self, model: Any) -> FloatArray:
         """Return the coefficients, the intercept and the scale."""
@@ -212,6 +226,14 @@ def _squares(model: Any) -> RowLoss:
     return FamilyLoss("gaussian", "identity")
 
 
+def _poisson(model: Any) -> RowLoss:
+    return TweedieLoss(1.0, log_link=True)
+
+
+def _gamma(model: Any) -> RowLoss:
+    return TweedieLoss(2.0, log_link=True)
+
+
 def _tweedie(model: Any) -> RowLoss:
     log_link = model.link == "log" or (model.link == "auto" and model.power > 0)
     return TweedieLoss(float(model.power), bool(log_link))
@@ -221,8 +243,24 @@ def _logistic(model: Any) -> RowLoss:
     return FamilyLoss("binomial", "logit") if len(model.coef_) == 1 else MultinomialLoss()
 
 
+def _huber(model: Any) -> RowLoss:
+    return HuberLoss(float(model.epsilon))
+
+
 def _alpha_of_mean(model: Any, total: float) -> Penalty:
     return Penalty(quadratic=float(model.alpha))
+
+
+def _alpha_of_sum(model: Any, total: float) -> Penalty:
+    return Penalty(quadratic=float(np.ravel(model.alpha)[0]) / total)
+
+
+def _alpha_of_twice_the_sum(model: Any, total: float) -> Penalty:
+    return Penalty(quadratic=2 * float(model.alpha) / total)
+
+
+def _lasso(model: Any, total: float) -> Penalty:
+    return Penalty(absolute=float(model.alpha))
 
 
 def _penalty_name(model: Any) -> str | None:
@@ -257,19 +295,14 @@ def _logistic_obstacle(model: Any) -> str:
 
 ADAPTERS: dict[str, LinearModel] = {
     "LinearRegression": LinearModel(_squares, unknown=_bounded),
-    "Ridge": LinearModel(
-        _squares, lambda model, total: Penalty(quadratic=float(np.ravel(model.alpha)[0]) / total), _bounded
-    ),
-    "Lasso": LinearModel(_squares, lambda model, total: Penalty(absolute=float(model.alpha))),
+    "Ridge": LinearModel(_squares, _alpha_of_sum, _bounded),
+    "Lasso": LinearModel(_squares, _lasso),
     "ElasticNet": LinearModel(_squares, _elastic),
-    "PoissonRegressor": LinearModel(lambda model: TweedieLoss(1.0, log_link=True), _alpha_of_mean),
-    "GammaRegressor": LinearModel(lambda model: TweedieLoss(2.0, log_link=True), _alpha_of_mean),
+    "PoissonRegressor": LinearModel(_poisson, _alpha_of_mean),
+    "GammaRegressor": LinearModel(_gamma, _alpha_of_mean),
     "TweedieRegressor": LinearModel(_tweedie, _alpha_of_mean),
     "LogisticRegression": Logistic(_logistic, _inverse_c, _logistic_obstacle),
-    "HuberRegressor": Huber(
-        lambda model: HuberLoss(float(model.epsilon)),
-        lambda model, total: Penalty(quadratic=2 * float(model.alpha) / total),
-    ),
+    "HuberRegressor": Huber(_huber, _alpha_of_twice_the_sum),
 }
 """By the name of the class in `sklearn.linear_model`."""
 
@@ -282,7 +315,19 @@ def adapter_of(model: Any) -> Adapter | None:
     return network_adapter(model)
 
 
-def is_settled(part: Any) -> bool:
-    """Return whether a part of an estimator has one solution, whatever its solver draws on the way there."""
-    adapter = adapter_of(part)
-    return adapter is not None and not adapter.refits_from_solution
+def known_adapter(model: Any) -> Adapter:
+    """Return the adapter of a fitted model; raise an `InfluenceError` that says why where there is none."""
+    adapter, kind = adapter_of(model), type(model).__name__
+    if adapter is None:
+        is_rough = type(model).__module__.startswith(_NOT_SMOOTH)
+        why = ": its fit is not a smooth function of the weights" if is_rough else ""
+        refits = "" if is_rough else ', or influence="jackknife", one refit a row'
+        raise InfluenceError(
+            f'no influence function is known for `{kind}`{why}; use estimator="standard" or "cheap"{refits}'
+        )
+    obstacle = adapter.obstacle(model)
+    if obstacle:
+        raise InfluenceError(
+            f'no influence function is known for `{kind}` {obstacle}; use estimator="standard" or "cheap"'
+        )
+    return adapter

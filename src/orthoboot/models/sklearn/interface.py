@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-from orthoboot.solvers import Factor
 from orthoboot.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from orthoboot.data import Data
     from orthoboot.draws.resamples import Resamples
+    from orthoboot.models.linear_loss import PenalisedLoss
     from orthoboot.models.sklearn.solution import Solution
 
 
@@ -35,21 +36,27 @@ class ModelLoss(Protocol):
     def hessian(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the Hessian, shape ``(p, p)``."""
 
-    def factor(self, theta: FloatArray, weights: FloatArray) -> Factor:
-        """Return the curvature of the free parameters ready for solving; raise a `FitError` where it is singular."""
-
-    def minimum(self, start: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return the parameters where the loss is least; raise a `FitError` where the search does not end there."""
-
     def gradient_by_columns(self, theta: FloatArray, changes: FloatArray) -> FloatArray:
         """Return how the gradient at equal weights moves as each of d columns moves along its change: ``(p, d)``."""
 
 
-class Refit(NamedTuple):
-    """A model fitted to a resample, or the error that there was instead, and whether the fit converged."""
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """A model fitted to a resample, or why there is none.
 
-    outcome: Any
-    converged: bool
+    Attributes
+    ----------
+    model
+        The fitted model; None where the fit failed.
+    error
+        What was raised instead.
+    converged
+        Whether the fit ended at a minimum.
+    """
+
+    model: Any = None
+    error: Exception | None = None
+    converged: bool = True
 
 
 class Adapter(ABC):
@@ -57,22 +64,15 @@ class Adapter(ABC):
 
     Attributes
     ----------
-    coordinates
+    parameter_attributes
         The attributes whose numbers are parameters.
-    refits_from_solution
-        Whether refits start at the fit to the data and go by `refits`; else they are fits of the estimator's own.
     """
 
-    coordinates: tuple[str, ...]
-    refits_from_solution: bool = False
+    parameter_attributes: tuple[str, ...]
 
     @abstractmethod
     def obstacle(self, model: Any) -> str:
         """Return in words why a model has no influence function that is known; empty where it has one."""
-
-    @abstractmethod
-    def loss(self, model: Any, X: FloatArray, y: Any, total: float, names: tuple[str, ...] | None) -> ModelLoss:
-        """Return what `model` minimises on rows whose weights sum to `total`."""
 
     @abstractmethod
     def parameters(self, model: Any) -> FloatArray:
@@ -81,6 +81,10 @@ class Adapter(ABC):
     @abstractmethod
     def moved(self, model: Any, theta: FloatArray) -> Any:
         """Return a copy of a fitted model with other parameters."""
+
+    @abstractmethod
+    def solution(self, model: Any, X: Any, y: Any) -> Solution:
+        """Return the minimum near a fitted model or pipeline; raise a `FitError` where there is none."""
 
     def source(self, model: Any) -> str:
         """Return where the influence function is that of, in words, if not the minimum."""
@@ -97,30 +101,48 @@ class Adapter(ABC):
         """
         return None
 
-    # Models that are fitted again on every resample
 
+class RefittedModel(Adapter):
+    """A model with one minimum: the estimator itself is fitted to every resample, and its fit polished."""
+
+    @abstractmethod
+    def loss(self, model: Any, X: FloatArray, y: Any, total: float, names: tuple[str, ...] | None) -> PenalisedLoss:
+        """Return what `model` minimises on rows whose weights sum to `total`."""
+
+    @abstractmethod
     def absolute_penalty(self, model: Any) -> float:
         """Return what the absolute values of the coefficients are multiplied with."""
-        return 0.0
 
     def selects(self, model: Any) -> bool:
         """Return whether the penalty sets coefficients to zero."""
         return self.absolute_penalty(model) > 0
 
+    @abstractmethod
     def tightened(self, model: Any) -> Any:
         """Return the model, with a tight tolerance where it tells which coefficients are zero."""
-        return model
 
+    @abstractmethod
     def starts_warm(self, model: Any) -> bool:
         """Return whether a refit may start from a fit."""
-        return False
 
-    # Models whose refits start at the fit to the data
 
-    def refits_by_weights(self, model: Any) -> bool:
-        """Return whether these refits take weights that are not whole numbers."""
-        return True
+class ContinuedModel(Adapter):
+    """A model with many minima, as a network: refits go on from the one on all rows, and stay near it."""
 
-    def refits(self, solution: Solution, data: Data, resamples: Resamples) -> list[Refit]:
-        """Return the refits on all resamples, those together that can be."""
-        raise NotImplementedError
+    @abstractmethod
+    def takes_weights(self, model: Any) -> bool:
+        """Return whether refits take weights that are not whole numbers."""
+
+    @abstractmethod
+    def refits(self, solution: Solution, model: Any, data: Data, resamples: Resamples) -> list[Refit]:
+        """Return the refits on all resamples, together.
+
+        Parameters
+        ----------
+        solution
+            The minimum on all rows.
+        model
+            Its model, or a pipeline whose other steps were fitted to the resample.
+        data, resamples
+            The rows and their weights.
+        """

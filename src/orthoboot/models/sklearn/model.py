@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -21,37 +22,44 @@ from orthoboot.errors import (
     OrthobootWarning,
     StatisticError,
 )
-from orthoboot.functionals.base import Functional
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.base import Functional, Prepared
+from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.output import Output
-from orthoboot.models.fitting import FitCount
-from orthoboot.models.sklearn.adapters import adapter_of, is_settled
+from orthoboot.models.fitting import ONE_AT_A_TIME, evaluated_refits, found_once, silenced
+from orthoboot.models.sklearn.adapters import adapter_of, known_adapter
 from orthoboot.models.sklearn.arguments import check_estimator, check_tables
-from orthoboot.models.sklearn.interface import Adapter
+from orthoboot.models.sklearn.findings import near_kinks, random_fits, stopped_early, unconverged_fits
+from orthoboot.models.sklearn.interface import ContinuedModel, Refit, RefittedModel
 from orthoboot.models.sklearn.pipeline import (
     drawn_rows,
     feature_names,
     held_fixed,
     last_step,
+    learns_nothing,
+    refitted_transformers,
     takes_weights,
-    transformers_take_weights,
     weight_arguments,
     with_last_step,
 )
+from orthoboot.models.sklearn.refitting import (
+    Fit,
+    fitted,
+    random_parameters,
+    random_states,
+    refitted_estimator,
+    response_of,
+    takes_fractions,
+    tightened,
+)
 from orthoboot.models.sklearn.solution import Solution, polished
-from orthoboot.models.sklearn.targets import RowsTarget, Target, first_line, first_value, target_of
+from orthoboot.models.sklearn.targets import ModelTarget, RowsTarget, first_line, first_value, target_of
+from orthoboot.optimisation.distance import largest_shift
 from orthoboot.typing import FloatArray, Influence
-
-_NOTED_DISTANCE = 0.05
-"""From the estimator's own fit to its solution, in standard errors: where the user hears of it."""
-_NOT_SMOOTH = ("sklearn.ensemble.", "sklearn.tree.", "sklearn.neighbors.")
-"""Modules of models that split, count or pick rows."""
-_LISTED = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SklearnModel(Functional):
-    """A scikit-learn model, or what is wanted of it, as a statistic of ``(X, y)``; made by `from_sklearn`."""
+    """Coefficients, predictions or another target of a scikit-learn model, as a statistic; made by `from_sklearn`."""
 
     estimator: Any
     target: Any = "coef_"
@@ -59,51 +67,150 @@ class SklearnModel(Functional):
     fractional: bool = field(init=False, repr=False)
 
     paired = True
+    releases_gil = False
 
     def __post_init__(self) -> None:
         check_estimator(self.estimator)
         object.__setattr__(self, "name", type(last_step(self.estimator)).__name__)
-        object.__setattr__(self, "fractional", _takes_fractions(self.estimator))
-        target_of(self.target)
+        object.__setattr__(self, "fractional", takes_fractions(self.estimator))
+        _ = self.model_target
 
     @property
     def batched(self) -> bool:  # type: ignore[override]
         """Return whether refits are made together: those of networks are."""
-        adapter = adapter_of(last_step(self.estimator))
-        return adapter is not None and adapter.refits_from_solution
+        return isinstance(adapter_of(last_step(self.estimator)), ContinuedModel)
 
-    def check(self, data: Data) -> None:
+    @cached_property
+    def model_target(self) -> ModelTarget:
+        """Return the target as a function of fitted models."""
+        return target_of(self.target)
+
+    def at(self, data: Data) -> FittedSklearnModel:
+        """Return the model at `data`, not checked and not fitted yet."""
+        return FittedSklearnModel(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSklearnModel(Prepared[SklearnModel]):
+    """A scikit-learn model at its data: its fit, its solution where its loss is known, and its refits."""
+
+    def check(self) -> None:
         """Raise unless the data are X and y, the estimator can be fitted to them and the target be computed."""
-        check_tables(self.name, data)
-        self.output(data)
-        if self.batched and self._target.attributes:
-            self._check_parameters(self._target.attributes, self._known(data))
+        check_tables(self.functional.name, self.data)
+        _ = self.output
+        if self.functional.batched and self.functional.model_target.attributes:
+            self._check_parameters(self.functional.model_target.attributes)
 
-    @once_per_data
-    def output(self, data: Data) -> Output:
+    @found_once
+    def output(self) -> Output:
         """Return the shape and the names of the target: those of the columns for coefficients."""
-        model, target = self.fitted(data), self._target
+        target = self.functional.model_target
         if isinstance(target, RowsTarget):
-            target.check(model, data.columns[0])
-        return target.output(first_value(target, model), model, feature_names(model))
+            target.check(self.fitted, self.data.columns[0])
+        return target.output(first_value(target, self.fitted), self.fitted, feature_names(self.fitted))
 
-    @once_per_data
-    def estimate(self, data: Data) -> FloatArray:
+    @found_once
+    def estimate(self) -> FloatArray:
         """Return the target of the estimator's own fit to the data."""
-        return self.output(data).flatten(self._target.value(self.fitted(data)))
+        return self.output.flatten(self.functional.model_target.value(self.fitted))
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
-        """Return the target of a refit on each resample, shape ``(B, k)``."""
-        return np.stack([self._value_of(data, outcome) for outcome in self.refits(data, resamples)])
+    @property
+    def fitted(self) -> Any:
+        """Return the estimator's own fit to the data."""
+        return self._own_fit.model
 
-    @once_per_data
-    def influence(self, data: Data) -> Influence:
+    @property
+    def solution(self) -> Solution:
+        """Return the fit to the data at its minimum; raise an `InfluenceError` where that is not known."""
+        if isinstance(self._solution_or_reason, str):
+            raise InfluenceError(self._solution_or_reason)
+        return self._solution_or_reason
+
+    def values(self, resamples: Resamples) -> FloatArray:
+        """Return the target of a refit on each resample, shape ``(B, k)``; raise where one of them failed."""
+        return np.stack([self._value(refit) for refit in self.refits(resamples)])
+
+    def evaluate(self, resamples: Resamples) -> Evaluation:
+        """Return the target of a refit on each resample or why there is none, and which refits converged."""
+        refits = self.refits(resamples)
+        return evaluated_refits(self._value, refits, [refit.converged for refit in refits], self.output.size)
+
+    def refits(self, resamples: Resamples) -> list[Refit]:
+        """Return the estimator fitted to each resample; one that fails does not stop the others."""
+        solution = self._known_solution
+        if solution is not None and isinstance(solution.adapter, ContinuedModel):
+            return self._continued(solution, solution.adapter, resamples)
+        states = self._random_states(resamples)
+        return [self._refit(resamples, b, states[b]) for b in range(len(resamples))]
+
+    def influence(self) -> Influence:
         """Return the derivative of the target by the weights; raise an `InfluenceError` where it is not known."""
-        solution = self.solution(data)
+        return self._influence
+
+    @property
+    def influence_source(self) -> str:
+        """Return that it is the implicit function theorem's, and what is held fixed in it."""
+        estimator = self.functional.estimator
+        last = last_step(estimator)
+        adapter, held = adapter_of(last), held_fixed(estimator)
+        where = ""
+        if adapter is not None:
+            where, held = adapter.source(last), [*held, *adapter.held(last)]
+        fixed = f"; held fixed: {', '.join(held)}" if held else ""
+        return f"implicit function theorem for `{self.functional.name}`{where}{fixed}"
+
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
+        """Return warnings where fits did not converge, where they are random, and where the fit is near a kink."""
+        name, solution = self.functional.name, self._known_solution
+        # Where the solution is known, the distance to it says more of the estimator's own fit than scikit-learn does.
+        own_failed = solution is None and not self._own_fit.converged
+        fits = Convergence(convergence.fits + 1, convergence.unconverged + own_failed)
+        found = [
+            *unconverged_fits(name, fits, solution),
+            *random_fits(name, self.functional.estimator, solution),
+        ]
+        if solution is not None:
+            found += [*stopped_early(name, self._distance(solution)), *near_kinks(solution)]
+        return tuple(map(FitWarning, found))
+
+    # What is found once
+
+    @found_once
+    def _own_fit(self) -> Fit:
+        from sklearn.base import clone
+
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # told once already, by the first value of the target
-                jacobian = solution.jacobian(self._target, self.output(data))
+            return fitted(clone(self.functional.estimator), *self._rows, quiet=False)
+        except Exception as error:  # an estimator may refuse data in any way
+            raise FitError(
+                f"`{self.functional.name}` could not be fitted to the data: {type(error).__name__}: "
+                f"{first_line(error)}."
+            ) from error
+
+    @found_once
+    def _solution_or_reason(self) -> Solution | str:
+        """Return the fit to the data at its minimum, or in words why there is none."""
+        try:
+            return self._solved()
+        except InfluenceError as error:
+            return str(error)
+        except FitError as error:
+            return f"no influence function for `{self.functional.name}` on these data: {str(error).rstrip('.')}"
+
+    @found_once
+    def _refitted_estimator(self) -> Any:
+        return refitted_estimator(self.functional.estimator, self._known_solution)
+
+    @found_once
+    def _random_parameters(self) -> list[str]:
+        return random_parameters(self.functional.estimator)
+
+    @found_once
+    def _influence(self) -> Influence:
+        solution = self.solution
+        try:
+            with silenced():  # told once already, by the first value of the target
+                jacobian = solution.jacobian(self.functional.model_target, self.output)
         except (InfluenceError, FitError):
             raise
         except Exception as error:  # the target may be a function of the user's, which may raise anything
@@ -114,154 +221,117 @@ class SklearnModel(Functional):
         return (solution.influence(jacobian),)
 
     @property
-    def influence_source(self) -> str:
-        """Return that it is the implicit function theorem's, and what is held fixed in it."""
-        last = last_step(self.estimator)
-        adapter, held = adapter_of(last), held_fixed(self.estimator)
-        where = ""
-        if adapter is not None:
-            where, held = adapter.source(last), [*held, *adapter.held(last)]
-        fixed = f"; held fixed: {', '.join(held)}" if held else ""
-        return f"implicit function theorem for `{self.name}`{where}{fixed}"
+    def _rows(self) -> tuple[Any, Any]:
+        X, y = self.data.containers
+        return X, response_of(y)
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
-        """Return warnings where fits did not converge, where they are random, and where the fit is near a kink."""
-        known = self._known(data)
-        found = [*self._unconverged(data), *self._randomness(known)]
-        if isinstance(known, Solution):
-            found += [*self._distance(known, data), *_kinks(known)]
-        return tuple(map(FitWarning, found))
+    @property
+    def _known_solution(self) -> Solution | None:
+        return None if isinstance(self._solution_or_reason, str) else self._solution_or_reason
 
-    @once_per_data
-    def fitted(self, data: Data) -> Any:
-        """Return the estimator's own fit to the data."""
-        from sklearn.base import clone
+    def _solved(self) -> Solution:
+        model = self.fitted
+        adapter = known_adapter(last_step(model))
+        if isinstance(adapter, RefittedModel) and adapter.selects(last_step(model)):
+            model = fitted(with_last_step(model, tightened(adapter, model)), *self._rows, quiet=True).model
+        return adapter.solution(model, *self._rows)
 
-        X, y = data.containers
+    def _distance(self, solution: Solution) -> float:
+        """Return how far the estimator's own fit is from its solution, in standard errors."""
         try:
-            model, converged = _fitted(clone(self.estimator), X, _column(y), {}, quiet=False)
-        except Exception as error:  # an estimator may refuse data in any way
-            raise FitError(
-                f"`{self.name}` could not be fitted to the data: {type(error).__name__}: {first_line(error)}."
-            ) from error
-        self._count(data).fits += 1
-        self._count(data).unconverged += not converged
-        return model
+            (influence,) = self.influence()
+        except InfluenceError:  # that of an attribute such as `n_iter_`
+            return 0.0
+        target = self.functional.model_target.value(solution.model)
+        return largest_shift(self.output.flatten(target) - self.estimate, influence)
 
-    def refits(self, data: Data, resamples: Resamples) -> list[Any]:
-        """Return the estimator fitted to each resample, or in its place the exception that this raised."""
-        known = self._known(data)
-        if isinstance(known, Solution) and known.adapter.refits_from_solution:
-            return self._refits_from(known, data, resamples)
-        outcomes: list[Any] = []
-        for b in range(len(resamples)):
-            try:
-                outcomes.append(self._refit(data, resamples, b))
-            except Exception as error:  # an estimator may refuse a resample in any way
-                outcomes.append(error)
-        return outcomes
+    # Refits
 
-    def _refit(self, data: Data, resamples: Resamples, b: int) -> Any:
+    def _refit(self, resamples: Resamples, b: int, states: Mapping[str, int]) -> Refit:
+        try:
+            return self._refitted(resamples, b, states)
+        except Exception as error:  # an estimator may refuse a resample in any way
+            return Refit(error=error)
+
+    def _refitted(self, resamples: Resamples, b: int, states: Mapping[str, int]) -> Refit:
         """Return the estimator fitted to resample `b`, by weights where it takes them and else to its rows."""
-        weighted = takes_weights(self.estimator)
+        weighted = takes_weights(self.functional.estimator)
         rows, weights = drawn_rows(resamples, b, weighted=weighted)
-        X, y = data.take((rows,))
-        self._check_classes(data, _column(y))
-        model = copy.deepcopy(self._start(data))
-        arguments = weight_arguments(model, weights) if weighted else {}
-        model, converged = _fitted(model, X, _column(y), arguments, quiet=True)
-        return self._at_minimum(data, model, X, _column(y), weights, converged)
-
-    def _refits_from(self, solution: Solution, data: Data, resamples: Resamples) -> list[Any]:
-        """Return the refits that start at the solution, all together where none has lost a class."""
-        y = _column(data.containers[1])
+        X, y = self.data.take((rows,))
+        y = response_of(y)
+        self._check_classes(y)
+        model = copy.deepcopy(self._refitted_estimator)
+        if states:
+            model.set_params(**states)
+        fit = fitted(model, X, y, weight_arguments(model, weights) if weighted else None, quiet=True)
+        solution = self._known_solution
+        if solution is None or not isinstance(solution.adapter, RefittedModel):
+            return Refit(fit.model, converged=fit.converged)
         try:
-            for weights in resamples.weights[0]:
-                self._check_classes(data, y[weights > 0])
-        except FitError as error:
-            if len(resamples) == 1:
-                return [error]
-            return [self._refits_from(solution, data, resamples.one(b))[0] for b in range(len(resamples))]
-        refits, count = solution.adapter.refits(solution, data, resamples), self._count(data)
-        count.fits += len(refits)
-        count.unconverged += sum(not refit.converged for refit in refits)
-        return [refit.outcome for refit in refits]
-
-    def solution(self, data: Data) -> Solution:
-        """Return the fit to the data at its minimum; raise an `InfluenceError` where that is not known."""
-        known = self._known(data)
-        if isinstance(known, InfluenceError):
-            raise known
-        return known
-
-    @cached_property
-    def _target(self) -> Target:
-        return target_of(self.target)
-
-    @once_per_data
-    def _count(self, data: Data) -> FitCount:
-        return FitCount()
-
-    @once_per_data
-    def _known(self, data: Data) -> Solution | InfluenceError:
-        """Return the same, or why there is none."""
-        try:
-            solution = self._exact(self.fitted(data), data)
-            # The distance to the solution says more of the estimator's own fit than a warning of scikit-learn's.
-            self._count(data).unconverged = 0
-            return solution
-        except InfluenceError as error:
-            return error
-        except FitError as error:
-            return InfluenceError(f"no influence function for `{self.name}` on these data: {str(error).rstrip('.')}")
-
-    def _exact(self, model: Any, data: Data) -> Solution:
-        adapter = _known_adapter(model)
-        X, y = data.containers[0], _column(data.containers[1])
-        if adapter.selects(last_step(model)):
-            model, _ = _fitted(with_last_step(model, _tightened(adapter, model)), X, y, {}, quiet=True)
-        return Solution.near(model, X, y)
-
-    @once_per_data
-    def _start(self, data: Data) -> Any:
-        """Return the estimator of the refits, which starts from the fit to the data where it can."""
-        from sklearn.base import clone
-
-        known = self._known(data)
-        if isinstance(known, InfluenceError):
-            # Without a polished solution a warm start would stop near where it started.
-            return clone(self.estimator)
-        last = _tightened(known.adapter, known.model)
-        starts_warm = known.adapter.starts_warm(last)
-        return with_last_step(clone(self.estimator), last.set_params(warm_start=True) if starts_warm else clone(last))
-
-    def _value_of(self, data: Data, outcome: Any) -> FloatArray:
-        if isinstance(outcome, Exception):
-            raise outcome
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            value = self._target.value(outcome)
-        try:
-            return self.output(data).flatten(value)
-        except StatisticError as error:
-            raise FitError(f"`{self.name}` has another shape on a resample, which lacks a category: {error}") from error
-
-    def _at_minimum(self, data: Data, model: Any, X: Any, y: Any, weights: FloatArray, converged: bool) -> Any:
-        count = self._count(data)
-        count.fits += 1
-        known = self._known(data)
-        if isinstance(known, InfluenceError):
-            count.unconverged += not converged
-            return model
-        try:
-            return polished(known.adapter, model, X, y, weights)
+            return Refit(polished(solution.adapter, fit.model, X, y, weights))
         except FitError:
-            count.unconverged += 1
-            return model
+            return Refit(fit.model, converged=False)
 
-    def _check_parameters(self, attributes: tuple[str, ...], known: Solution | InfluenceError) -> None:
+    def _continued(self, solution: Solution, adapter: ContinuedModel, resamples: Resamples) -> list[Refit]:
+        """Return the refits that go on from the solution, neighbours that have lost no class together."""
+        y = self._rows[1]
+        errors = [self._lost_classes(y[weights > 0]) for weights in resamples.weights[0]]
+        refits: list[Refit] = []
+        for has_all, run in groupby(range(len(resamples)), key=lambda b: errors[b] is None):
+            numbers = list(run)
+            if has_all:
+                refits += self._continued_together(
+                    solution, adapter, resamples.some(range(numbers[0], numbers[-1] + 1))
+                )
+            else:
+                refits += [Refit(error=errors[b]) for b in numbers]
+        return refits
+
+    def _continued_together(self, solution: Solution, adapter: ContinuedModel, resamples: Resamples) -> list[Refit]:
+        if not learns_nothing(solution.model):
+            states = self._random_states(resamples)
+            alone = map(resamples.one, range(len(resamples)))
+            return [self._continued_alone(solution, adapter, *each) for each in zip(alone, states, strict=True)]
+        try:
+            with ONE_AT_A_TIME:
+                return adapter.refits(solution, solution.model, self.data, resamples)
+        except Exception as error:  # such as that there is no memory for so many
+            return [Refit(error=error)] * len(resamples)
+
+    def _continued_alone(
+        self, solution: Solution, adapter: ContinuedModel, resamples: Resamples, states: Mapping[str, int]
+    ) -> Refit:
+        """Return the one refit whose steps before the network learn from the resample too."""
+        try:
+            with silenced():
+                model = refitted_transformers(solution.model, self.data, resamples, states)
+            with ONE_AT_A_TIME:
+                return adapter.refits(solution, model, self.data, resamples)[0]
+        except Exception as error:  # a step may refuse a resample in any way
+            return Refit(error=error)
+
+    def _random_states(self, resamples: Resamples) -> list[dict[str, int]]:
+        """Return for each resample the numbers in place of ``random_state=None``, each from the resample's seed."""
+        if not self._random_parameters:
+            return [{}] * len(resamples)
+        return [random_states(self._random_parameters, seed) for seed in resamples.seeds(0)]
+
+    def _value(self, refit: Refit) -> FloatArray:
+        if refit.error is not None:
+            raise refit.error
+        with silenced():
+            value = self.functional.model_target.value(refit.model)
+        try:
+            return self.output.flatten(value)
+        except StatisticError as error:
+            raise FitError(
+                f"`{self.functional.name}` has another shape on a resample, which lacks a category: {error}"
+            ) from error
+
+    def _check_parameters(self, attributes: tuple[str, ...]) -> None:
         """Raise for attributes of a network that its refits do not move."""
-        parameters = known.adapter.coordinates if isinstance(known, Solution) else attributes
+        solution = self._known_solution
+        parameters = attributes if solution is None else solution.adapter.parameter_attributes
         for name in attributes:
             if name not in parameters:
                 raise ArgumentError(
@@ -269,70 +339,25 @@ class SklearnModel(Functional):
                     f"got {name!r}, and refits move {', '.join(map(repr, parameters))} alone."
                 )
 
-    def _check_classes(self, data: Data, y: Any) -> None:
-        classes = getattr(self.fitted(data), "classes_", None)
-        drawn = len(np.unique(y)) if classes is not None else 0
-        if classes is not None and drawn < len(classes):
-            raise FitError(
-                f"`{self.name}` has no fit on a resample with {drawn} of the {len(classes)} classes. Draw within the "
-                "classes with `strata=y`, or merge rare ones"
-            )
+    def _check_classes(self, y: Any) -> None:
+        error = self._lost_classes(y)
+        if error is not None:
+            raise error
 
-    def _unconverged(self, data: Data) -> list[str]:
-        count = self._count(data)
-        if not count.unconverged:
-            return []
-        known = self._known(data)
-        is_network = isinstance(known, Solution) and known.adapter.refits_from_solution
-        advice = "Penalise the network more, give it fewer units" if is_network else "Raise `max_iter`"
-        return [
-            f"`{self.name}` did not converge in {count.unconverged} of {count.fits} fits, which adds noise to "
-            f"the replicates that no influence function explains. {advice}, or scale the columns."
-        ]
-
-    def _randomness(self, known: Solution | InfluenceError) -> list[str]:
-        """Return a warning where another run gives other numbers, since refits or the fit itself are random."""
-        last = last_step(self.estimator)
-        adapter = adapter_of(last)
-        options = (self.estimator if adapter is None else last).get_params(deep=True)
-        random = [
-            key
-            for key, value in options.items()
-            if key.endswith("random_state") and value is None and not is_settled(options.get(key.rpartition("__")[0]))
-        ]
-        if not random or (adapter is not None and not adapter.refits_from_solution):
-            return []
-        if isinstance(known, Solution):
-            return [
-                f"`{random[0]}` of `{self.name}` is None, so that another run starts from other parameters and may end "
-                f"at another minimum, with other numbers. Set `{random[0]}=0` to get the same ones."
-            ]
-        return [
-            f"`{random[0]}` of `{self.name}` is None, so that refits vary by chance as well as by the data, and "
-            f"another run gives other numbers: the standard error counts both. Set `{random[0]}=0` to count the data "
-            "alone."
-        ]
-
-    def _distance(self, solution: Solution, data: Data) -> list[str]:
-        """Return a warning where the estimator's own fit stopped before its solution."""
-        try:
-            (influence,) = self.influence(data)
-        except InfluenceError:  # that of an attribute such as `n_iter_`
-            return []
-        errors = influence.std(axis=0) / np.sqrt(len(influence))
-        shifts = np.abs(self.output(data).flatten(self._target.value(solution.model)) - self.estimate(data))
-        distance = float(np.max(shifts[errors > 0] / errors[errors > 0], initial=0.0))
-        if distance < _NOTED_DISTANCE:
-            return []
-        return [
-            f"the fit of `{self.name}` to the data stopped {distance:.2g} standard errors from its solution, which the "
-            "refits reach; the bias contains that. Lower `tol` or raise `max_iter` of the estimator, or scale the "
-            "columns."
-        ]
+    def _lost_classes(self, y: Any) -> FitError | None:
+        """Return the error for the responses of a resample that lack a class; None where they have all."""
+        classes = getattr(self.fitted, "classes_", None)
+        drawn = 0 if classes is None else len(np.unique(y))
+        if classes is None or drawn == len(classes):
+            return None
+        return FitError(
+            f"`{self.functional.name}` has no fit on a resample with {drawn} of the {len(classes)} classes. Draw "
+            "within the classes with `strata=y`, or merge rare ones"
+        )
 
 
 def from_sklearn(estimator: Any, target: Any = "coef_") -> SklearnModel:
-    r"""Return what is wanted of a scikit-learn model as a statistic of ``(X, y)``, with its influence function.
+    r"""Return a target of a scikit-learn model as a statistic of ``(X, y)``, with its influence function.
 
     .. math:: I_j = -g'(\hat\theta)\, H^{-1} \bigl(\nabla \ell_j(\hat\theta) + \nabla P(\hat\theta)\bigr)
 
@@ -377,73 +402,3 @@ def from_sklearn(estimator: Any, target: Any = "coef_") -> SklearnModel:
             "`from_sklearn` needs scikit-learn; install it with `pip install 'orthoboot[sklearn]'`."
         ) from error
     return SklearnModel(estimator, target)
-
-
-def _takes_fractions(estimator: Any) -> bool:
-    """Return whether refits take weights that are not whole numbers."""
-    adapter = adapter_of(last_step(estimator))
-    if adapter is None or not adapter.refits_from_solution:
-        return takes_weights(estimator)
-    return adapter.refits_by_weights(last_step(estimator)) and transformers_take_weights(estimator)
-
-
-def _column(y: Any) -> Any:
-    """Return the response as one column; text labels come as a frame of one."""
-    return np.asarray(y).reshape(-1)
-
-
-def _fitted(estimator: Any, X: Any, y: Any, arguments: dict[str, FloatArray], *, quiet: bool) -> tuple[Any, bool]:
-    """Return the fitted estimator, and whether scikit-learn says that it converged; other warnings unless `quiet`."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        estimator.fit(X, y, **arguments)
-    converged = True
-    for warning in caught:
-        if issubclass(warning.category, ConvergenceWarning):
-            converged = False
-        elif not quiet:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return estimator, converged
-
-
-def _tightened(adapter: Adapter, model: Any) -> Any:
-    """Return a copy of the last step whose next fit is tight enough to tell which coefficients are zero."""
-    return adapter.tightened(copy.deepcopy(last_step(model)))
-
-
-def _known_adapter(model: Any) -> Adapter:
-    """Return the adapter of a fitted model; raise an `InfluenceError` that says why where there is none."""
-    last = last_step(model)
-    adapter, kind = adapter_of(last), type(last).__name__
-    if adapter is None:
-        is_rough = type(last).__module__.startswith(_NOT_SMOOTH)
-        why = ": its fit is not a smooth function of the weights" if is_rough else ""
-        refits = "" if is_rough else ', or influence="jackknife", one refit a row'
-        raise InfluenceError(
-            f'no influence function is known for `{kind}`{why}; use estimator="standard" or "cheap"{refits}'
-        )
-    obstacle = adapter.obstacle(last)
-    if obstacle:
-        raise InfluenceError(
-            f'no influence function is known for `{kind}` {obstacle}; use estimator="standard" or "cheap"'
-        )
-    return adapter
-
-
-def _kinks(solution: Solution) -> list[str]:
-    """Return a warning where the set of coefficients that are not zero changes in some resamples."""
-    entering, leaving = solution.near_kinks()
-    if not entering and not leaving:
-        return []
-    parts = [
-        f"{', '.join(names[:_LISTED])}{' and others' if len(names) > _LISTED else ''} {what}"
-        for names, what in ((entering, "near to entering"), (leaving, "near to leaving"))
-        if names
-    ]
-    return [
-        f"the penalty sets coefficients to zero, and within three standard errors are {'; '.join(parts)}: there the "
-        "fit has a kink, which the influence function, at a fixed set of coefficients, does not know. Use "
-        "more replicates, or the standard bootstrap, where the linear part explains little of them."
-    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +14,12 @@ from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError
 from orthoboot.models.fitting import DENSE_PARAMETERS
-from orthoboot.models.sklearn.interface import Adapter, Refit
-from orthoboot.models.sklearn.pipeline import (
-    last_step,
-    learns_nothing,
-    refitted_transformers,
-    transformed,
-    with_last_step,
-)
+from orthoboot.models.sklearn.interface import ContinuedModel, Refit
+from orthoboot.models.sklearn.pipeline import Scaling, last_step, transformed, with_last_step
+from orthoboot.models.sklearn.solution import Solution
 from orthoboot.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
-    from orthoboot.models.sklearn.solution import Solution
-    from orthoboot.models.torch.equations import NetworkEquations
     from orthoboot.models.torch.fit import NetworkFit
     from orthoboot.models.torch.network import NetworkLoss
 
@@ -35,12 +28,68 @@ _NEGLIGIBLE = 1e-4
 """What a search may still gain, in units of the spread of the losses over n: resampling moves it by one a parameter."""
 _OF_THE_TRAINING = frozenset({"loss_", "loss_curve_", "best_loss_", "n_iter_", "t_"})
 """Attributes that a refit does not have, since it is no training."""
+_STEPS_AMONG_KINKS = 100
+"""Of a search that a kink may end; from kink to kink it would go on for long and gain little."""
 
 
-class NetworkModel(Adapter):
+@dataclass(frozen=True, eq=False)
+class AdaptedLoss:
+    """What a network minimises on rows, as the `ModelLoss` of its adapter.
+
+    Attributes
+    ----------
+    loss
+        What is minimised.
+    column_scales
+        What the columns were divided by before they became those of `loss`, shape ``(d,)``.
+    """
+
+    loss: NetworkLoss
+    column_scales: FloatArray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return what messages call the parameters."""
+        return self.loss.network.names
+
+    @property
+    def free(self) -> BoolArray:
+        """Return that the data may move them all."""
+        return np.ones(self.loss.network.size, dtype=np.bool_)
+
+    @property
+    def linear(self) -> FloatArray:
+        """Return that no penalty has a kink."""
+        return np.zeros(self.loss.network.size)
+
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """Return the gradients of the rows' losses, the penalty's in each, shape ``(n, p)``."""
+        return self.loss.scores(theta)
+
+    def hessian(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the Hessian, shape ``(p, p)``."""
+        return self.loss.hessian(theta, weights)
+
+    def gradient_by_columns(self, theta: FloatArray, changes: FloatArray) -> FloatArray:
+        """Return how the gradient at equal weights moves as each of d columns moves along its change: ``(p, d)``."""
+        return self.loss.gradient_by_columns(theta, changes / self.column_scales)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkSolution(Solution):
+    """A network at its minimum on the data, or where its training ended.
+
+    Attributes
+    ----------
+    fit
+        Where its refits start.
+    """
+
+    fit: NetworkFit
+
+
+class NetworkModel(ContinuedModel):
     """A network: refits minimise the weighted loss from the fit to the data, all of them together."""
-
-    refits_from_solution = True
 
     def obstacle(self, model: Any) -> str:
         """Return that torch is missing, or that the network is too large."""
@@ -67,50 +116,59 @@ class NetworkModel(Adapter):
         """Return what the network divides the columns by before it uses them, shape ``(d,)``."""
         return np.ones(model.n_features_in_)
 
-    def loss(self, model: Any, X: FloatArray, y: Any, total: float, names: tuple[str, ...] | None) -> NetworkEquations:
-        """Return the same as equations."""
-        from orthoboot.models.torch.equations import NetworkEquations
+    def takes_weights(self, model: Any) -> bool:
+        """Return that a search for a minimum does."""
+        return True
 
-        loss = self.network_loss(model, X, y, total)
-        return NetworkEquations(loss, self.polishes(model), self.column_scales(model), self.has_kinks(model))
+    def solution(self, model: Any, X: Any, y: Any) -> NetworkSolution:
+        """Return the minimum near a fitted network; the network as it is where its training is left as it ended."""
+        last = last_step(model)
+        loss = self.network_loss(last, transformed(model, X), y, float(len(y)))
+        fit = self._fit(last, loss)
+        return NetworkSolution(
+            adapter=self,
+            model=with_last_step(model, self.moved(last, fit.point)),
+            scaling=Scaling.of(model, X),
+            loss=AdaptedLoss(loss, self.column_scales(last)),
+            factor=fit.curvature.factor,
+            n_rows=len(y),
+            fit=fit,
+        )
 
-    def refits(self, solution: Solution, data: Data, resamples: Resamples) -> list[Refit]:
-        """Return the refits; where steps before the network learn from the rows, each has columns of its own."""
-        fit = self._fit(solution)
-        if learns_nothing(solution.model):
-            return self._refits(solution.model, fit, resamples)
-        refits = []
-        for b in range(len(resamples)):
-            one = resamples.one(b)
-            model = refitted_transformers(solution.model, data, one)
-            refits += self._refits(model, self._fit_to_columns(model, fit, data), one)
-        return refits
+    def refits(self, solution: Solution, model: Any, data: Data, resamples: Resamples) -> list[Refit]:
+        """Return the refits; those of a pipeline whose other steps are other ones have columns of their own."""
+        assert isinstance(solution, NetworkSolution)
+        fit = solution.fit if model is solution.model else self._fit_to_columns(model, solution.fit, data)
+        last = last_step(model)
+        points, converged = self.points(last, fit, resamples)
+        # A search that ends at a kink has converged as far as one can.
+        converged |= self.has_kinks(last)
+        return [
+            Refit(with_last_step(model, self.moved(last, point)), converged=bool(ended))
+            if np.isfinite(point).all()
+            else Refit(error=_diverged())
+            for point, ended in zip(points, converged, strict=True)
+        ]
 
     def points(self, model: Any, fit: NetworkFit, resamples: Resamples) -> tuple[FloatArray, BoolArray]:
         """Return the parameters of refits that start from a fit, shape ``(B, p)``, and which of them converged."""
-        from orthoboot.models.torch.equations import STEPS_AMONG_KINKS
         from orthoboot.models.torch.fit import loss_unit
 
-        steps = {"max_steps": STEPS_AMONG_KINKS} if self.has_kinks(model) else {}
-        minima = fit.refits(resamples.weights[0], **steps)
+        minima = fit.refits(resamples.weights[0], max_steps=_STEPS_AMONG_KINKS if self.has_kinks(model) else None)
         return minima.points, minima.converged | (minima.decrements < _NEGLIGIBLE * loss_unit(fit.loss, fit.point))
 
-    def _refits(self, model: Any, fit: NetworkFit, resamples: Resamples) -> list[Refit]:
-        last = last_step(model)
-        points, converged = self.points(last, fit, resamples)
-        outcomes = [
-            with_last_step(model, self.moved(last, at)) if np.isfinite(at).all() else _diverged() for at in points
-        ]
-        # A search that ends at a kink has converged as far as one can.
-        return [
-            Refit(outcome, ended or self.has_kinks(last)) for outcome, ended in zip(outcomes, converged, strict=True)
-        ]
+    def _fit(self, model: Any, loss: NetworkLoss) -> NetworkFit:
+        from orthoboot.models.torch.fit import CurvatureOptions, fit_at, polished
 
-    def _fit(self, solution: Solution) -> NetworkFit:
-        from orthoboot.models.torch.equations import NetworkEquations
-
-        assert isinstance(solution.loss, NetworkEquations)
-        return solution.loss.fit(solution.theta)
+        start = self.parameters(model)
+        if not self.polishes(model):
+            loss.check_finite(start, "at the end of the training")
+            return fit_at(loss, start, CurvatureOptions("gauss-newton"))
+        if not self.has_kinks(model):
+            return polished(loss, start, CurvatureOptions())
+        nearby = fit_at(loss, start, CurvatureOptions())
+        end = nearby.refits(np.ones((1, len(loss.X))), max_steps=_STEPS_AMONG_KINKS).points[0]
+        return fit_at(loss, np.asarray(end), CurvatureOptions())
 
     def _fit_to_columns(self, model: Any, fit: NetworkFit, data: Data) -> NetworkFit:
         """Return a fit as one to the columns that the steps of another pipeline make."""
@@ -127,7 +185,7 @@ def _diverged() -> FitError:
 class NeuralNetwork(NetworkModel):
     """`NeuralRegressor`, in both protocols."""
 
-    coordinates = (
+    parameter_attributes = (
         "parameters_",
         "hidden_weights_",
         "hidden_bias_",
@@ -165,7 +223,7 @@ class NeuralNetwork(NetworkModel):
         """Return whether the protocol does."""
         return bool(model.protocol == "polished")
 
-    def refits_by_weights(self, model: Any) -> bool:
+    def takes_weights(self, model: Any) -> bool:
         """Return that a training takes whole rows."""
         return self.polishes(model)
 
@@ -174,22 +232,19 @@ class NeuralNetwork(NetworkModel):
         return np.asarray(model.x_scale_)
 
     def points(self, model: Any, fit: NetworkFit, resamples: Resamples) -> tuple[FloatArray, BoolArray]:
-        """Return the same, or trainings from fresh starts, each of which its resample determines."""
+        """Return the same, or trainings from fresh starts, each from the seed of its resample."""
         if self.polishes(model):
             return super().points(model, fit, resamples)
-        from orthoboot.models.torch.training import seed_of
-
         seed = model.random_state if isinstance(model.random_state, (int, np.integer)) else 0
         rows = [resamples.indices(b)[0] for b in range(len(resamples))]
-        seeds = [seed_of(weights, int(seed)) for weights in resamples.weights[0]]
-        points = model.trained(fit.loss, rows, seeds)
+        points = model.trained(fit.loss, rows, resamples.seeds(int(seed)))
         return points, np.ones(len(points), dtype=np.bool_)
 
 
 class MultilayerPerceptron(NetworkModel):
     """`MLPRegressor` with the squared error, and `MLPClassifier`."""
 
-    coordinates = ("coefs_", "intercepts_")
+    parameter_attributes = ("coefs_", "intercepts_")
 
     def obstacle(self, model: Any) -> str:
         """Return which option of the model its influence function does not know."""

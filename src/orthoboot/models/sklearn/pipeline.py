@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,14 +108,19 @@ def drawn_rows(resamples: Resamples, b: int, *, weighted: bool) -> tuple[IntArra
     return rows, weights[rows] * (len(weights) / weights.sum())
 
 
-def refitted_transformers(model: Any, data: Data, resamples: Resamples) -> Any:
-    """Return a fitted pipeline whose steps before the last one are fitted again, to the one resample there is."""
+def refitted_transformers(model: Any, data: Data, resamples: Resamples, random_states: Mapping[str, int]) -> Any:
+    """Return a fitted pipeline whose steps before the last one are fitted again, to the one resample there is.
+
+    Of the random states, by their names in the whole pipeline, those of these steps are used.
+    """
     from sklearn.base import clone
 
     weighted = transformers_take_weights(model)
     rows, weights = drawn_rows(resamples, 0, weighted=weighted)
     X, y = data.take((rows,))
     steps = clone(model[:-1])
+    names = {name for name, _ in steps.steps}
+    steps.set_params(**{key: state for key, state in random_states.items() if key.partition("__")[0] in names})
     steps.fit(X, np.asarray(y).reshape(-1), **(weight_arguments(steps, weights) if weighted else {}))
     result = copy.copy(model)
     result.steps = [*steps.steps, model.steps[-1]]

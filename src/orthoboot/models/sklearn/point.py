@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.functionals.differences import jacobian_by_differences
-from orthoboot.models.sklearn.adapters import adapter_of
+from orthoboot.models.fitting import silenced
 from orthoboot.models.sklearn.interface import Adapter
 from orthoboot.models.sklearn.pipeline import Scaling, last_step, transformed, with_last_step
 from orthoboot.typing import FloatArray
@@ -19,8 +18,7 @@ from orthoboot.typing import FloatArray
 
 def predictions(model: Any, rows: Any) -> FloatArray:
     """Return what a fitted model predicts, shape ``(m,)``; what it warns of, the fit to the data has told already."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silenced():
         return np.asarray(model.predict(rows), dtype=np.float64).reshape(-1)
 
 
@@ -32,8 +30,8 @@ class ModelPoint:
 
     Attributes
     ----------
-    model
-        The fitted model.
+    adapter, model
+        The fitted model and how to read it.
     scaling
         That of the pipeline, where it has one.
     spread
@@ -42,17 +40,11 @@ class ModelPoint:
         The rows that the model was fitted to.
     """
 
+    adapter: Adapter
     model: Any
     scaling: Scaling | None
     spread: FloatArray
     n_rows: int
-
-    @property
-    def adapter(self) -> Adapter:
-        """Return how the model is read; looked up, since adapters hold functions that cannot be pickled."""
-        adapter = adapter_of(last_step(self.model))
-        assert adapter is not None
-        return adapter
 
     @cached_property
     def theta(self) -> FloatArray:

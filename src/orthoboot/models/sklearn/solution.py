@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from orthoboot.errors import InfluenceError
 from orthoboot.functionals.output import Output
-from orthoboot.models.sklearn.adapters import adapter_of
-from orthoboot.models.sklearn.interface import Adapter, ModelLoss
+from orthoboot.models.fitting import found_once
+from orthoboot.models.linear_loss import PenalisedLoss
+from orthoboot.models.sklearn.interface import Adapter, ModelLoss, RefittedModel
 from orthoboot.models.sklearn.pipeline import Scaling, feature_names, last_step, transformed, with_last_step
 from orthoboot.models.sklearn.point import ModelPoint
-from orthoboot.models.sklearn.targets import RowsTarget, Target
+from orthoboot.models.sklearn.targets import ModelTarget, RowsTarget
 from orthoboot.solvers import Factor, adjoints
 from orthoboot.typing import BoolArray, FloatArray
 
 _NEAR = 3.0
 """Standard errors from a kink within which some resamples are on its other side."""
-
-
-def loss_of(adapter: Adapter, model: Any, X: Any, y: Any, total: float) -> ModelLoss:
-    """Return what the last step of a fitted model minimises on rows whose weights sum to `total`."""
-    return adapter.loss(last_step(model), transformed(model, X), y, total, feature_names(model))
-
-
-def polished(adapter: Adapter, model: Any, X: Any, y: Any, weights: FloatArray) -> Any:
-    """Return a fitted model at its exact minimum: solvers stop where their tolerance says, far from rounding.
-
-    Raise a `FitError` where Newton's method finds no minimum from where they stopped.
-    """
-    loss = loss_of(adapter, model, X, y, float(weights.sum()))
-    last = last_step(model)
-    return with_last_step(model, adapter.moved(last, loss.minimum(adapter.parameters(last), weights)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,61 +37,37 @@ class Solution:
     ----------
     adapter, model
         The fitted model and how to read it.
-    X, y
-        The data.
     scaling
         That of the pipeline, where it has one.
     loss
         What is minimised.
+    factor
+        H for the free parameters, ready for solving.
+    n_rows
+        The rows of the data.
     """
 
     adapter: Adapter
     model: Any
-    X: Any
-    y: Any
     scaling: Scaling | None
     loss: ModelLoss
+    factor: Factor
+    n_rows: int
 
-    @staticmethod
-    def of(model: Any, X: Any, y: Any) -> Solution:
-        """Return a model that is at its minimum on the data, of a kind that has an adapter."""
-        adapter = adapter_of(last_step(model))
-        assert adapter is not None
-        return Solution(adapter, model, X, y, Scaling.of(model, X), loss_of(adapter, model, X, y, float(len(y))))
-
-    @staticmethod
-    def near(model: Any, X: Any, y: Any) -> Solution:
-        """Return the minimum near a fitted model; raise a `FitError` where there is none."""
-        start = Solution.of(model, X, y)
-        theta = start.loss.minimum(start.theta, np.ones(len(y)))
-        moved = with_last_step(model, start.adapter.moved(last_step(model), theta))
-        solution = replace(start, model=moved)
-        _ = solution.factor  # which exists where the data determine the parameters
-        return solution
-
-    def __reduce__(self) -> Any:
-        # The adapter and the loss hold functions that cannot be pickled; both follow from the model and the data.
-        return Solution.of, (self.model, self.X, self.y)
-
-    @cached_property
+    @found_once
     def theta(self) -> FloatArray:
         """Return the parameters, shape ``(p,)``."""
         return self.adapter.parameters(last_step(self.model))
 
-    @cached_property
+    @found_once
     def point(self) -> ModelPoint:
         """Return the model as a point, without its rows."""
-        return ModelPoint(self.model, _without_rows(self.scaling), self._spread, len(self.y))
+        return ModelPoint(self.adapter, self.model, _without_rows(self.scaling), self._spread, self.n_rows)
 
-    @cached_property
+    @property
     def n_numbers(self) -> int:
         """Return p + q."""
         return len(self.theta) + (0 if self.scaling is None else len(self.scaling.state))
-
-    @cached_property
-    def factor(self) -> Factor:
-        """Return the Hessian of the free parameters, ready for solving."""
-        return self.loss.factor(self.theta, np.ones(len(self.y)))
 
     def influence(self, jacobian: FloatArray) -> FloatArray:
         """Return the influence, shape ``(n, k)``, of what has that derivative ``(k, p + q)`` by the point."""
@@ -119,7 +80,7 @@ class Solution:
         rows -= rows.mean(axis=0)
         return rows
 
-    def jacobian(self, target: Target, output: Output) -> FloatArray:
+    def jacobian(self, target: ModelTarget, output: Output) -> FloatArray:
         """Return the derivative of a target by the point, shape ``(k, p + q)``.
 
         Attributes that hold parameters are linear in them; all else takes differences on copies of the model, unless
@@ -131,11 +92,11 @@ class Solution:
             return self.point.prediction_jacobian(target.rows)
         if target.attributes is None:
             return self.point.jacobian(lambda model: output.flatten(target.value(model)))
-        others = [name for name in target.attributes if name not in self.adapter.coordinates]
+        others = [name for name in target.attributes if name not in self.adapter.parameter_attributes]
         if others:
             raise InfluenceError(
                 f"no influence function is known for the attribute {others[0]!r}, which is none of the parameters "
-                f'{", ".join(self.adapter.coordinates)}; use estimator="standard" or "cheap"'
+                f'{", ".join(self.adapter.parameter_attributes)}; use estimator="standard" or "cheap"'
             )
         last = last_step(self.model)
         origin, *units = (
@@ -147,7 +108,7 @@ class Solution:
 
     def near_kinks(self) -> tuple[list[str], list[str]]:
         """Return the coefficients that are zero and near to entering, and those near to leaving."""
-        if self.loss.free.all() and not self.loss.linear.any():
+        if not isinstance(self.adapter, RefittedModel) or not self.adapter.selects(last_step(self.model)):
             return [], []
         limit = np.abs(self.loss.linear).max(initial=0.0) or self.adapter.absolute_penalty(last_step(self.model))
         entering = self._near(limit - np.abs(self._scores.mean(axis=0)), self._score_errors, ~self.loss.free)
@@ -157,35 +118,35 @@ class Solution:
     def _near(self, distances: FloatArray, errors: FloatArray, among: BoolArray) -> list[str]:
         return [self.loss.names[position] for position in np.flatnonzero(among & (distances < _NEAR * errors))]
 
-    @cached_property
+    @found_once
     def _scores(self) -> FloatArray:
         return self.loss.scores(self.theta)
 
-    @cached_property
+    @found_once
     def _spread(self) -> FloatArray:
         """Return the standard deviation of the influence on each number of the point."""
         spread: FloatArray = self.influence(self._every_free_number()).std(axis=0)
         return spread
 
-    @cached_property
+    @found_once
     def _errors(self) -> FloatArray:
-        errors: FloatArray = self._spread / np.sqrt(len(self.y))
+        errors: FloatArray = self._spread / np.sqrt(self.n_rows)
         return errors
 
     def _every_free_number(self) -> FloatArray:
         n_state = self.n_numbers - len(self.theta)
         return np.diag(np.concatenate([self.loss.free, np.ones(n_state)]).astype(np.float64))
 
-    @cached_property
+    @found_once
     def _score_errors(self) -> FloatArray:
         """Return the standard errors of the mean scores at the fit of a resample, shape ``(p,)``."""
         free = self.loss.free
-        hessian = self.loss.hessian(self.theta, np.ones(len(self.y)))
+        hessian = self.loss.hessian(self.theta, np.ones(self.n_rows))
         shares = self.factor.solve(hessian[free])
-        errors: FloatArray = (self._scores - self._scores[:, free] @ shares).std(axis=0) / np.sqrt(len(self.y))
+        errors: FloatArray = (self._scores - self._scores[:, free] @ shares).std(axis=0) / np.sqrt(self.n_rows)
         return errors
 
-    @cached_property
+    @found_once
     def _scores_by_state(self) -> FloatArray:
         """Return the derivative of the mean scores by the scaling, shape ``(p, q)``."""
         assert self.scaling is not None
@@ -198,3 +159,30 @@ def _without_rows(scaling: Scaling | None) -> Scaling | None:
     if scaling is None:
         return None
     return replace(scaling, influence=scaling.influence[:0], changes=tuple(part[:0] for part in scaling.changes))
+
+
+def solved(adapter: RefittedModel, model: Any, X: Any, y: Any) -> Solution:
+    """Return the minimum near a fitted model on equally weighted rows; raise a `FitError` where there is none."""
+    weights = np.ones(len(y))
+    loss = _loss_of(adapter, model, X, y, float(len(y)))
+    last = last_step(model)
+    theta = loss.minimum(adapter.parameters(last), weights)
+    # It has a factor where the data determine the parameters.
+    factor = loss.factor(theta, weights)
+    solution = with_last_step(model, adapter.moved(last, theta))
+    return Solution(adapter, solution, Scaling.of(model, X), loss, factor, len(y))
+
+
+def polished(adapter: RefittedModel, model: Any, X: Any, y: Any, weights: FloatArray) -> Any:
+    """Return a fitted model at its exact minimum: solvers stop where their tolerance says, far from rounding.
+
+    Raise a `FitError` where Newton's method finds no minimum from where they stopped.
+    """
+    loss = _loss_of(adapter, model, X, y, float(weights.sum()))
+    last = last_step(model)
+    return with_last_step(model, adapter.moved(last, loss.minimum(adapter.parameters(last), weights)))
+
+
+def _loss_of(adapter: RefittedModel, model: Any, X: Any, y: Any, total: float) -> PenalisedLoss:
+    """Return what the last step of a fitted model minimises on rows whose weights sum to `total`."""
+    return adapter.loss(last_step(model), transformed(model, X), y, total, feature_names(model))

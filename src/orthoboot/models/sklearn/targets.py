@@ -1,4 +1,4 @@
-"""What is wanted of a fitted scikit-learn model: its attributes, a function of it, or its predictions."""
+"""Targets of a fitted scikit-learn model: its attributes, a function of it, or its predictions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from orthoboot.functionals.user.user_function import function_name
 from orthoboot.models.sklearn.pipeline import last_step
 
 
-class Target(ABC):
-    """A function of a fitted model.
+class ModelTarget(ABC):
+    """The numbers of a fitted model that the bootstrap is about.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Target(ABC):
 
 
 @dataclass(frozen=True)
-class AttributeTarget(Target):
+class AttributeTarget(ModelTarget):
     """Attributes of the model, or of the last step of a pipeline; a dict of them unless it is one alone."""
 
     attributes: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def _labels(name: str, shape: tuple[int, ...], model: Any, features: tuple[str, 
 
 
 @dataclass(frozen=True)
-class FunctionTarget(Target):
+class FunctionTarget(ModelTarget):
     """A function of the fitted model that the user wrote."""
 
     function: Callable[[Any], Any]
@@ -115,7 +115,7 @@ class FunctionTarget(Target):
 
 
 @dataclass(frozen=True, eq=False)
-class RowsTarget(Target):
+class RowsTarget(ModelTarget):
     """Predictions at new rows: for a classifier probabilities, of the second class where there are two."""
 
     rows: Any
@@ -164,8 +164,8 @@ def _is_classifier(model: Any) -> bool:
     return bool(is_classifier(model))
 
 
-def target_of(target: Any) -> Target:
-    """Return what the user asks for as a target; raise where it is none of the three kinds."""
+def target_of(target: Any) -> ModelTarget:
+    """Return the argument `target` as one of the three kinds; raise where it is none of them."""
     if isinstance(target, str):
         return AttributeTarget((target,), alone=True)
     if isinstance(target, (tuple, list)) and target and all(isinstance(name, str) for name in target):
@@ -185,7 +185,7 @@ def first_line(error: Exception) -> str:
     return next(iter(str(error).strip().splitlines()), "").rstrip(".")
 
 
-def first_value(target: Target, model: Any) -> Any:
+def first_value(target: ModelTarget, model: Any) -> Any:
     """Return the value on the fit to the data; what the user's own function raises is told with its cause."""
     try:
         return target.value(model)

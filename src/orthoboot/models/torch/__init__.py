@@ -1,5 +1,5 @@
 """Modules of PyTorch as statistics, and the network of the paper."""
 
-from orthoboot.models.torch.module import NetworkDiagnostics, TorchModel, from_torch
+from orthoboot.models.torch.module import FittedTorchModel, NetworkDiagnostics, TorchModel, from_torch
 
-__all__ = ["NetworkDiagnostics", "TorchModel", "from_torch"]
+__all__ = ["FittedTorchModel", "NetworkDiagnostics", "TorchModel", "from_torch"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.user.user_function import first_line
 from orthoboot.models.fitting import PROTOCOLS
 from orthoboot.models.torch.fit import CurvatureOptions
-from orthoboot.models.torch.network import Network, RowLoss, tensor
+from orthoboot.models.torch.network import Network, OutputLoss, tensor
 from orthoboot.models.torch.training import AdamTraining, layers_without_start
 from orthoboot.typing import FloatArray
 
@@ -29,8 +29,8 @@ _DIFFERENCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Table:
-    """How the rows of a table are the tensors that a module takes.
+class TensorRows:
+    """How rows of numbers become the tensors that a module takes.
 
     Attributes
     ----------
@@ -84,16 +84,16 @@ def checked_module(module: Any) -> Any:
         raise ArgumentError(f"`module` must allow a copy by `copy.deepcopy`: {first_line(error)}.") from error
 
 
-def checked_tables(X: Any, y: Any) -> tuple[tuple[Table, Table], tuple[FloatArray, FloatArray]]:
-    """Return the shapes of the rows of X and y and whether they are whole, and both as tables with one row for each."""
+def checked_rows(X: Any, y: Any) -> tuple[tuple[TensorRows, TensorRows], tuple[FloatArray, FloatArray]]:
+    """Return the shapes of the rows of X and y and whether they are whole, and both with one line of numbers a row."""
     arrays = [_array(name, given) for name, given in (("X", X), ("y", y))]
     if len(arrays[0]) != len(arrays[1]):
         raise DataError(f"X and y must have the same number of rows; got {len(arrays[0])} and {len(arrays[1])}.")
-    tables = [Table(array.shape[1:], array.dtype.kind in "iub") for array in arrays]
+    forms = [TensorRows(array.shape[1:], array.dtype.kind in "iub") for array in arrays]
     flat = [np.asarray(array, dtype=np.float64).reshape(len(array), -1) for array in arrays]
-    if not tables[1].shape:
+    if not forms[1].shape:
         flat[1] = flat[1][:, 0]
-    return (tables[0], tables[1]), (flat[0], flat[1])
+    return (forms[0], forms[1]), (flat[0], flat[1])
 
 
 def _array(name: str, given: Any) -> Any:
@@ -111,9 +111,9 @@ def _array(name: str, given: Any) -> Any:
     return array
 
 
-def checked_row_loss(
-    module: Any, loss: Any, tables: tuple[Table, Table], arrays: tuple[FloatArray, FloatArray]
-) -> tuple[RowLoss, tuple[Table, Table]]:
+def checked_output_loss(
+    module: Any, loss: Any, forms: tuple[TensorRows, TensorRows], arrays: tuple[FloatArray, FloatArray]
+) -> tuple[OutputLoss, tuple[TensorRows, TensorRows]]:
     """Return the loss of one row and how rows become tensors, once the module and the loss have been tried on a few.
 
     Whole numbers become tensors of whole numbers where no others are taken.
@@ -127,11 +127,11 @@ def checked_row_loss(
             "function such as `lambda outputs, y: F.cross_entropy(outputs, y, weight=w, reduction='none')`."
         )
     loss = copy.deepcopy(loss).cpu().double() if isinstance(loss, nn.Module) else loss
-    row_loss, network = _row_loss(loss), Network(module)
+    output_loss, network = LossOfOne(loss), Network(module)
     rows = np.unique(np.linspace(0, len(arrays[0]) - 1, _TRIED_ROWS).astype(int))
-    of_X, outputs = _tried("module", lambda X: _outputs(network, X), tables[0], arrays[0][rows])
-    of_y, _ = _tried("loss", lambda y: _losses(loss, row_loss, outputs, y), tables[1], arrays[1][rows])
-    return row_loss, (of_X, of_y)
+    of_X, outputs = _tried("module", lambda X: _outputs(network, X), forms[0], arrays[0][rows])
+    of_y, _ = _tried("loss", lambda y: _losses(output_loss, outputs, y), forms[1], arrays[1][rows])
+    return output_loss, (of_X, of_y)
 
 
 def _outputs(network: Network, X: Any) -> Any:
@@ -153,12 +153,12 @@ def _outputs(network: Network, X: Any) -> Any:
     return outputs
 
 
-def _losses(loss: Callable[[Any, Any], Any], row_loss: RowLoss, outputs: Any, y: Any) -> Any:
+def _losses(output_loss: LossOfOne, outputs: Any, y: Any) -> Any:
     """Return what each row loses, if the loss of all is their mean or their sum."""
-    losses = vmap(row_loss)(outputs, y)
+    losses = vmap(output_loss)(outputs, y)
     if losses.shape != (len(y),):
         raise ArgumentError(f"`loss` must be one number a row; got shape {tuple(losses.shape)} for {len(y)} rows.")
-    together = torch.as_tensor(loss(outputs, _shaped_like(outputs, y)))
+    together = torch.as_tensor(output_loss.loss(outputs, _shaped_like(outputs, y)))
     by_rows = together.reshape(len(y), -1).mean(dim=1) if together.ndim else together
     if not any(_are_close(by_rows, each) for each in (losses, losses.mean(), losses.sum())):
         raise ArgumentError(
@@ -174,54 +174,64 @@ def _are_close(one: Any, other: Any) -> bool:
     return one.shape == other.shape and not bool(((one - other).abs() > _DIFFERENCE * other.abs().max()).any())
 
 
-def _row_loss(loss: Callable[[Any, Any], Any]) -> RowLoss:
-    def row_loss(output: Any, target: Any) -> Any:
-        return loss(output.unsqueeze(0), _shaped_like(output, target).unsqueeze(0)).mean()
+@dataclass(frozen=True, eq=False)
+class LossOfOne:
+    """The loss of one row, from a loss of several; an object, since functions within functions cannot be pickled."""
 
-    return row_loss
+    loss: Callable[[Any, Any], Any] = field(repr=False)
 
-
-def _shaped_like(outputs: Any, targets: Any) -> Any:
-    """Return targets in the shape of as many outputs: one column and none would be broadcast to all pairs of rows."""
-    is_alike = targets.is_floating_point() and targets.numel() == outputs.numel()
-    return targets.reshape(outputs.shape) if is_alike else targets
+    def __call__(self, output: Any, response: Any) -> Any:
+        """Return what a row with this output and response loses."""
+        return self.loss(output.unsqueeze(0), _shaped_like(output, response).unsqueeze(0)).mean()
 
 
-def _tried(argument: str, call: Callable[[Any], Any], table: Table, array: FloatArray) -> tuple[Table, Any]:
+def _shaped_like(outputs: Any, responses: Any) -> Any:
+    """Return responses in the shape of as many outputs: one column and none would be broadcast to all pairs of rows."""
+    is_alike = responses.is_floating_point() and responses.numel() == outputs.numel()
+    return responses.reshape(outputs.shape) if is_alike else responses
+
+
+def _tried(argument: str, call: Callable[[Any], Any], form: TensorRows, array: FloatArray) -> tuple[TensorRows, Any]:
     """Return how rows become tensors that the call takes, and what it gives for them."""
     errors = []
-    for form in dict.fromkeys((replace(table, is_whole=False), table)):
+    for tried in dict.fromkeys((replace(form, is_whole=False), form)):
         try:
-            return form, call(form.tensor(array))
+            return tried, call(tried.tensor(array))
         except ArgumentError:
             raise
         except Exception as error:  # what the user wrote may raise anything
             errors.append(error)
     said = "; with whole numbers: ".join(f"{type(error).__name__}: {first_line(error)}" for error in errors)
-    hint = " For classes y must hold whole numbers." if argument == "loss" and not table.is_whole else ""
+    hint = " For classes y must hold whole numbers." if argument == "loss" and not form.is_whole else ""
     raise ArgumentError(
-        f"`{argument}` raised an error on rows of {'X' if argument == 'module' else 'y'} of shape {table.shape}, in "
+        f"`{argument}` raised an error on rows of {'X' if argument == 'module' else 'y'} of shape {form.shape}, in "
         f"double precision: {said}.{hint}"
     ) from errors[0]
 
 
-def checked_target(module: Any, target: Any, table: Table) -> Callable[[Any], Any] | None:
+def checked_target(target: Any, form: TensorRows) -> Callable[[Any], Any] | None:
     """Return the target as a function of the module; new rows become their outputs."""
     if target is None or (callable(target) and not isinstance(target, torch.Tensor)):
         return target
     rows = _array("target", target)
-    if rows.shape[1:] != table.shape:
+    if rows.shape[1:] != form.shape:
         raise ArgumentError(
-            f"`target` must be a function of the module, or rows of the shape of X's, {table.shape}; got rows of shape "
+            f"`target` must be a function of the module, or rows of the shape of X's, {form.shape}; got rows of shape "
             f"{rows.shape[1:]}."
         )
-    new = table.tensor(rows)
+    return OutputsAt(form.tensor(rows))
 
-    def outputs(fitted: Any) -> Any:
-        values = fitted(new)
+
+@dataclass(frozen=True, eq=False)
+class OutputsAt:
+    """The outputs of a module at new rows, as a target; an object, as `LossOfOne`."""
+
+    rows: Any = field(repr=False)
+
+    def __call__(self, module: Any) -> Any:
+        """Return the outputs, without the axis of a single column."""
+        values = module(self.rows)
         return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-
-    return outputs
 
 
 def checked_curvature(module: Any, kind: Any, solver: Any, damping: Any) -> CurvatureOptions:

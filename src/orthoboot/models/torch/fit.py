@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 
 from orthoboot.errors import FitError
-from orthoboot.models.fitting import DENSE_PARAMETERS
+from orthoboot.models.fitting import DENSE_PARAMETERS, found_once
 from orthoboot.models.torch.network import NetworkLoss
+from orthoboot.optimisation.distance import largest_shift
 from orthoboot.optimisation.lbfgs import Minima, lbfgs_minima
 from orthoboot.solvers import Cholesky, ConjugateGradients, DenseOperator, Factor, ProductOperator
 from orthoboot.typing import FloatArray
@@ -135,11 +136,8 @@ def _factored(matrix: FloatArray, title: str, reason: str, damping: float, loss:
 
 def _by_products(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions) -> Curvature:
     """Return the Gauss-Newton matrix for conjugate gradients: the exact Hessian may have negative curvature."""
-    weights, size = _equal_weights(loss), loss.network.size
-
-    def product(vector: FloatArray) -> FloatArray:
-        return loss.gauss_newton_product(point, weights, vector)
-
+    size = loss.network.size
+    product = partial(loss.gauss_newton_product, point, _equal_weights(loss))  # which can be pickled
     damping = options.damping or 0.0
     if options.damping is None and not loss.decay.any():
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (_PROBES, size))
@@ -193,8 +191,7 @@ class NetworkFit:
     def distance(self, jacobian: FloatArray) -> float:
         """Return the mean of the influence in standard errors, where it is most: how far the minimum still is."""
         rows = self.uncentred_influence(jacobian)
-        errors = rows.std(axis=0) / np.sqrt(len(rows))
-        return float(np.max(np.abs(rows.mean(axis=0))[errors > 0] / errors[errors > 0], initial=0.0))
+        return largest_shift(rows.mean(axis=0), rows)
 
     def refits(self, weights: FloatArray, *, max_steps: int | None = None) -> Minima:
         """Return the minima at weights ``(B, n)``, from the fit to the data and all together.
@@ -237,7 +234,7 @@ class NetworkFit:
         product = product + self.curvature.damping * solution
         return float(np.linalg.norm(product - rhs) / np.linalg.norm(rhs))
 
-    @cached_property
+    @found_once
     def _scores(self) -> FloatArray:
         return self.loss.scores(self.point)
 
@@ -245,15 +242,20 @@ class NetworkFit:
     def _gradient(self) -> FloatArray:
         return self._value_and_gradient[1]
 
-    @cached_property
+    @found_once
     def _value_and_gradient(self) -> tuple[float, FloatArray]:
         weights = _equal_weights(self.loss)[np.newaxis]
         (value,), (gradient,) = self.loss.values_and_gradients(self.point[np.newaxis], weights)
         return float(value), np.asarray(gradient)
 
-    @cached_property
+    @found_once
     def _unit(self) -> float:
         return loss_unit(self.loss, self.point)
+
+
+def fit_at(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions) -> NetworkFit:
+    """Return a fit that is left where it is, with the curvature there."""
+    return NetworkFit(loss, point, curvature_at(loss, point, options))
 
 
 def loss_unit(loss: NetworkLoss, point: FloatArray) -> float:
@@ -277,7 +279,7 @@ def polished(
     loss.check_finite(start, "where the search for the minimum starts")
     point, is_at_kink = _descended(loss, start, options, among_kinks)
     if not options.tries_exact(loss):
-        return _checked(NetworkFit(loss, point, curvature_at(loss, point, options), is_at_kink))
+        return _checked(replace(fit_at(loss, point, options), is_at_kink=is_at_kink))
     for _ in range(_ESCAPES):
         hessian = loss.hessian(point, _equal_weights(loss))
         lower = _below_saddle(loss, point, hessian)
@@ -327,8 +329,8 @@ def _descended(
         value = float(found.values[0])
     raise FitError(
         f"the network did not reach a minimum in {_ROUNDS * _STEPS_PER_ROUND:,} steps: the next ones would still gain "
-        f"{found.decrements[0]:.2g}. Scale the columns and the target to a standard deviation of one, raise the weight "
-        'decay, take a smaller network, or use protocol="paper", which needs no minimum.'
+        f"{found.decrements[0]:.2g}. Scale the columns and the response to a standard deviation of one, raise the "
+        'weight decay, take a smaller network, or use protocol="paper", which needs no minimum.'
     )
 
 

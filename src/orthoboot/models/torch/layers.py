@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from orthoboot.models.torch.network import Network, NetworkLoss, RowLoss, tensor
+from orthoboot.models.torch.network import Network, NetworkLoss, OutputLoss, tensor
 from orthoboot.typing import FloatArray
 
 _ACTIVATIONS = {
@@ -38,7 +38,7 @@ class Layers(nn.Module):  # type: ignore[misc]
         self, coefs: Sequence[FloatArray], intercepts: Sequence[FloatArray], activation: str, *, ties_first: bool
     ) -> None:
         super().__init__()
-        self.activation = _ACTIVATIONS[activation]
+        self.activation = activation
         self.n_layers = len(coefs)
         for layer, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
             is_tied = ties_first and layer == self.n_layers - 1
@@ -53,27 +53,27 @@ class Layers(nn.Module):  # type: ignore[misc]
         for layer in range(self.n_layers):
             coef, intercept = (getattr(self, name) for name in self._names[2 * layer : 2 * layer + 2])
             values = values @ coef + torch.cat([getattr(self, f"tied_{layer}"), intercept])
-            values = self.activation(values) if layer < self.n_layers - 1 else values
+            values = _ACTIVATIONS[self.activation](values) if layer < self.n_layers - 1 else values
         return values
 
 
-def layers_loss(module: Layers, row_loss: RowLoss, X: FloatArray, y: FloatArray, decay: float) -> NetworkLoss:
+def layers_loss(module: Layers, output_loss: OutputLoss, X: FloatArray, y: FloatArray, decay: float) -> NetworkLoss:
     """Return what the layers minimise on rows; the intercepts are not penalised."""
     network = Network(module)
     decays = [np.full(part.numel(), decay * name.startswith("coefs_")) for name, part in module.named_parameters()]
-    return NetworkLoss(network, row_loss, tensor(X), tensor(y), np.concatenate(decays))
+    return NetworkLoss(network, output_loss, tensor(X), tensor(y), np.concatenate(decays))
 
 
-def half_squared_error(output: Any, target: Any) -> Any:
+def half_squared_error(output: Any, response: Any) -> Any:
     """Return the loss of a row of a regression."""
-    return (output[0] - target) ** 2 / 2
+    return (output[0] - response) ** 2 / 2
 
 
-def binary_log_loss(output: Any, target: Any) -> Any:
+def binary_log_loss(output: Any, response: Any) -> Any:
     """Return minus the log-likelihood of a label, zero or one."""
-    return nn.functional.softplus(output[0]) - target * output[0]
+    return nn.functional.softplus(output[0]) - response * output[0]
 
 
-def log_loss(output: Any, target: Any) -> Any:
+def log_loss(output: Any, response: Any) -> Any:
     """Return minus the log-likelihood of a class, which is a row of zeros with a one."""
-    return torch.logsumexp(output, 0) - (output * target).sum()
+    return torch.logsumexp(output, 0) - (output * response).sum()

@@ -1,11 +1,10 @@
-"""Trained modules of PyTorch as statistics: what is wanted of them, refitted on resamples."""
+"""Trained modules of PyTorch as statistics: their targets, refitted on resamples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -24,19 +23,20 @@ from orthoboot.errors import (
     OrthobootWarning,
     StatisticError,
 )
-from orthoboot.functionals.base import Functional
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.base import Functional, Prepared
+from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, Failure
 from orthoboot.functionals.optima.parameter_target import ParametersTarget, WrittenTarget
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.user.user_function import first_line
-from orthoboot.models.fitting import FitCount
+from orthoboot.models.fitting import ONE_AT_A_TIME, evaluated_refits, found_once
+from orthoboot.optimisation.distance import largest_shift
 from orthoboot.result import Result
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import BoolArray, FloatArray, Influence
 
 if TYPE_CHECKING:
-    from orthoboot.models.torch.arguments import Table
+    from orthoboot.models.torch.arguments import TensorRows
     from orthoboot.models.torch.fit import CurvatureOptions, NetworkFit
-    from orthoboot.models.torch.network import Network, NetworkLoss
+    from orthoboot.models.torch.network import Network, NetworkLoss, OutputLoss
     from orthoboot.models.torch.training import AdamTraining
 
 _NOTED_DISTANCE = 0.05
@@ -77,7 +77,7 @@ class NetworkDiagnostics:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TorchModel(Functional):
-    """What is wanted of a trained module, as a statistic; made by `from_torch`, which describes it.
+    """A target of a trained module, as a statistic; made by `from_torch`, which describes it.
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ class TorchModel(Functional):
     """
 
     module: Any
-    row_loss: Callable[[Any, Any], Any]
-    tables: tuple[Table, Table]
+    output_loss: OutputLoss
+    forms: tuple[TensorRows, TensorRows]
     target: Callable[[Any], Any] | None
     training: AdamTraining | None
     decay: float
@@ -97,6 +97,8 @@ class TorchModel(Functional):
     name: str
 
     paired = True
+    # Torch's number of threads is one for the process, so that one evaluation waits for the other.
+    releases_gil = False
 
     @property
     def fractional(self) -> bool:  # type: ignore[override]
@@ -108,76 +110,13 @@ class TorchModel(Functional):
         """Return when a refit has no value."""
         return "" if self.training is None else "the loss diverges in training; lower the learning rate or scale X, y"
 
-    def check(self, data: Data) -> None:
-        """Raise unless the data have the shape of those that the module was trained with."""
-        if len(data.sizes) > 1 or len(data.arrays) != 2:
-            raise DataError(
-                f"`{self.name}` takes the data `(X, y)` with `paired=True`, so that their rows are drawn together; got "
-                f"{len(data.arrays)} array(s) in {len(data.sizes)} sample(s). Pass `model.data`."
-            )
-        for name, array, table in zip(("X", "y"), data.arrays, self.tables, strict=True):
-            if array.reshape(len(array), -1).shape[1] != table.width:
-                raise DataError(
-                    f"{name} must have {table.width} number(s) a row, as in `from_torch`; got shape {array.shape}. "
-                    "Pass `model.data`."
-                )
-        self.output(data)
-
-    @once_per_data
-    def output(self, data: Data) -> Output:
-        """Return the shape and the names of the target."""
-        name = "parameters" if self.target is None else "target"
-        return self._target(data).output(self._fit(data).point, name)
-
-    @once_per_data
-    def estimate(self, data: Data) -> FloatArray:
-        """Return the target at the fit."""
-        return self._target(data).value(self._fit(data).point)
-
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
-        """Return the target of a refit on each resample; NaN where training diverges. Shape ``(B, k)``."""
-        points = self._trained(data, resamples) if self.training else self._polished(data, resamples)
-        value, k = self._target(data).value, len(self.estimate(data))
-        rows = [value(point) if np.isfinite(point).all() else np.full(k, np.nan) for point in points]
-        return np.stack(rows)
-
-    @once_per_data
-    def influence(self, data: Data) -> Influence:
-        """Return ``-g' H^-1 (gradient of loss_j + decay theta)`` for every row, centred."""
-        try:
-            with self._differentiation():
-                return (self._fit(data).influence(self._jacobian(data)),)
-        except FitError as error:
-            raise InfluenceError(f"no influence function for `{self.name}`: {str(error).rstrip('.')}") from error
-
-    @property
-    def influence_source(self) -> str:
-        """Return that it is the implicit function theorem's."""
-        where = "at the end of the training" if self.training else "at the minimum"
-        return f"implicit function theorem for `{self.name}`, {where}"
-
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
-        """Return warnings where the module was not at its minimum, and where refits did not reach one."""
-        found = [*self._moved(data), *self._approximate(data)]
-        count = self._count(data)
-        if self._fit(data).is_at_kink:
-            found.append(
-                f"the search for the minimum of `{self.name}` ended at a kink, as those of relu and of absolute values "
-                "are; the refits do so too, and r_squared says how much of them the influence function explains. "
-                "Smooth units such as nn.SiLU and nn.Softplus have a minimum."
-            )
-        elif count.unconverged:
-            found.append(
-                f"{count.unconverged} of {count.fits} refits of `{self.name}` did not reach a minimum, which adds "
-                "noise to the replicates that no influence function explains. Scale the columns, or raise "
-                "`weight_decay`."
-            )
-        return tuple(map(FitWarning, found))
+    def at(self, data: Data) -> FittedTorchModel:
+        """Return the module at `data`, not checked and not fitted yet."""
+        return FittedTorchModel(self, data)
 
     def fitted_module(self) -> Any:
         """Return a copy of the module at the fit that the bootstrap is about: at its minimum, if it was polished."""
-        data = read(self.data, paired=True)
-        return self._network.filled(self.module, self._fit(data).point)
+        return self._at_own_data().fitted_module()
 
     def diagnostics(self, result: Result | None = None) -> NetworkDiagnostics:
         """Return how far the influence function can be trusted.
@@ -187,48 +126,170 @@ class TorchModel(Functional):
         result
             What `bootstrap` returned for this model, which adds the variance reduction that was achieved.
         """
-        if result is not None and result.run.functional is not self:
+        if result is None:
+            return self._at_own_data().diagnostics()
+        prepared = result.run.prepared
+        if prepared.functional is not self:
             raise ArgumentError(
                 "`result` must be that of this very model, `bootstrap(model.data, model, paired=True)`; got another's."
             )
-        data = read(self.data, paired=True) if result is None else result.run.data
-        fit = self._fit(data)
-        return NetworkDiagnostics(
-            n_parameters=len(fit.point),
-            curvature=" ".join(filter(None, (fit.curvature.title, fit.curvature.reason))),
-            gradient_norm=fit.gradient_norm,
-            distance=fit.distance(self._jacobian(data)),
-            smallest_eigenvalue=fit.curvature.smallest_eigenvalue,
-            solve_residual=fit.solve_residual,
-            variance_reduction=float("nan") if result is None else _variance_reduction(result),
-        )
+        assert isinstance(prepared, FittedTorchModel)
+        return replace(prepared.diagnostics(), variance_reduction=_variance_reduction(result))
 
-    @cached_property
-    def _network(self) -> Network:
+    def _at_own_data(self) -> FittedTorchModel:
+        return self.at(read(self.data, paired=True))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTorchModel(Prepared[TorchModel]):
+    """A module at its data: a copy of its own, brought to the minimum or left as trained, and its refits."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The program of a target closes over the module; it is made again from the target itself.
+        return {name: value for name, value in vars(self).items() if name != "parameter_target"}
+
+    def check(self) -> None:
+        """Raise unless the data have the shape of those that the module was trained with."""
+        data, name = self.data, self.functional.name
+        if len(data.sizes) > 1 or len(data.arrays) != 2:
+            raise DataError(
+                f"`{name}` takes the data `(X, y)` with `paired=True`, so that their rows are drawn together; got "
+                f"{len(data.arrays)} array(s) in {len(data.sizes)} sample(s). Pass `model.data`."
+            )
+        for label, array, form in zip(("X", "y"), data.arrays, self.functional.forms, strict=True):
+            if array.reshape(len(array), -1).shape[1] != form.width:
+                raise DataError(
+                    f"{label} must have {form.width} number(s) a row, as in `from_torch`; got shape {array.shape}. "
+                    "Pass `model.data`."
+                )
+        _ = self.output
+
+    @found_once
+    def output(self) -> Output:
+        """Return the shape and the names of the target."""
+        name = "parameters" if self.functional.target is None else "target"
+        return self.parameter_target.output(self.fit.point, name)
+
+    @found_once
+    def estimate(self) -> FloatArray:
+        """Return the target at the fit."""
+        return self.parameter_target.value(self.fit.point)
+
+    def values(self, resamples: Resamples) -> FloatArray:
+        """Return the target of a refit on each resample; NaN where training diverges. Shape ``(B, k)``."""
+        with ONE_AT_A_TIME:
+            points, _ = self._refits(resamples)
+            return np.stack([self._value(point) for point in points])
+
+    def evaluate(self, resamples: Resamples) -> Evaluation:
+        """Return the target of a refit on each resample or why there is none, and which refits reached a minimum."""
+        try:
+            # The last digits depend on torch's number of threads, which must not change on the way.
+            with ONE_AT_A_TIME:
+                points, converged = self._refits(resamples)
+                return evaluated_refits(self._value, list(points), converged, self.output.size, self._undefined)
+        except Exception as error:  # such as that there is no memory for so many
+            return Evaluation.failed([Failure.of(error)] * len(resamples), self.output.size)
+
+    def influence(self) -> Influence:
+        """Return ``-g' H^-1 (gradient of loss_j + decay theta)`` for every row, centred."""
+        return self._influence
+
+    @property
+    def influence_source(self) -> str:
+        """Return that it is the implicit function theorem's."""
+        where = "at the end of the training" if self.functional.training else "at the minimum"
+        return f"implicit function theorem for `{self.functional.name}`, {where}"
+
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
+        """Return warnings where the module was not at its minimum, and where refits did not reach one."""
+        name = self.functional.name
+        found = [*self._moved(), *self._approximate()]
+        if self.fit.is_at_kink:
+            found.append(
+                f"the search for the minimum of `{name}` ended at a kink, as those of relu and of absolute values "
+                "are; the refits do so too, and r_squared says how much of them the influence function explains. "
+                "Smooth units such as nn.SiLU and nn.Softplus have a minimum."
+            )
+        elif convergence.unconverged:
+            found.append(
+                f"{convergence.unconverged} of {convergence.fits} refits of `{name}` did not reach a minimum, which "
+                "adds noise to the replicates that no influence function explains. Scale the columns, or raise "
+                "`weight_decay`."
+            )
+        return tuple(map(FitWarning, found))
+
+    def fitted_module(self) -> Any:
+        """Return a copy of the module at the fit."""
+        return self.network.filled(self.functional.module, self.fit.point)
+
+    def diagnostics(self) -> NetworkDiagnostics:
+        """Return how far the influence function can be trusted, as far as that is known without replicates."""
+        with ONE_AT_A_TIME:
+            return NetworkDiagnostics(
+                n_parameters=len(self.fit.point),
+                curvature=" ".join(filter(None, (self.fit.curvature.title, self.fit.curvature.reason))),
+                gradient_norm=self.fit.gradient_norm,
+                distance=self.fit.distance(self._jacobian),
+                smallest_eigenvalue=self.fit.curvature.smallest_eigenvalue,
+                solve_residual=self.fit.solve_residual,
+            )
+
+    # What is found once
+
+    @found_once
+    def network(self) -> Network:
+        """Return the module as a function of its parameters: a copy, whose parameters are exchanged in every call."""
         from orthoboot.models.torch.network import Network
 
-        return Network(self.module)
+        return Network(self.functional.module)
 
-    @once_per_data
-    def _loss(self, data: Data) -> NetworkLoss:
+    @found_once
+    def loss(self) -> NetworkLoss:
+        """Return what the module minimises on the data."""
         from orthoboot.models.torch.network import NetworkLoss
 
-        X, y = (table.tensor(array) for table, array in zip(self.tables, data.arrays, strict=True))
-        return NetworkLoss(self._network, self.row_loss, X, y, np.full(self._network.size, self.decay))
+        X, y = (form.tensor(array) for form, array in zip(self.functional.forms, self.data.arrays, strict=True))
+        decay = np.full(self.network.size, self.functional.decay)
+        return NetworkLoss(self.network, self.functional.output_loss, X, y, decay)
 
-    @once_per_data
-    def _fit(self, data: Data) -> NetworkFit:
-        from orthoboot.models.torch.fit import NetworkFit, curvature_at, polished
+    @found_once
+    def fit(self) -> NetworkFit:
+        """Return the minimum near the module; the module itself where refits train from scratch."""
+        from orthoboot.models.torch.fit import fit_at, polished
 
-        loss, start = self._loss(data), self._network.start
+        start, options = self.network.start, self.functional.curvature
         try:
             with self._differentiation():
-                if self.training is None:
-                    return polished(loss, start, self.curvature, among_kinks=True)
-                loss.check_finite(start, "at the parameters of `module`")
-                return NetworkFit(loss, start, curvature_at(loss, start, self.curvature))
+                if self.functional.training is None:
+                    return polished(self.loss, start, options, among_kinks=True)
+                self.loss.check_finite(start, "at the parameters of `module`")
+                return fit_at(self.loss, start, options)
         except FitError as error:
-            raise FitError(f"`{self.name}` has no fit on these data: {error}") from error
+            raise FitError(f"`{self.functional.name}` has no fit on these data: {error}") from error
+
+    @found_once
+    def parameter_target(self) -> ParametersTarget | WrittenTarget:
+        """Return the target as a function of the parameters."""
+        from orthoboot.autodiff import autodiff
+
+        target = self.functional.target
+        if target is None:
+            return ParametersTarget(self.network.names)
+        return WrittenTarget(autodiff("torch"), self.network.bound(target), self.fit.point)
+
+    @found_once
+    def _jacobian(self) -> FloatArray:
+        return self.parameter_target.jacobian(self.fit.point)
+
+    @found_once
+    def _influence(self) -> Influence:
+        try:
+            with self._differentiation():
+                return (self.fit.influence(self._jacobian),)
+        except FitError as error:
+            name, why = self.functional.name, str(error).rstrip(".")
+            raise InfluenceError(f"no influence function for `{name}`: {why}") from error
 
     @contextmanager
     def _differentiation(self) -> Iterator[None]:
@@ -239,54 +300,50 @@ class TorchModel(Functional):
             raise
         except RuntimeError as error:
             raise FitError(
-                f"torch cannot differentiate `{self.name}` for single rows: {first_line(error)}. Recurrent layers need "
-                'solver="cg", which takes rows together; write other layers anew, in plain functions of torch.'
+                f"torch cannot differentiate `{self.functional.name}` for single rows: {first_line(error)}. Recurrent "
+                'layers need solver="cg", which takes rows together; write other layers anew, in plain functions of '
+                "torch."
             ) from error
 
-    @once_per_data
-    def _target(self, data: Data) -> ParametersTarget | WrittenTarget:
-        from orthoboot.autodiff import autodiff
+    # Refits
 
-        if self.target is None:
-            return ParametersTarget(self._network.names)
-        return WrittenTarget(autodiff("torch"), self._network.bound(self.target), self._fit(data).point)
+    def _refits(self, resamples: Resamples) -> tuple[FloatArray, BoolArray]:
+        """Return the parameters of a refit on each resample, shape ``(B, p)``, and which refits converged."""
+        if self.functional.training is None:
+            found = self.fit.refits(resamples.weights[0])
+            return found.points, found.converged
+        points = self._trained(self.functional.training, resamples)
+        return points, np.ones(len(points), dtype=np.bool_)
 
-    @once_per_data
-    def _jacobian(self, data: Data) -> FloatArray:
-        return self._target(data).jacobian(self._fit(data).point)
-
-    @once_per_data
-    def _count(self, data: Data) -> FitCount:
-        return FitCount()
-
-    def _polished(self, data: Data, resamples: Resamples) -> FloatArray:
-        found = self._fit(data).refits(resamples.weights[0])
-        count = self._count(data)
-        count.fits += len(found.points)
-        count.unconverged += int((~found.converged).sum())
-        return found.points
-
-    def _trained(self, data: Data, resamples: Resamples) -> FloatArray:
-        """Return networks trained from fresh starts, each of which its resample determines."""
-        from orthoboot.models.torch.training import seed_of
-
-        assert self.training is not None
+    def _trained(self, training: AdamTraining, resamples: Resamples) -> FloatArray:
+        """Return networks trained from fresh starts, each from the seed of its resample."""
         rows = [resamples.indices(b)[0] for b in range(len(resamples))]
-        seeds = [seed_of(weights, self.seed) for weights in resamples.weights[0]]
-        loss = self._loss(data)
-        return self.training.points(self.module, self.row_loss, loss.X, loss.y, rows, seeds)
+        seeds = resamples.seeds(self.functional.seed)
+        return training.points(
+            self.functional.module, self.functional.output_loss, self.loss.X, self.loss.y, rows, seeds
+        )
 
-    def _moved(self, data: Data) -> list[str]:
+    def _value(self, point: FloatArray) -> FloatArray:
+        if not np.isfinite(point).all():
+            return np.full(self.output.size, np.nan)
+        return self.parameter_target.value(point)
+
+    @property
+    def _undefined(self) -> str:
+        name, undefined = self.functional.name, self.functional.undefined
+        return f"`{name}` is not defined where {undefined}" if undefined else ""
+
+    # What to worry about
+
+    def _moved(self) -> list[str]:
         """Return a warning where the module was not where the refits start from."""
-        if self.training is not None:
+        if self.functional.training is not None:
             return []
         try:
-            (influence,) = self.influence(data)
+            (influence,) = self.influence()
         except InfluenceError:  # told elsewhere
             return []
-        errors = influence.std(axis=0) / np.sqrt(len(influence))
-        shifts = np.abs(self._target(data).value(self._network.start) - self.estimate(data))
-        distance = float(np.max(shifts[errors > 0] / errors[errors > 0], initial=0.0))
+        distance = largest_shift(self.parameter_target.value(self.network.start) - self.estimate, influence)
         if distance < _NOTED_DISTANCE:
             return []
         return [
@@ -295,12 +352,12 @@ class TorchModel(Functional):
             'protocol="paper" for the training as it is.'
         ]
 
-    def _approximate(self, data: Data) -> list[str]:
-        curvature = self._fit(data).curvature
-        if not curvature.damping:
+    def _approximate(self) -> list[str]:
+        damping = self.fit.curvature.damping
+        if not damping:
             return []
         return [
-            f"damping of {curvature.damping:.2g} makes the influence of `{self.name}` approximate: the data do not "
+            f"damping of {damping:.2g} makes the influence of `{self.functional.name}` approximate: the data do not "
             "determine all parameters. Raise `weight_decay`, with which the module must then be trained."
         ]
 
@@ -322,7 +379,7 @@ def from_torch(
     damping: float | None = None,
     seed: int = 0,
 ) -> TorchModel:
-    r"""Return what is wanted of a trained module as a statistic that carries its data.
+    r"""Return a target of a trained module, such as its outputs at new rows, as a statistic that carries its data.
 
     .. math:: I_j = -g'(\hat\theta)\, H^{-1} \bigl(\nabla \ell_j(\hat\theta) + \lambda \hat\theta\bigr)
 
@@ -395,8 +452,8 @@ def from_torch(
     from orthoboot.models.torch.arguments import (
         checked_curvature,
         checked_module,
-        checked_row_loss,
-        checked_tables,
+        checked_output_loss,
+        checked_rows,
         checked_target,
         checked_training,
     )
@@ -405,13 +462,13 @@ def from_torch(
     module = checked_module(module)
     training = checked_training(protocol, module, epochs, batch_size, learning_rate, decay)
     options = checked_curvature(module, curvature, solver, damping)
-    tables, arrays = checked_tables(X, y)
-    row_loss, tables = checked_row_loss(module, loss, tables, arrays)
+    forms, arrays = checked_rows(X, y)
+    output_loss, forms = checked_output_loss(module, loss, forms, arrays)
     return TorchModel(
         module=module,
-        row_loss=row_loss,
-        tables=tables,
-        target=checked_target(module, target, tables[0]),
+        output_loss=output_loss,
+        forms=forms,
+        target=checked_target(target, forms[0]),
         training=training,
         decay=decay,
         curvature=options,

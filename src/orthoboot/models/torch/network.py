@@ -16,6 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from orthoboot.autodiff.torch import load_forward_mode
 from orthoboot.errors import FitError
+from orthoboot.models.fitting import ONE_AT_A_TIME
 from orthoboot.typing import FloatArray, IntArray
 
 _ROWS_AT_ONCE = 1 << 16
@@ -25,8 +26,8 @@ _WORK_OF_A_THREAD = 2e5
 _ROW_GRADIENTS_AT_ONCE = 1 << 23
 """Numbers of single rows' gradients that are held at once: 64 MB."""
 
-RowLoss = Callable[[Any, Any], Any]
-"""What one row loses: a function of its output and its target that returns one number."""
+OutputLoss = Callable[[Any, Any], Any]
+"""What one row loses: a function of its output and its response that returns one number."""
 
 
 class Network:
@@ -59,7 +60,8 @@ class Network:
 
     def __call__(self, point: Any, X: Any) -> Any:
         """Return the outputs for rows X at a point ``(p,)``, both tensors."""
-        with sdpa_kernel(SDPBackend.MATH):  # the faster ways of attention have no second derivative
+        # Of attention the faster ways have no second derivative.
+        with ONE_AT_A_TIME, sdpa_kernel(SDPBackend.MATH):
             return functional_call(self._module, self.placed(point), (X,))
 
     def placed(self, point: Any) -> dict[str, Any]:
@@ -69,9 +71,13 @@ class Network:
 
     def bound(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Return a function of the module as a function of the point."""
-        return lambda point: functional_call(
-            _Called(self._module, function), {f"module.{name}": part for name, part in self.placed(point).items()}, ()
-        )
+
+        def of_point(point: Any) -> Any:
+            parts = {f"module.{name}": part for name, part in self.placed(point).items()}
+            with ONE_AT_A_TIME:
+                return functional_call(_Called(self._module, function), parts, ())
+
+        return of_point
 
     def filled(self, module: Any, point: FloatArray) -> Any:
         """Return a copy of `module`, which has these parameters in whatever precision, at another point."""
@@ -125,8 +131,8 @@ class NetworkLoss:
     ----------
     network
         The function f.
-    row_loss
-        The loss of one output and target.
+    output_loss
+        The loss of one output and response.
     X, y
         Tensors with the rows first, of floating-point numbers in double precision.
     decay
@@ -134,7 +140,7 @@ class NetworkLoss:
     """
 
     network: Network
-    row_loss: RowLoss
+    output_loss: OutputLoss
     X: Any
     y: Any
     decay: FloatArray
@@ -142,9 +148,10 @@ class NetworkLoss:
     def values_and_gradients(self, points: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the loss at each point ``(A, p)`` with its own weights ``(A, n)``: shapes ``(A,)`` and ``(A, p)``."""
         values, gradients = np.empty(len(points)), np.empty(points.shape)
+        program = vmap(grad_and_value(self._objective))
         with threads_for(len(self.X) * self.network.size):
             for group in groups_of(len(points), max(_ROWS_AT_ONCE // len(self.X), 2)):
-                gradient, value = self._program(tensor(points[group]), tensor(weights[group]))
+                gradient, value = program(tensor(points[group]), tensor(weights[group]))
                 # Of a twin the last one is its copy, which goes where it comes from.
                 values[group], gradients[group] = value.numpy(), gradient.numpy()
         return values, gradients
@@ -159,8 +166,8 @@ class NetworkLoss:
     def scores(self, point: FloatArray) -> FloatArray:
         """Return the gradient of each row with the penalty's, shape ``(n, p)``."""
 
-        def loss(at: Any, row: Any, target: Any) -> Any:
-            return self.row_loss(self.network(at, row.unsqueeze(0))[0], target)
+        def loss(at: Any, row: Any, response: Any) -> Any:
+            return self.output_loss(self.network(at, row.unsqueeze(0))[0], response)
 
         program = vmap(grad(loss), in_dims=(None, 0, 0))
         rows_at_once = max(_ROW_GRADIENTS_AT_ONCE // self.network.size, 1)
@@ -208,7 +215,7 @@ class NetworkLoss:
         at, direction = tensor(point), tensor(vector)
         for X, y, w in _pieces(_ROWS_AT_ONCE, self.X, self.y, tensor(weights / weights.sum())):
             outputs, moved = jvp(lambda theta, rows=X: self.network(theta, rows), (at,), (direction,))
-            _, bend = vjp(lambda outputs, targets=y: vmap(grad(self.row_loss))(outputs, targets), outputs)
+            _, bend = vjp(lambda outputs, response=y: vmap(grad(self.output_loss))(outputs, response), outputs)
             _, pull = vjp(lambda theta, rows=X: self.network(theta, rows), at)
             (bent,) = bend(moved)
             product += pull(w.view(-1, *[1] * (bent.ndim - 1)) * bent)[0].numpy()
@@ -239,26 +246,21 @@ class NetworkLoss:
         if n_lost:
             raise FitError(
                 f"the loss is not finite {when}, on {n_lost:,} of {len(losses):,} rows. Scale the columns and the "
-                "target to a standard deviation of one, or lower the learning rate"
+                "response to a standard deviation of one, or lower the learning rate"
             )
-
-    @cached_property
-    def _program(self) -> Callable[..., Any]:
-        program: Callable[..., Any] = vmap(grad_and_value(self._objective))
-        return program
 
     def _objective(self, point: Any, weights: Any) -> Any:
         penalty = (tensor(self.decay) * point * point).sum() / 2
         return (weights / weights.sum() * self._losses(point, self.X, self.y)).sum() + penalty
 
     def _losses(self, point: Any, X: Any, y: Any) -> Any:
-        return vmap(self.row_loss)(self.network(point, X), y)
+        return vmap(self.output_loss)(self.network(point, X), y)
 
     def _curvatures(self, outputs: Any, y: Any) -> Any:
         """Return the second derivative of each row's loss by its outputs in a row, shape ``(n, q, q)``."""
 
-        def loss(flat: Any, target: Any) -> Any:
-            return self.row_loss(flat.view(outputs.shape[1:]), target)
+        def loss(flat: Any, response: Any) -> Any:
+            return self.output_loss(flat.view(outputs.shape[1:]), response)
 
         return vmap(jacrev(grad(loss)))(outputs.detach().reshape(len(outputs), -1), y)
 
@@ -286,12 +288,13 @@ def groups_of(n_networks: int, most: int) -> list[IntArray]:
 @contextmanager
 def threads_for(work: float) -> Iterator[None]:
     """Let torch use one thread for small work, whatever else it uses; the work is that of one network, not of all."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if work < _WORK_OF_A_THREAD else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    with ONE_AT_A_TIME:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1 if work < _WORK_OF_A_THREAD else before)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 def tensor(numbers: Any) -> Any:

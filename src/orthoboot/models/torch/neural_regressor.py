@@ -181,7 +181,7 @@ class NeuralRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         training = AdamTraining(self.epochs, self.batch_size, float(self.learning_rate), float(self.weight_decay))
         module = two_layer_module(len(self.x_mean_), self.hidden_units)
-        return training.points(module, loss.row_loss, loss.X, loss.y, rows, seeds)
+        return training.points(module, loss.output_loss, loss.X, loss.y, rows, seeds)
 
     def _fitted_point(self, loss: TwoLayerLoss, seed: int) -> FloatArray:
         from orthoboot.models.torch.fit import CurvatureOptions, polished

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ import torch
 from torch.func import functional_call, grad, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from orthoboot.models.torch.network import RowLoss, groups_of, threads_for
+from orthoboot.models.fitting import ONE_AT_A_TIME
+from orthoboot.models.torch.network import OutputLoss, groups_of, threads_for
 from orthoboot.typing import FloatArray, IntArray
 
 _ROWS_AT_ONCE = 1 << 16
@@ -43,7 +43,7 @@ class AdamTraining:
     weight_decay: float = 0.0
 
     def points(
-        self, module: Any, row_loss: RowLoss, X: Any, y: Any, rows: Sequence[IntArray], seeds: Sequence[int]
+        self, module: Any, output_loss: OutputLoss, X: Any, y: Any, rows: Sequence[IntArray], seeds: Sequence[int]
     ) -> FloatArray:
         """Return the parameters of one network for each set of rows, shape ``(B, p)``.
 
@@ -54,8 +54,8 @@ class AdamTraining:
         ----------
         module
             Gives the architecture, and the precision of the training.
-        row_loss
-            The loss of one output and target.
+        output_loss
+            The loss of one output and response.
         X, y
             Tensors with the rows first.
         rows
@@ -72,16 +72,16 @@ class AdamTraining:
                 for places in groups_of(len(alike), max(_ROWS_AT_ONCE // self.batch_size, 2)):
                     group = alike[places]
                     own_rows, own_seeds = [rows[b] for b in group], [int(seeds[b]) for b in group]
-                    points[group] = self._together(module, row_loss, X, y, own_rows, own_seeds)
+                    points[group] = self._together(module, output_loss, X, y, own_rows, own_seeds)
         return points
 
     def _together(
-        self, module: Any, row_loss: RowLoss, X: Any, y: Any, rows: list[IntArray], seeds: list[int]
+        self, module: Any, output_loss: OutputLoss, X: Any, y: Any, rows: list[IntArray], seeds: list[int]
     ) -> FloatArray:
         points = torch.stack([_flat(restarted(module, seed)) for seed in seeds])
         X, y = (_as_precise(table, points.dtype) for table in (X, y))
         shuffles = [torch.Generator().manual_seed(seed) for seed in seeds]
-        drawn, gradients = torch.from_numpy(np.stack(rows)), _Gradients(module, row_loss)
+        drawn, gradients = torch.from_numpy(np.stack(rows)), _Gradients(module, output_loss)
         adam = _Adam(points, self.learning_rate, self.weight_decay)
         for _ in range(self.epochs):
             order = torch.stack([torch.randperm(drawn.shape[1], generator=shuffle) for shuffle in shuffles])
@@ -122,7 +122,7 @@ class _Gradients:
     What torch does for a batch of one shape is recorded once and then played back, without the Python between.
     """
 
-    def __init__(self, module: Any, row_loss: RowLoss) -> None:
+    def __init__(self, module: Any, output_loss: OutputLoss) -> None:
         shapes = {name: part.shape for name, part in module.named_parameters() if part.requires_grad}
         sizes = [shape.numel() for shape in shapes.values()]
         architecture = copy.deepcopy(module).cpu().requires_grad_(False)
@@ -130,7 +130,7 @@ class _Gradients:
         def mean_loss(point: Any, X: Any, y: Any) -> Any:
             parts = zip(shapes.items(), torch.split(point, sizes), strict=True)
             outputs = functional_call(architecture, {name: part.view(shape) for (name, shape), part in parts}, (X,))
-            return vmap(row_loss)(outputs, y).mean()
+            return vmap(output_loss)(outputs, y).mean()
 
         self._program = vmap(grad(mean_loss))
         self._recorded: dict[int, Callable[..., Any]] = {}
@@ -161,7 +161,7 @@ def _shape(step: Any) -> Any:
 def restarted(module: Any, seed: int) -> Any:
     """Return a copy of `module` with parameters drawn anew, as its layers draw them when they are made."""
     result = copy.deepcopy(module).cpu()
-    with torch.random.fork_rng(devices=[]):
+    with ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         for part in result.modules():
             if hasattr(part, "reset_parameters"):
@@ -188,9 +188,3 @@ def _size(module: Any) -> int:
 
 def _as_precise(table: Any, dtype: Any) -> Any:
     return table.to(dtype) if table.is_floating_point() else table
-
-
-def seed_of(weights: FloatArray, seed: int) -> int:
-    """Return a seed that a resample determines, so that a replicate is a function of its resample."""
-    digest = hashlib.blake2b(np.ascontiguousarray(weights).tobytes(), digest_size=7, key=str(seed).encode()).digest()
-    return int.from_bytes(digest, "big")

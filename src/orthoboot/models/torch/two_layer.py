@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from orthoboot.models.fitting import ONE_AT_A_TIME
 from orthoboot.models.torch.network import Network, NetworkLoss, tensor
 from orthoboot.models.torch.two_layer_numpy import TwoLayers
 from orthoboot.typing import FloatArray
@@ -92,13 +93,13 @@ def _bends(layers: TwoLayers, X: FloatArray, y: FloatArray, shares: FloatArray) 
 
 def two_layer_module(n_features: int, hidden_units: int) -> Any:
     """Return the module, in double precision; what it starts from is drawn elsewhere."""
-    with torch.random.fork_rng(devices=[]):
+    with ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
         return nn.Sequential(nn.Linear(n_features, hidden_units), nn.Tanh(), nn.Linear(hidden_units, 1)).double()
 
 
-def squared_error(output: Any, target: Any) -> Any:
+def squared_error(output: Any, response: Any) -> Any:
     """Return the loss of a row."""
-    return (output[0] - target) ** 2
+    return (output[0] - response) ** 2
 
 
 def two_layer_loss(hidden_units: int, X: FloatArray, y: FloatArray, weight_decay: float) -> TwoLayerLoss:

@@ -1,0 +1,73 @@
+"""What a careful user should know of the fits of a scikit-learn model, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orthoboot.functionals.evaluation import Convergence
+from orthoboot.models.sklearn.adapters import adapter_of
+from orthoboot.models.sklearn.interface import ContinuedModel
+from orthoboot.models.sklearn.pipeline import last_step
+from orthoboot.models.sklearn.refitting import random_parameters
+from orthoboot.models.sklearn.solution import Solution
+
+_NOTED_DISTANCE = 0.05
+"""From the estimator's own fit to its solution, in standard errors: where the user hears of it."""
+_LISTED = 5
+
+
+def unconverged_fits(name: str, convergence: Convergence, solution: Solution | None) -> list[str]:
+    """Return a warning where fits did not converge."""
+    if not convergence.unconverged:
+        return []
+    is_network = solution is not None and isinstance(solution.adapter, ContinuedModel)
+    advice = "Penalise the network more, give it fewer units" if is_network else "Raise `max_iter`"
+    return [
+        f"`{name}` did not converge in {convergence.unconverged} of {convergence.fits} fits, which adds noise to "
+        f"the replicates that no influence function explains. {advice}, or scale the columns."
+    ]
+
+
+def random_fits(name: str, estimator: Any, solution: Solution | None) -> list[str]:
+    """Return a warning where the fit to the data, and perhaps its refits, vary by chance."""
+    last = last_step(estimator)
+    random = random_parameters(estimator if adapter_of(last) is None else last)
+    if not random:
+        return []
+    if solution is not None:
+        return [
+            f"`{random[0]}` of `{name}` is None, so that another run starts from other parameters and may end "
+            f"at another minimum, with other numbers. Set `{random[0]}=0` to get the same ones."
+        ]
+    return [
+        f"`{random[0]}` of `{name}` is None, so that refits vary by chance as well as by the data, and the standard "
+        f"error counts both; the estimate is another in every run. Set `{random[0]}=0` to count the data alone."
+    ]
+
+
+def stopped_early(name: str, distance: float) -> list[str]:
+    """Return a warning where the estimator's own fit stopped standard errors before its solution."""
+    if distance < _NOTED_DISTANCE:
+        return []
+    return [
+        f"the fit of `{name}` to the data stopped {distance:.2g} standard errors from its solution, which the "
+        "refits reach; the bias contains that. Lower `tol` or raise `max_iter` of the estimator, or scale the "
+        "columns."
+    ]
+
+
+def near_kinks(solution: Solution) -> list[str]:
+    """Return a warning where the set of coefficients that are not zero changes in some resamples."""
+    entering, leaving = solution.near_kinks()
+    if not entering and not leaving:
+        return []
+    parts = [
+        f"{', '.join(names[:_LISTED])}{' and others' if len(names) > _LISTED else ''} {what}"
+        for names, what in ((entering, "near to entering"), (leaving, "near to leaving"))
+        if names
+    ]
+    return [
+        f"the penalty sets coefficients to zero, and within three standard errors are {'; '.join(parts)}: there the "
+        "fit has a kink, which the influence function, at a fixed set of coefficients, does not know. Use "
+        "more replicates, or the standard bootstrap, where the linear part explains little of them."
+    ]

@@ -1,0 +1,98 @@
+"""Fits of a scikit-learn estimator: to the data, and to resamples with numbers drawn from their own seeds."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orthoboot.models.fitting import ONE_AT_A_TIME
+from orthoboot.models.sklearn.adapters import adapter_of
+from orthoboot.models.sklearn.interface import ContinuedModel, RefittedModel
+from orthoboot.models.sklearn.pipeline import last_step, takes_weights, transformers_take_weights, with_last_step
+from orthoboot.models.sklearn.solution import Solution
+from orthoboot.typing import FloatArray
+
+_LARGEST_RANDOM_STATE = np.iinfo(np.int32).max
+"""Of what scikit-learn itself draws for the parts of an estimator; some of them hold it in 32 bits with a sign."""
+
+
+class Fit(NamedTuple):
+    """A fitted estimator, and whether scikit-learn says that it converged."""
+
+    model: Any
+    converged: bool
+
+
+def fitted(estimator: Any, X: Any, y: Any, arguments: dict[str, FloatArray] | None = None, *, quiet: bool) -> Fit:
+    """Fit the estimator itself and return it; its warnings but those of convergence are told unless `quiet`.
+
+    `arguments` are those of `fit` beside the rows.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    with ONE_AT_A_TIME, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(X, y, **(arguments or {}))
+    converged = True
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
+            converged = False
+        elif not quiet:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return Fit(estimator, converged)
+
+
+def response_of(y: Any) -> Any:
+    """Return the response as one column; text labels come as a frame of one."""
+    return np.asarray(y).reshape(-1)
+
+
+def takes_fractions(estimator: Any) -> bool:
+    """Return whether refits take weights that are not whole numbers."""
+    last = last_step(estimator)
+    adapter = adapter_of(last)
+    if isinstance(adapter, ContinuedModel):
+        return adapter.takes_weights(last) and transformers_take_weights(estimator)
+    return takes_weights(estimator)
+
+
+def refitted_estimator(estimator: Any, solution: Solution | None) -> Any:
+    """Return a copy of the estimator to be fitted to resamples, which starts from the solution where it can."""
+    from sklearn.base import clone
+
+    if solution is None or not isinstance(solution.adapter, RefittedModel):
+        # Without a polished solution a warm start would stop near where it started.
+        return clone(estimator)
+    last = tightened(solution.adapter, solution.model)
+    starts_warm = solution.adapter.starts_warm(last)
+    return with_last_step(clone(estimator), last.set_params(warm_start=True) if starts_warm else clone(last))
+
+
+def tightened(adapter: RefittedModel, model: Any) -> Any:
+    """Return a copy of the last step whose next fit is tight enough to tell which coefficients are zero."""
+    return adapter.tightened(copy.deepcopy(last_step(model)))
+
+
+def random_parameters(estimator: Any) -> list[str]:
+    """Return the parameters ``random_state=None`` of an estimator and its parts, where fits vary with them.
+
+    A part with one solution has that whatever its solver draws on the way there.
+    """
+    options = estimator.get_params(deep=True)
+    return [
+        key
+        for key, value in options.items()
+        if key.endswith("random_state")
+        and value is None
+        and not isinstance(adapter_of(options.get(key.rpartition("__")[0], estimator)), RefittedModel)
+    ]
+
+
+def random_states(parameters: Sequence[str], seed: int) -> dict[str, int]:
+    """Return a whole number for each of the parameters, which `seed` determines."""
+    numbers = np.random.SeedSequence(seed).generate_state(len(parameters)) % _LARGEST_RANDOM_STATE
+    return dict(zip(parameters, numbers.tolist(), strict=True))

@@ -1,0 +1,266 @@
+"""A scikit-learn model at its data: in other processes, in threads, and with refits that fail, stop early or draw."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestRegressor, VotingRegressor
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tests.other_places import assert_given_alike, at_once, in_fresh_process
+
+import orthoboot as ob
+from orthoboot.data import read
+from orthoboot.draws.resamples import Resamples
+from orthoboot.functionals.evaluation import Convergence
+from orthoboot.models.sklearn.refitting import random_parameters, random_states
+from orthoboot.plans import key_from, plan_for
+
+N_ROWS = 120
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N_ROWS, 3)) * [1.0, 2.0, 0.5]
+NUMBERS = X @ [1.0, -0.5, 2.0] + RNG.standard_normal(N_ROWS)
+LABELS = (NUMBERS + RNG.logistic(size=N_ROWS) > 0).astype(int)
+NEW = X[:4]
+
+
+def perceptron(kind: Any = MLPRegressor, **options: Any) -> Any:
+    settings = {"activation": "tanh", "alpha": 5.0, "solver": "lbfgs", "max_iter": 2000, "random_state": 0}
+    return kind(hidden_layer_sizes=(3,), **(settings | options))
+
+
+NETWORK = pytest.importorskip("torch") and perceptron()
+CASES = {
+    "ridge pipeline": (make_pipeline(StandardScaler(), Ridge(2.0)), NUMBERS),
+    "lasso": (Lasso(0.1), NUMBERS),
+    "logistic": (LogisticRegression(C=0.5), LABELS),
+    "network": (NETWORK, NUMBERS),
+    "network pipeline": (make_pipeline(StandardScaler(), NETWORK), NUMBERS),
+    "network of the paper": (ob.NeuralRegressor(3, epochs=3, protocol="paper", random_state=0), NUMBERS),
+    "forest": (RandomForestRegressor(3), NUMBERS),
+}
+every_case = pytest.mark.parametrize("case", CASES)
+
+
+def statistic(case: str) -> Any:
+    return ob.from_sklearn(CASES[case][0], NEW)
+
+
+def data_of(case: str) -> Any:
+    return read((X, CASES[case][1]), paired=True)
+
+
+def resampled(n_resamples: int = 3) -> Resamples:
+    return plan_for([N_ROWS]).resamples(key_from(5), range(n_resamples))
+
+
+def everything(prepared: Any, resamples: Resamples) -> list[Any]:
+    """Return all that a run asks of a model at its data."""
+    evaluation = prepared.evaluate(resamples)
+    known = [] if prepared._known_solution is None else [*prepared.influence()]
+    findings = list(map(str, prepared.findings()))
+    return [prepared.estimate, evaluation.values, evaluation.converged, evaluation.failures, findings, *known]
+
+
+def assert_all_equal(found: list[Any], expected: list[Any]) -> None:
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# Elsewhere
+
+
+def test_a_fresh_process_gives_the_same_numbers() -> None:
+    """For a statistic as it is made, and with all that has been found of it."""
+    resamples = resampled()
+    as_made = [statistic(case).at(data_of(case)) for case in CASES if case != "forest"]
+    filled = [statistic(case).at(data_of(case)) for case in CASES]
+    for prepared in filled:
+        everything(prepared, resamples)
+    sent = [(prepared, resamples) for prepared in as_made + filled]
+    for found, (prepared, _) in zip(in_fresh_process(sent), sent, strict=True):
+        assert_given_alike(found, prepared, resamples)
+
+
+@every_case
+def test_what_was_found_is_pickled_with_it(case: str) -> None:
+    prepared, resamples = statistic(case).prepared(data_of(case)), resampled(2)
+    expected = everything(prepared, resamples)
+    again = pickle.loads(pickle.dumps(prepared))
+    assert vars(again).keys() == vars(prepared).keys()
+    assert_all_equal(everything(again, resamples), expected)
+
+
+@every_case
+def test_threads_that_evaluate_one_object_give_what_one_gives(case: str) -> None:
+    prepared, resamples = statistic(case).prepared(data_of(case)), resampled(2)
+    filters = list(warnings.filters)
+    together = at_once(lambda: everything(prepared, resamples))
+    expected = everything(prepared, resamples)
+    for found in together:
+        assert_all_equal(found, expected)
+    assert warnings.filters == filters
+
+
+@every_case
+def test_threads_that_prepare_a_statistic_give_what_one_gives(case: str) -> None:
+    functional, data, resamples = statistic(case), data_of(case), resampled(2)
+    expected = everything(functional.prepared(data), resamples)
+    for found in at_once(lambda: everything(functional.prepared(data), resamples)):
+        # The fit of a forest to the data is its own in each of them, as the user asked; its refits are not.
+        start = 1 if case == "forest" else 0
+        assert_all_equal(found[start:], expected[start:])
+
+
+def test_a_random_fit_is_found_by_one_thread_for_all() -> None:
+    prepared = statistic("forest").at(data_of("forest"))
+    estimates = at_once(lambda: prepared.estimate)
+    assert all(np.array_equal(estimate, prepared.estimate) for estimate in estimates)
+    assert len({id(model) for model in at_once(lambda: prepared.fitted)}) == 1
+
+
+# Refits that draw numbers
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_a_forest_without_a_random_state_gives_the_same_replicates_in_the_same_run() -> None:
+    first, second, other = (
+        ob.bootstrap((X, NUMBERS), statistic("forest"), paired=True, n_resamples=20, rng=rng).bootstrap_distribution
+        for rng in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_refits_of_a_prediction_interval_are_those_of_the_run_too() -> None:
+    first, second = (
+        ob.PredictionIntervalRegressor(RandomForestRegressor(3), n_resamples=3, rng=0).fit(X, NUMBERS).estimators_
+        for _ in range(2)
+    )
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_a_refit_that_draws_depends_on_its_number_and_not_on_the_order() -> None:
+    prepared, resamples = statistic("forest").prepared(data_of("forest")), resampled()
+    backwards = [prepared.values(resamples.one(b))[0] for b in (2, 1, 0)]
+    np.testing.assert_array_equal(prepared.values(resamples), backwards[::-1])
+
+
+def test_equal_rows_with_other_numbers_of_their_own_differ() -> None:
+    """Whole rows as they are: all that is left to vary is what the forest draws."""
+    prepared = statistic("forest").prepared(data_of("forest"))
+    plan, weights = plan_for([N_ROWS]), np.ones((1, N_ROWS))
+    drawn = [plan.resamples(key_from(5), [number]) for number in (0, 1)]
+    for one in drawn:
+        vars(one)["_drawn"] = (weights,)
+    assert not np.array_equal(*(prepared.values(one) for one in drawn))
+
+
+def test_every_part_that_draws_gets_a_number_of_its_own() -> None:
+    forests = VotingRegressor([("first", RandomForestRegressor(2)), ("second", RandomForestRegressor(2))])
+    assert random_parameters(forests) == ["first__random_state", "second__random_state"]
+    states = random_states(random_parameters(forests), 2**56 - 1)
+    assert len(set(states.values())) == 2
+    assert all(0 <= state < 2**31 for state in states.values())
+    assert states == random_states(random_parameters(forests), 2**56 - 1)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "names"),
+    [
+        (Ridge(), []),
+        (RandomForestRegressor(random_state=0), []),
+        (make_pipeline(PCA(2), Ridge()), ["pca__random_state"]),
+        (make_pipeline(StandardScaler(), LogisticRegression()), []),
+        (perceptron(random_state=None), ["random_state"]),
+    ],
+    ids=str,
+)
+def test_what_has_one_solution_needs_no_number(estimator: Any, names: list[str]) -> None:
+    assert random_parameters(estimator) == names
+
+
+@pytest.mark.parametrize("last", [Ridge(), NETWORK], ids=["refitted", "continued"])
+def test_a_step_that_draws_is_seeded_too(last: Any) -> None:
+    drawing = make_pipeline(PCA(2, svd_solver="randomized", n_oversamples=1, iterated_power=0), last)
+    wide = np.random.default_rng(1).standard_normal((N_ROWS, 30))
+    data = read((wide, NUMBERS), paired=True)
+    prepared = ob.from_sklearn(drawing, wide[:3]).prepared(data)
+    np.testing.assert_array_equal(prepared.values(resampled(2)), prepared.values(resampled(2)))
+    assert drawing[0].random_state is None
+
+
+# Refits that fail, and refits that stop early
+
+
+class Counting(RegressorMixin, BaseEstimator):
+    """The mean of the response; counts its fits, and refuses every other one."""
+
+    fits = 0
+
+    def fit(self, X: Any, y: Any) -> Counting:
+        type(self).fits += 1
+        if type(self).fits % 2 == 0:
+            raise ArithmeticError("an even one")
+        self.mean_ = np.mean(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), self.mean_)
+
+
+def test_a_refit_that_fails_costs_the_others_nothing() -> None:
+    prepared = ob.from_sklearn(Counting(), "mean_").prepared(read((X, NUMBERS), paired=True))
+    before = Counting.fits
+    evaluation = prepared.evaluate(resampled(6))
+    assert Counting.fits - before == 6
+    assert evaluation.succeeded.tolist() == [False, True] * 3
+    assert evaluation.failures[0] == ("ArithmeticError: an even one", True, False)
+    assert np.isfinite(evaluation.values[evaluation.succeeded]).all()
+
+
+def test_networks_that_keep_their_classes_are_refitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from orthoboot.models.torch.fit import NetworkFit
+
+    labels = np.zeros(N_ROWS, dtype=int)
+    labels[:2] = 1
+    model = perceptron(MLPClassifier, alpha=20.0)
+    prepared = ob.from_sklearn(model, NEW).prepared(read((X, labels), paired=True))
+    refits, batches = NetworkFit.refits, []
+
+    def counted(self: Any, weights: Any, **options: Any) -> Any:
+        batches.append(len(weights))
+        return refits(self, weights, **options)
+
+    _ = prepared.solution
+    monkeypatch.setattr(NetworkFit, "refits", counted)
+    resamples = resampled(12)
+    has_both = resamples.weights[0][:, :2].any(axis=1)
+    evaluation = prepared.evaluate(resamples)
+    assert evaluation.succeeded.tolist() == has_both.tolist()
+    assert 0 < sum(batches) == has_both.sum() < 12
+    alone = [prepared.values(resamples.one(b))[0] for b in np.flatnonzero(has_both)]
+    np.testing.assert_allclose(evaluation.values[has_both], alone, rtol=1e-6)
+
+
+def test_fits_that_stop_early_are_flagged_and_counted_with_the_own_one() -> None:
+    stopped = perceptron(solver="adam", max_iter=2, early_stopping=True)
+    prepared = ob.from_sklearn(stopped, NEW).prepared(read((X, NUMBERS), paired=True))
+    evaluation = prepared.evaluate(resampled())
+    assert not evaluation.converged.any()
+    (alone,), (with_refits,) = prepared.findings(), prepared.findings(Convergence(3, 3))
+    assert "did not converge in 1 of 1 fits" in str(alone)
+    assert "did not converge in 4 of 4 fits" in str(with_refits)
+    assert prepared.evaluate(resampled()).converged.tolist() == evaluation.converged.tolist()
+    assert [str(finding) for finding in prepared.findings()] == [str(alone)]
