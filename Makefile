@@ -2,7 +2,12 @@
 #   make demo       a real answer in a minute
 #   make test       everything that continuous integration runs
 #   make test-all   the tests on every Python 3.11, 3.12 and 3.13 that is found
+#   make test-core  the tests that need numpy and scipy alone, in an environment that has no more
 #   make test-slow  statistical checks of minutes
+#   make test-portable  the tests as on three other processors, by the libraries' own switches
+#   make map        the map of docs/developer/architecture.md, and whether the house is in order
+#   make build      the wheel and the sdist, each tried in an environment of its own
+#   make hooks      the linters of `make lint` before every commit
 #   make bench      the tables of docs/benchmarks.md
 #   make paper      the tables and figures of docs/paper.md, half an hour; DATA=DIR for data sets that lie there
 
@@ -12,7 +17,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-slow lint pytest bench paper clean
+.PHONY: demo test test-all test-core test-slow test-portable lint pytest hooks map build bench paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -28,8 +33,32 @@ lint: $(VENV)/.dev
 pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
+test-core: $(VENV)-core/.test
+	$(VENV)-core/bin/python -m pytest -n 2 --dist loadgroup
+
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow -s
+
+test-portable: $(VENV)/.dev
+	$(BIN)/python -m tests.portable
+
+hooks: $(VENV)/.dev
+	$(BIN)/pre-commit install
+
+map: $(VENV)/.dev
+	$(BIN)/python docs/developer/map.py --write
+
+# As those have it who install the wheel, or unpack the sdist: -I, so that nothing of this folder is imported.
+build: | $(VENV)/bin/python
+	rm -rf dist build
+	$(PIP) build
+	$(BIN)/python -m build
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	build/wheel/bin/python -I examples/demo.py
+	mkdir build/sdist
+	tar -xzf dist/*.tar.gz -C build/sdist --strip-components 1
+	$(MAKE) -C build/sdist VENV=.venv demo test-core
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.variance_table
@@ -68,6 +97,11 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e ".[dev]"
 	@touch $@ $(VENV)/.core
+
+$(VENV)-core/.test: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-core
+	$(VENV)-core/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+	@touch $@
 
 $(VENV)/.paper: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e ".[dev,paper]"

@@ -1,21 +1,85 @@
-"""Which examples in docstrings run: those of optional packages only where these are installed.
+"""What is left out where an optional package is not installed: what cannot be imported, and examples that need it.
 
-Modules are named here one by one, since an import that fails must never hide a file of tests.
+Nothing else is left out: a test or a module whose import fails for any other reason is an error.
 """
 
 from __future__ import annotations
 
+import ast
+import doctest
+from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 
-NEEDS = {
-    "cvxpy": ["models/cvxpy/solution.py"],
-    "jax": ["autodiff/jax.py"],
-    "numba": ["draws/numba_kernels.py"],
-    "sklearn": ["models/torch/neural_regressor.py", "prediction"],
-    "torch": ["autodiff/torch.py", "models/torch"],
-    "typer": ["cli"],
-}
+import pytest
 
-collect_ignore = [
-    f"src/orthoboot/{module}" for package, modules in NEEDS.items() if not find_spec(package) for module in modules
-]
+from orthoboot.errors import MissingDependencyError
+
+ROOTS = (Path(__file__).parent / "src", Path(__file__).parent)
+OPTIONAL = (
+    "cloudpickle", "cvxpy", "diffcp", "distributed", "jax", "joblib", "matplotlib", "numba", "pandas", "polars",
+    "pyarrow", "rich", "sklearn", "statsmodels", "threadpoolctl", "torch", "tqdm", "typer",
+)  # fmt: skip
+MISSING = {name for name in OPTIONAL if find_spec(name) is None}
+
+
+def pytest_report_header() -> str | None:
+    """Say what is missing."""
+    return f"not installed, and what needs it left out: {', '.join(sorted(MISSING))}" if MISSING else None
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out files that cannot be imported without what is missing."""
+    if not MISSING or collection_path.suffix != ".py":
+        return None
+    return True if _needed(collection_path) & MISSING else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Skip an example that stops for want of what is missing."""
+    try:
+        return (yield)
+    except doctest.UnexpectedException as error:
+        cause = error.exc_info[1]
+        if (isinstance(cause, MissingDependencyError) and MISSING) or getattr(cause, "name", None) in MISSING:
+            pytest.skip(str(cause))
+        raise
+
+
+def _needed(path: Path) -> set[str]:
+    """Return the packages that are imported with a file, by itself or by the files of the repository it imports."""
+    needed: set[str] = set()
+    read: set[Path] = set()
+    waiting = {path, *(parent / "__init__.py" for parent in path.parents if (parent / "__init__.py").is_file())}
+    while waiting:
+        read |= waiting
+        needed |= {name.partition(".")[0] for file in waiting for name in _imported(file)}
+        waiting = {found for file in waiting for name in _imported(file) for found in _files(name)} - read
+    return needed
+
+
+@cache
+def _files(name: str) -> tuple[Path, ...]:
+    """Return the files of the repository that importing a dotted name runs: those of its packages, and its own."""
+    parts = name.split(".")
+    places = [root.joinpath(*parts[:length]) for root in ROOTS for length in range(1, len(parts) + 1)]
+    candidates = [file for place in places for file in (place / "__init__.py", place.with_suffix(".py"))]
+    return tuple(file for file in candidates if file.is_file())
+
+
+@cache
+def _imported(file: Path) -> frozenset[str]:
+    """Return the names that a file imports when it is imported itself: not in functions, nor for types alone."""
+    names: set[str] = set()
+    waiting: list[ast.stmt] = ast.parse(file.read_text(encoding="utf-8")).body
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Try | ast.If) and "TYPE_CHECKING" not in ast.unparse(node).partition("\n")[0]:
+            waiting += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+    return frozenset(names)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from orthoboot.autodiff import PACKAGES
-from orthoboot.data import Data, read
-from orthoboot.functionals.user.differentiable import DifferentiableCallable, differentiable
+from orthoboot.data import read
+from orthoboot.functionals.user.differentiable import PreparedDifferentiable, differentiable
 from orthoboot.typing import FloatArray
 
 N_ROWS = 100_000
@@ -85,14 +85,13 @@ def cost(library: str, name: str, *, n_runs: int = 15) -> Cost:
     statistic, table = statistics(library)[name]
     data = read(table)
     functional = differentiable(statistic, data, library)
-    evaluate = functional.package.function(functional.program(data))
-    arguments = (np.ones(N_ROWS), *functional.package_arrays(data))
-    cold = seconds(lambda: influence(functional, data))
+    prepared = functional.prepared(data)
+    evaluate = functional.package.function(prepared.program)
+    arguments = (np.ones(N_ROWS), *prepared.package_arrays)
+    cold = seconds(lambda: influence(prepared))
     evaluate(*arguments)
     # In turn, so that whatever else the machine does slows both.
-    runs = [
-        (seconds(lambda: evaluate(*arguments)), seconds(lambda: influence(functional, data))) for _ in range(n_runs)
-    ]
+    runs = [(seconds(lambda: evaluate(*arguments)), seconds(lambda: influence(prepared))) for _ in range(n_runs)]
     evaluation, warm = np.min(runs, axis=0)
     return Cost(library, name, len(functional.value), float(evaluation), float(warm), cold)
 
@@ -103,7 +102,8 @@ def replication(name: str, *, n_runs: int = 5) -> tuple[float, float]:
     data = read(table[:N_REPLICATES])
     functional = differentiable(statistic, data, "jax")
     weights = np.random.default_rng(1).multinomial(N_REPLICATES, np.full(N_REPLICATES, 1 / N_REPLICATES), N_REPLICATES)
-    package, program, arrays = functional.package, functional.program(data), functional.package_arrays(data)
+    prepared = functional.prepared(data)
+    package, program, arrays = functional.package, prepared.program, prepared.package_arrays
 
     def side_by_side(weights: Any, *arrays: Any) -> Any:
         return import_module("jax").vmap(lambda one: program(one, *arrays))(weights)
@@ -114,9 +114,9 @@ def replication(name: str, *, n_runs: int = 5) -> tuple[float, float]:
     return float(loop), float(together)
 
 
-def influence(functional: DifferentiableCallable, data: Data) -> object:
-    """Return the influence function, computed anew: the functional itself keeps it."""
-    return type(functional).influence.__wrapped__(functional, data)  # type: ignore[attr-defined]
+def influence(prepared: PreparedDifferentiable) -> object:
+    """Return the influence function, computed anew: the prepared statistic keeps it."""
+    return type(prepared)._influence.func(prepared)
 
 
 def seconds(run: Callable[[], object]) -> float:

@@ -84,7 +84,7 @@ def refused(kind, message, *args, **options):
         ({"progress": np.array([1, 2])}, "`progress` must be True, False or None"),
         ({"max_resamples": 0}, "`max_resamples` must be a whole number of at least 1; got 0."),
         ({"batch": 0}, "`batch` must be a whole number of at least 1; got 0."),
-        ({"n_jobs": 4}, "`n_jobs` must be None or 1 in this version; got 4."),
+        ({"n_jobs": 0}, "`n_jobs` must be a whole number other than 0, -1 for one job per core, or None; got 0."),
         ({"progress": "yes"}, "`progress` must be True, False or None; got 'yes'."),
         ({"rng": -1}, "`rng` must be None, a whole number from 0"),
         ({"rng": "seed"}, "`rng` must be None, a whole number from 0"),

@@ -44,7 +44,7 @@ def setting(request):
         n_resamples=7,
         rng=5,
     )
-    resamples = result.simulation.plan.resamples(result.simulation.key, range(7))
+    resamples = result.run.plan.resamples(result.run.key, range(7))
     indices = [resamples.indices(b) for b in range(7)]
     return samples, influences, indices, result
 
@@ -77,7 +77,6 @@ def test_a_negative_variance_becomes_the_infinitesimal_jackknife():
         linear=linear,
         linear_variance=np.array([0.1]),
         numbers=np.arange(6),
-        n_drawn=6,
     )
     sums = moments_of(replicates)
     assert 0.1 + (sums.residual + 2 * sums.cross)[0] / 6 < 0
@@ -96,17 +95,16 @@ def check_against_control(answer, city):
     values = np.array(answer["values"])
     B = len(values)
     counts = np.array(answer["counts"], dtype=float).reshape(B, len(city))
-    data = ob.bootstrap(city, ob.ratio, rng=0).simulation
+    data = ob.bootstrap(city, ob.ratio, rng=0).run
     linear = data.linear(Resamples((counts,)))
     np.testing.assert_allclose(linear[:, 0], answer["linear"], atol=1e-13)
-    np.testing.assert_allclose(data.evaluate((counts,))[:, 0], values, rtol=1e-13)
+    np.testing.assert_allclose(data.prepared.values(Resamples((counts,)))[:, 0], values, rtol=1e-13)
     replicates = Replicates(
         estimate=data.estimate,
         values=values[:, None],
         linear=linear,
         linear_variance=data.linear_variance,
         numbers=np.arange(B),
-        n_drawn=B,
     )
     sums = moments_of(replicates)
     assert ESTIMATORS["paper"].bias(sums)[0] == pytest.approx(answer["bias"][0], rel=1e-10)

@@ -46,10 +46,10 @@ def test_city_influence_is_the_limit_of_the_difference_that_r_prints(city):
     epsilon = 0.001 / n
     weights = np.full((n, n), (1 - epsilon)) + epsilon * n * np.eye(n)
     data = read(city)
-    one_sided = (ob.ratio.evaluate(data, Resamples((weights,)))[:, 0] - ob.ratio(city)) / epsilon
+    one_sided = (ob.ratio.at(data).values(Resamples((weights,)))[:, 0] - ob.ratio(city)) / epsilon
     np.testing.assert_allclose(one_sided, CITY_INFLUENCE, atol=5e-9)
     # The closed form is its limit: the difference is half the second derivative times epsilon.
-    exact = ob.ratio.influence(data)[0][:, 0]
+    exact = ob.ratio.at(data).influence()[0][:, 0]
     np.testing.assert_allclose(exact, CITY_INFLUENCE, atol=2e-4)
     assert (one_sided**2).sum() / n**2 == pytest.approx(0.03248701, abs=5e-9)
 
@@ -72,7 +72,7 @@ def test_city_delete_one_jackknife(city):
 def test_city_third_cumulant_of_the_linear_part(city):
     result = ob.bootstrap(city, ob.ratio, rng=0)
     scale = 6 * result.jackknife_variance**1.5
-    exact = scale * acceleration(result.simulation.plan, result.simulation.influence)[0]
+    exact = scale * acceleration(result.run.plan, result.run.influence)[0]
     assert exact == pytest.approx(7.7603339627878049e-05, rel=1e-10)  # k3.linear in tests/r/control.R
     # R's 7.831452e-05 is the cubes of its one-sided differences, which nearly cancel.
     one_sided = np.array(CITY_INFLUENCE)[:, None]
@@ -95,7 +95,7 @@ def test_aircondit_mean(load):
     assert result.estimate == pytest.approx(108.0833333, abs=5e-8)
     assert result.standard_error == pytest.approx(37.65255236, abs=5e-9)
     assert result.bias == pytest.approx(0, abs=1e-9)
-    a = acceleration(result.simulation.plan, result.simulation.influence)[0]
+    a = acceleration(result.run.plan, result.run.influence)[0]
     assert a == pytest.approx(0.0937980739, abs=5e-11)
     # abc.ci(aircondit$hours, function(y, w) sum(y * w), conf = 0.9, eps = 0.1/12): 63.57491257 201.5466915. With R's
     # default eps = 0.001/12 the second differences of a linear statistic are rounding alone, divided by eps^2.
@@ -118,7 +118,7 @@ def test_gravity_difference_of_means(gravity):
     # closed form. abc.ci(grav1, mean.diff, strata = grav1$series, eps = 0.1/26): -6.707564558 -0.3939311591. With R's
     # default eps = 0.001/26 rounding shows (its example marks the digits as not comparable across machines).
     sigma = result.standard_error
-    a = acceleration(result.simulation.plan, result.simulation.influence)[0]
+    a = acceleration(result.run.plan, result.run.influence)[0]
     for end, z in zip(result.confidence_interval, (-1.959963984540054, 1.959963984540054), strict=True):
         w = a + z
         assert end == pytest.approx(result.estimate + sigma * w / (1 - a * w) ** 2, abs=1e-8)

@@ -421,6 +421,49 @@ def test_warnings_are_those_of_the_estimator_that_reads_the_replicates():
         result.with_estimator("paper")
 
 
+def rests_on_three_rows():
+    """A regression whose dummy column has three rows, which warns once."""
+    rng = np.random.default_rng(3)
+    dummy = np.arange(60) < 3
+    return np.column_stack([np.ones(60), dummy, rng.standard_normal(60)]), rng.standard_normal(60)
+
+
+def test_what_is_found_in_the_data_stands_and_is_shown_once():
+    with pytest.warns(errors.SmallSampleWarning, match="rests on about"):
+        result = ob.bootstrap(rests_on_three_rows(), ob.linear_regression, paired=True, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.FailedReplicatesWarning)
+        for later in (result.extend(5), result.with_estimator("standard"), result.with_estimator("paper").extend(5)):
+            assert sum(isinstance(warning, errors.SmallSampleWarning) for warning in later.warnings) == 1
+
+
+def test_a_replicate_that_fails_costs_the_others_nothing():
+    calls = []
+
+    def fails_once(x):
+        calls.append(1)
+        if len(calls) == 50:
+            raise ValueError("once")
+        return float(x.mean())
+
+    result = quietly(ob.bootstrap, X, fails_once, estimator="standard", n_resamples=200, batch=200, rng=0)
+    assert len(calls) == 201
+    assert result.replicates.failures == {48: "ValueError: once"}
+
+
+def test_a_batch_in_which_one_fails_is_halved_and_not_taken_apart():
+    calls = []
+
+    def fails_on_batches(x, axis):
+        calls.append(1 if x.ndim == 1 else x.shape[0])
+        if x.ndim > 1 and (x[:, :3] == X[7]).all(axis=1).any():
+            raise ValueError("three times the same row")
+        return x.mean(axis=axis)
+
+    quietly(ob.bootstrap, X, fails_on_batches, estimator="standard", n_resamples=256, rng=0)
+    assert len(calls) < 40
+
+
 def test_a_warning_points_at_the_line_of_the_user():
     with pytest.warns(errors.FewReplicatesWarning) as caught:
         ob.bootstrap(X, ob.variance, n_resamples=2, rng=0).extend(1).with_estimator("paper")

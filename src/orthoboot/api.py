@@ -16,6 +16,7 @@ from orthoboot.arguments import (
     checked_jobs,
     checked_name,
     checked_tolerance,
+    too_few_replicates,
 )
 from orthoboot.autodiff import package_asked
 from orthoboot.data import read
@@ -238,10 +239,8 @@ class _Budget:
         name = "n_resamples" if self.tol is None else "max_resamples"
         most = limits[name]
         if most is not None and most < least:
-            raise ArgumentError(
-                f"method={interval.name!r} needs at least {least} replicates with estimator={estimator.name!r}; got "
-                f'{name}={most}. Use more, or method="normal".'
-            )
+            asker = f"method={interval.name!r} with estimator={estimator.name!r}"
+            raise ArgumentError(too_few_replicates(asker, least, f"got {name}={most}", 'Use more, or method="normal".'))
 
     def first_round(self, interval: Interval, estimator: Estimator) -> int:
         """Return how many replicates to draw before the simulation error is looked at."""
@@ -365,10 +364,9 @@ def _check_enough(estimator: Estimator, replicates: Replicates) -> None:
     if len(replicates) < estimator.minimum:
         if replicates.interrupted:
             raise KeyboardInterrupt
-        raise StatisticError(
-            f"only {len(replicates)} replicate(s) succeeded, and estimator={estimator.name!r} needs "
-            f"{estimator.minimum}. The first failure was: {replicates.first_failure}."
-        )
+        cause = f"The first failure was: {replicates.first_failure}."
+        got = f"only {len(replicates)} of {replicates.n_drawn} succeeded"
+        raise StatisticError(too_few_replicates(f"estimator={estimator.name!r}", estimator.minimum, got, cause))
 
 
 def _check_weights_matter(run: Run, replicates: Replicates) -> None:

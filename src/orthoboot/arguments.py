@@ -39,6 +39,13 @@ def checked_count(name: str, value: Any, *, least: int, reason: str = "") -> int
     return int(value)
 
 
+def too_few_replicates(asker: str, least: int, got: str, advice: str = "") -> str:
+    """Return the message that `asker` needs more replicates: "got" says how many there are, `advice` what to do."""
+    what, _, condition = asker.partition(" with ")
+    needs = f"{what} needs at least {least:,} replicates{f' with {condition}' if condition else ''}"
+    return f"{needs}; {got}." + (f" {advice}" if advice else "")
+
+
 def checked_jobs(value: Any) -> int | None:
     """Return a number of jobs as joblib takes it: None, a positive one, or a negative one that counts cores."""
     if value is None:

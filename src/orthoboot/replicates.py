@@ -45,6 +45,8 @@ class Replicates:
         Why the others have no value, in words, by their numbers.
     n_unconverged
         How many of the fits behind the values did not converge.
+    left_out
+        Numbers that an interrupted run has passed over: other jobs were at them.
     interrupted
         Whether the run was stopped before it was complete.
     second_order_bias
@@ -58,6 +60,7 @@ class Replicates:
     numbers: IntArray
     failures: Mapping[int, str] = field(default_factory=dict)
     n_unconverged: int = 0
+    left_out: tuple[int, ...] = ()
     interrupted: bool = False
     second_order_bias: FloatArray | None = None
 
@@ -85,9 +88,10 @@ class Replicates:
         return Convergence(len(self.values), self.n_unconverged)
 
     def next_numbers(self, n: int) -> list[int]:
-        """Return the numbers of the `n` replicates to draw next: the first ones that have not been drawn."""
-        drawn = {*self.numbers.tolist(), *self.failures}
-        return [number for number in range(len(drawn) + n) if number not in drawn][:n]
+        """Return the numbers of the `n` replicates to draw next: those left out, and then after all of these."""
+        last = max(*self.numbers.tolist(), *self.failures, -1, -1)
+        start = max(self.n_drawn + len(self.left_out), last + 1)
+        return [*self.left_out, *range(start, start + n)][:n]
 
     def among(self, keep: slice) -> Replicates:
         """Return some of the replicates that did not fail, as if only these had been drawn."""
@@ -151,7 +155,15 @@ def extended(run: Run, replicates: Replicates, n_resamples: int, note: Note | No
             interrupted = True
     if interrupted:
         collected.check_failures(collected.n_drawn)
-    return replace(collected.joined(), interrupted=interrupted)
+    joined = collected.joined()
+    return replace(joined, interrupted=interrupted, left_out=_left_out(numbers, joined) if interrupted else ())
+
+
+def _left_out(numbers: Sequence[int], replicates: Replicates) -> tuple[int, ...]:
+    """Return which of the numbers that were to be drawn have not been, although later ones have."""
+    drawn = {*replicates.numbers.tolist(), *replicates.failures}
+    last = max(drawn, default=-1)
+    return tuple(number for number in numbers if number < last and number not in drawn)
 
 
 class _Collected:

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.arguments import checked_alternative, checked_confidence_level, checked_count, checked_name
+from orthoboot.arguments import (
+    checked_alternative,
+    checked_confidence_level,
+    checked_count,
+    checked_name,
+    too_few_replicates,
+)
 from orthoboot.errors import (
     ArgumentError,
     InfluenceError,
@@ -266,7 +272,7 @@ class Result:
 
     def summary(self) -> str:
         """Return the answer in words: estimate, bias, standard error, interval, simulation errors, worries."""
-        return summaries.text(self._account)
+        return summaries.text(self._answer)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain Python numbers, lists and strings, ready for JSON.
@@ -337,7 +343,7 @@ class Result:
         return f"Result({', '.join(f'{name}={value[0]:.6g}' for name, value in shown.items())}, {rest}"
 
     def _repr_html_(self) -> str:
-        return summaries.table(self._account)
+        return summaries.table(self._answer)
 
     @cached_property
     def _estimation(self) -> Estimation:
@@ -348,8 +354,8 @@ class Result:
         return INTERVALS[self.method].interval(self._estimation, self.confidence_level, self.alternative)
 
     @property
-    def _account(self) -> summaries.Account:
-        return summaries.Account(self._estimation, self._ends, self.method, self.confidence_level, self.warnings)
+    def _answer(self) -> summaries.Answer:
+        return summaries.Answer(self._estimation, self._ends, self.method, self.confidence_level, self.warnings)
 
     def _packed(self, flat: FloatArray) -> Any:
         return self.run.output.pack(flat)
@@ -393,19 +399,19 @@ def reported(
     more
         Warnings of this call beyond those of the run, the replicates and the interval.
     shown
-        What the user has seen already.
+        What the user has seen already: what stands among it is not shown again.
     """
     if not ESTIMATORS[result.estimator].simulates and result.replicates.second_order_bias is None:
         bias = result.run.second_order_bias
         result = replace(result, replicates=replace(result.replicates, second_order_bias=bias))
     estimation, ends = result._estimation, result._ends
-    found = result.run.findings(result.replicates.convergence)
-    warnings = (*found, *result.standing, *more, *diagnosed(estimation), *ends.warnings)
+    standing = (*result.run.findings(result.replicates.convergence), *result.standing)
     seen = {(type(warning), str(warning)) for warning in shown}
-    for warning in warnings:
-        if (type(warning), str(warning)) not in seen:
-            emit(warning)
-    answer = replace(result, warnings=warnings)
+    new = [warning for warning in standing if (type(warning), str(warning)) not in seen]
+    of_answer = (*more, *diagnosed(estimation), *ends.warnings)
+    for warning in (*new, *of_answer):
+        emit(warning)
+    answer = replace(result, warnings=(*standing, *of_answer))
     # What is computed already need not be computed again when it is printed.
     vars(answer).update(_estimation=estimation, _ends=ends)
     return answer
@@ -416,10 +422,9 @@ def _check_interval(interval: Interval, estimator: Estimator, result: Result) ->
     interval.check(result.run.functional, result.run.plan, estimator)
     least = interval.least_resamples(estimator)
     if result.replicates.n_drawn < least:
-        raise ArgumentError(
-            f"method={interval.name!r} needs at least {least} replicates with estimator={estimator.name!r}; there are "
-            f"{result.replicates.n_drawn}. `extend` the result first, or use another method."
-        )
+        asker, got = f"method={interval.name!r} with estimator={estimator.name!r}", result.replicates.n_drawn
+        advice = "`extend` the result first, or use another method."
+        raise ArgumentError(too_few_replicates(asker, least, f"there are {got}", advice))
 
 
 def _checked_slice(replicates: Any) -> slice:
@@ -437,10 +442,8 @@ def _check_enough(estimator: Estimator, n_chosen: int, n_resamples: int) -> None
     if n_chosen < estimator.minimum:
         enough = n_resamples >= estimator.minimum
         there_are = f"`replicates` chooses {n_chosen} of {n_resamples}" if enough else f"there are {n_resamples}"
-        raise ArgumentError(
-            f"estimator={estimator.name!r} needs at least {estimator.minimum} replicates; {there_are}. "
-            + ("Choose more." if enough else "`extend` the result first.")
-        )
+        advice = "Choose more." if enough else "`extend` the result first."
+        raise ArgumentError(too_few_replicates(f"estimator={estimator.name!r}", estimator.minimum, there_are, advice))
 
 
 def _plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError
+from orthoboot.plans import CircularBlocks, Iid, Plan
 
 ROWS = np.array([2, 0, 2])
 VALUES = [1.0, 2.0, 4.0]
@@ -431,12 +432,13 @@ def test_rows_come_as_often_as_their_weight_says():
 
 
 def test_a_plan_may_give_the_rows_in_its_own_order():
-    order = {0: [2, 1, 1], 1: [0, 0, 0]}
-    weights = np.array([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]])
-    resamples = Resamples((weights, weights), lambda b: (np.array(order[b]), np.array(order[b])))
-    assert resamples.indices(0)[1].tolist() == [2, 1, 1]
-    assert resamples.one(1).indices(0)[0].tolist() == [0, 0, 0]
-    assert resamples.sample(1).indices(0)[0].tolist() == [2, 1, 1]
+    blocks = CircularBlocks(9, 4)
+    resamples = Plan((Iid(9), blocks)).resamples((1, 2), range(5))
+    drawn = [blocks.indices((1, 2), 1, number).tolist() for number in range(5)]
+    assert any(rows != sorted(rows) for rows in drawn)
+    assert [resamples.indices(b)[1].tolist() for b in range(5)] == drawn
+    assert resamples.one(3).indices(0)[1].tolist() == drawn[3]
+    assert resamples.sample(1).indices(2)[0].tolist() == drawn[2]
     assert len(resamples.sample(1).indices(0)) == 1
 
 

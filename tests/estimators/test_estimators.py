@@ -32,7 +32,6 @@ def replicates(size=8, k=1, noise=0.3, scale=1.0, seed=0):
         linear=scale * linear,
         linear_variance=scale**2 * (factor**2).sum(axis=1),
         numbers=np.arange(size),
-        n_drawn=size,
     )
 
 
@@ -80,7 +79,6 @@ def test_another_unit_scales_the_answer(estimator):
         linear=1000 * sample.linear,
         linear_variance=1e6 * sample.linear_variance,
         numbers=sample.numbers,
-        n_drawn=8,
     )
     np.testing.assert_allclose(estimator.bias(moments_of(scaled)), 1000 * estimator.bias(moments_of(sample)), rtol=1e-9)
     np.testing.assert_allclose(
@@ -208,7 +206,6 @@ def test_standard_replicates_are_worth_themselves():
         linear=None,
         linear_variance=None,
         numbers=np.arange(2000),
-        n_drawn=2000,
     )
     assert estimator_error(ESTIMATORS["standard"], sample).equivalent_resamples[0] == pytest.approx(2000, rel=0.25)
 
@@ -229,9 +226,7 @@ def equal_but_one(scale=1.0):
     """Eight replicates, seven of them equal to the estimate."""
     values = np.zeros((8, 1))
     values[4] = scale
-    return Replicates(
-        estimate=np.zeros(1), values=values, linear=None, linear_variance=None, numbers=np.arange(8), n_drawn=8
-    )
+    return Replicates(estimate=np.zeros(1), values=values, linear=None, linear_variance=None, numbers=np.arange(8))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
@@ -250,7 +245,6 @@ def test_equal_replicates_of_what_varies_are_no_certainty():
         linear=linear,
         linear_variance=np.ones(1),
         numbers=np.arange(6),
-        n_drawn=6,
     )
     assert np.isnan(estimator_error(ESTIMATORS["orthogonal"], sample).log_variance).all()
     assert r_squared(moments_of(sample))[0] == 0
@@ -266,7 +260,6 @@ def test_what_needs_no_influence_does_not_depend_on_it(name):
         linear=linear,
         linear_variance=np.ones(1),
         numbers=np.arange(5),
-        n_drawn=5,
     )
     assert ESTIMATORS[name].variance(moments_of(sample))[0] == 0
     assert ESTIMATORS[name].bias(moments_of(sample))[0] == 0

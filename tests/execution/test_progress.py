@@ -15,6 +15,7 @@ X = np.random.default_rng(0).gamma(2.0, size=30)
 
 
 def test_a_bar_that_is_asked_for_counts_rows_and_replicates(capsys):
+    pytest.importorskip("tqdm")
     ob.bootstrap(X, lambda x: x.mean(), progress=True, rng=0)
     shown = capsys.readouterr().err
     assert "/30 [" in shown
@@ -30,6 +31,7 @@ def test_nothing_is_shown_in_a_pipe(capsys, progress):
 
 
 def test_a_terminal_shows_a_bar_only_for_long_work(capsys, monkeypatch):
+    pytest.importorskip("tqdm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with ProgressBar(3) as bar:
         bar.advance(3)
@@ -48,5 +50,6 @@ def test_without_tqdm_a_bar_that_is_asked_for_names_the_extra(monkeypatch):
 
 
 def test_extend_is_as_quiet_as_the_run(capsys):
+    pytest.importorskip("tqdm")
     ob.bootstrap(X, ob.variance, progress=True, rng=0).extend(5)
     assert "/5 [" in capsys.readouterr().err

@@ -36,23 +36,23 @@ def towards_rows(data: Data, sample: int, distance: float) -> Resamples:
 
 
 def values_towards_rows(row: FunctionalRow, data: Data, sample: int, distance: float) -> FloatArray:
-    return row.functional.evaluate(data, towards_rows(data, sample, distance))
+    return row.functional.at(data).values(towards_rows(data, sample, distance))
 
 
 @every_row
 def test_the_data_pass_the_check_and_the_output_has_the_shape_of_the_reference(row: FunctionalRow) -> None:
     data = row.data()
-    row.functional.check(data)
-    output = row.functional.output(data)
+    row.functional.prepared(data)
+    output = row.functional.at(data).output
     assert output.shapes == (np.shape(row.reference(*data.arrays)),)
-    assert len(output.names) == len(set(output.names)) == output.size == row.functional.estimate(data).size
+    assert len(output.names) == len(set(output.names)) == output.size == row.functional.at(data).estimate.size
     assert row.functional.smooth is row.smooth
 
 
 @every_row
 def test_the_value_is_that_of_numpy_or_scipy(row: FunctionalRow) -> None:
     data = row.data()
-    value = row.functional.output(data).pack(row.functional.estimate(data))
+    value = row.functional.at(data).output.pack(row.functional.at(data).estimate)
     np.testing.assert_allclose(value, row.reference(*data.arrays), rtol=1e-12, atol=0)
 
 
@@ -60,8 +60,8 @@ def test_the_value_is_that_of_numpy_or_scipy(row: FunctionalRow) -> None:
 def test_weights_mean_duplicated_rows(row: FunctionalRow) -> None:
     data = row.data()
     resamples = counts(data)
-    output = row.functional.output(data)
-    for b, phi_b in enumerate(row.functional.evaluate(data, resamples)):
+    output = row.functional.at(data).output
+    for b, phi_b in enumerate(row.functional.at(data).values(resamples)):
         duplicated = data.take(resamples.indices(b))
         np.testing.assert_allclose(output.pack(phi_b), row.reference(*duplicated), rtol=1e-11, atol=1e-12)
 
@@ -70,8 +70,8 @@ def test_weights_mean_duplicated_rows(row: FunctionalRow) -> None:
 def test_a_batch_gives_the_same_bits_as_one_resample_at_a_time(row: FunctionalRow) -> None:
     data = row.data()
     resamples = counts(data, n_resamples=9)
-    together = row.functional.evaluate(data, resamples)
-    alone = np.vstack([row.functional.evaluate(data, resamples.one(b)) for b in range(len(resamples))])
+    together = row.functional.at(data).values(resamples)
+    alone = np.vstack([row.functional.at(data).values(resamples.one(b)) for b in range(len(resamples))])
     np.testing.assert_array_equal(together, alone)
 
 
@@ -82,7 +82,7 @@ def test_rescaled_weights_change_nothing(row: FunctionalRow) -> None:
     factors = (0.37, 41.0)
     rescaled = Resamples(tuple(factor * w for factor, w in zip(factors, resamples.weights, strict=False)))
     np.testing.assert_allclose(
-        row.functional.evaluate(data, rescaled), row.functional.evaluate(data, resamples), rtol=1e-11, atol=1e-12
+        row.functional.at(data).values(rescaled), row.functional.at(data).values(resamples), rtol=1e-11, atol=1e-12
     )
 
 
@@ -94,12 +94,12 @@ def test_the_order_of_the_rows_does_not_matter(row: FunctionalRow) -> None:
     resamples = counts(data)
     reordered = Resamples(tuple(w[:, order] for w, order in zip(resamples.weights, orders, strict=True)))
     np.testing.assert_allclose(
-        row.functional.evaluate(shuffled, reordered),
-        row.functional.evaluate(data, resamples),
+        row.functional.at(shuffled).values(reordered),
+        row.functional.at(data).values(resamples),
         rtol=1e-11,
         atol=1e-12,
     )
-    expected, influence = row.functional.influence(data), row.functional.influence(shuffled)
+    expected, influence = row.functional.at(data).influence(), row.functional.at(shuffled).influence()
     for part, shuffled_part, order in zip(expected, influence, orders, strict=True):
         np.testing.assert_allclose(shuffled_part, part[order], atol=1e-9 * np.abs(part).max())
 
@@ -107,8 +107,8 @@ def test_the_order_of_the_rows_does_not_matter(row: FunctionalRow) -> None:
 @every_row
 def test_the_influence_has_mean_zero_in_each_sample(row: FunctionalRow) -> None:
     data = row.data()
-    for part, n in zip(row.functional.influence(data), data.sizes, strict=True):
-        assert part.shape == (n, row.functional.output(data).size)
+    for part, n in zip(row.functional.at(data).influence(), data.sizes, strict=True):
+        assert part.shape == (n, row.functional.at(data).output.size)
         assert np.all(np.abs(part.mean(axis=0)) <= 1e-10 * np.abs(part).max(axis=0))
         assert np.all(np.abs(part).max(axis=0) > 0)
 
@@ -116,7 +116,7 @@ def test_the_influence_has_mean_zero_in_each_sample(row: FunctionalRow) -> None:
 @every_smooth_row
 def test_the_influence_is_the_derivative_towards_each_row(row: FunctionalRow) -> None:
     data, distance = row.data(), 1e-5
-    for sample, part in enumerate(row.functional.influence(data)):
+    for sample, part in enumerate(row.functional.at(data).influence()):
         ahead, behind = (values_towards_rows(row, data, sample, d) for d in (distance, -distance))
         slopes = (ahead - behind) / (2 * distance)
         np.testing.assert_allclose(part, slopes, rtol=0, atol=1e-5 * np.abs(slopes).max())
@@ -127,8 +127,8 @@ def test_the_influence_is_the_derivative_towards_each_row(row: FunctionalRow) ->
 def test_the_influence_is_that_of_automatic_differentiation(row: FunctionalRow) -> None:
     data = row.data()
     written = differentiable(row.in_jax, data, "jax")
-    np.testing.assert_allclose(written.estimate(data), row.functional.estimate(data), rtol=1e-11, atol=0)
-    for part, automatic in zip(row.functional.influence(data), written.influence(data), strict=True):
+    np.testing.assert_allclose(written.at(data).estimate, row.functional.at(data).estimate, rtol=1e-11, atol=0)
+    for part, automatic in zip(row.functional.at(data).influence(), written.at(data).influence(), strict=True):
         # The derivative is exact; both lose digits to rounding alone, and most in a fit, which solves equations.
         assert np.abs(part - automatic).max() <= 1e-8 * np.abs(part).max()
 
@@ -143,18 +143,18 @@ def test_the_second_order_bias_is_half_the_mean_curvature_towards_rows(
     row: FunctionalRow, iid_covariance: Covariance
 ) -> None:
     data, distance = row.data(), 3e-4
-    bias, size = np.zeros(row.functional.output(data).size), np.zeros(row.functional.output(data).size)
-    middle = row.functional.evaluate(data, unit_resamples(data))
+    bias, size = np.zeros(row.functional.at(data).output.size), np.zeros(row.functional.at(data).output.size)
+    middle = row.functional.at(data).values(unit_resamples(data))
     for sample, n in enumerate(data.sizes):
         outer = sum(values_towards_rows(row, data, sample, 2 * d) for d in (distance, -distance))
         inner = sum(values_towards_rows(row, data, sample, d) for d in (distance, -distance))
         second = (16 * inner - outer - 30 * middle) / (12 * distance**2)
         bias += second.sum(axis=0) / (2 * n**2)
         size += np.abs(second).sum(axis=0) / (2 * n**2)
-    closed = row.functional.second_order_bias(data, iid_covariance)
+    closed = row.functional.at(data).second_order_bias(iid_covariance)
     np.testing.assert_array_less(np.abs(closed - bias), 1e-6 * size + 1e-9 * np.abs(middle[0]))
 
 
 @pytest.mark.parametrize("row", [row for row in FUNCTIONALS if not has_closed_bias(row)], ids=lambda row: row.id)
 def test_what_has_no_closed_form_claims_no_second_order_bias(row: FunctionalRow, iid_covariance: Covariance) -> None:
-    assert row.functional.second_order_bias(row.data(), iid_covariance) is None
+    assert row.functional.at(row.data()).second_order_bias(iid_covariance) is None

@@ -8,6 +8,7 @@ from tests.registry import ENGINES, EngineRow
 
 import orthoboot as ob
 from orthoboot.data import read
+from orthoboot.execution.execution import Execution
 from orthoboot.functionals.user.callables import as_functional
 from orthoboot.influence import ENGINES as KNOWN
 from orthoboot.influence import finite_difference_bias
@@ -27,8 +28,8 @@ def test_every_engine_has_a_row():
 @pytest.mark.parametrize("statistic", [ob.mean, ob.variance, ob.correlation, ob.ratio], ids=lambda f: f.name)
 def test_an_engine_agrees_with_the_closed_form(row: EngineRow, statistic):
     data = read(PAIRS)
-    (found,) = KNOWN[row.name](statistic, data)
-    (exact,) = statistic.influence(data)
+    (found,) = KNOWN[row.name](statistic.prepared(data), Execution())
+    (exact,) = statistic.at(data).influence()
     assert np.abs(found - exact).max() < row.tolerance * np.abs(exact).max()
 
 
@@ -36,7 +37,7 @@ def test_an_engine_agrees_with_the_closed_form(row: EngineRow, statistic):
 def test_an_engine_gives_one_centred_array_per_sample(row: EngineRow):
     data = read(SAMPLES)
     statistic = ob.relative_difference(ob.variance)
-    found, exact = KNOWN[row.name](statistic, data), statistic.influence(data)
+    found, exact = KNOWN[row.name](statistic.prepared(data), Execution()), statistic.at(data).influence()
     for part, closed, n in zip(found, exact, (35, 50), strict=True):
         assert part.shape == (n, 1)
         assert abs(part.mean()) < 1e-12 * np.abs(part).max()
@@ -46,15 +47,17 @@ def test_an_engine_gives_one_centred_array_per_sample(row: EngineRow):
 @every_engine
 def test_an_engine_does_not_feel_the_order_of_the_rows(row: EngineRow):
     order = np.random.default_rng(0).permutation(60)
-    (found,), (moved,) = (KNOWN[row.name](ob.correlation, read(rows)) for rows in (PAIRS, PAIRS[order]))
+    (found,), (moved,) = (
+        KNOWN[row.name](ob.correlation.prepared(read(rows)), Execution()) for rows in (PAIRS, PAIRS[order])
+    )
     np.testing.assert_allclose(moved, found[order], rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("statistic", [ob.variance, ob.ratio, ob.correlation], ids=lambda f: f.name)
 def test_second_differences_are_the_closed_form_of_the_bias(statistic):
     data = read(PAIRS)
-    exact = statistic.second_order_bias(data, lambda parts: sum(p.T @ p / len(p) ** 2 for p in parts))
-    np.testing.assert_allclose(finite_difference_bias(statistic, data), exact, rtol=1e-5)
+    exact = statistic.at(data).second_order_bias(lambda parts: sum(p.T @ p / len(p) ** 2 for p in parts))
+    np.testing.assert_allclose(finite_difference_bias(statistic.prepared(data), Execution()), exact, rtol=1e-5)
 
 
 def weighted_ratio(d, weights):

@@ -127,7 +127,7 @@ def test_many_replicates_lead_to_the_closed_form():
 def test_each_linear_part_is_from_the_fit_to_the_other_replicates():
     """By brute force: the regression repeated without the replicate."""
     result = ob.bootstrap(X, ob.variance, influence="regression", n_resamples=45, rng=3)
-    simulation, values = result.simulation, result.bootstrap_distribution
+    simulation, values = result.run, result.bootstrap_distribution
     counts = simulation.plan.resamples(simulation.key, range(45)).weights[0]
     for b in (0, 7, 44):
         others = np.arange(45) != b
@@ -186,7 +186,7 @@ def test_extending_keeps_the_fit():
     assert longer.n_resamples == 50
     np.testing.assert_array_equal(longer.influence, first.influence)
     np.testing.assert_array_equal(longer.linear_distribution[:30], first.linear_distribution)
-    counts = longer.simulation.plan.resamples(longer.simulation.key, range(30, 50)).weights[0]
+    counts = longer.run.plan.resamples(longer.run.key, range(30, 50)).weights[0]
     np.testing.assert_allclose(longer.linear_distribution[30:], counts @ first.influence / 20, atol=1e-13)
     plain = ob.bootstrap(X, ob.variance, n_resamples=50, rng=0)
     np.testing.assert_array_equal(longer.bootstrap_distribution, plain.bootstrap_distribution)

@@ -196,7 +196,7 @@ def test_a_constant_statistic_is_a_point_mass():
 
 
 def test_fewer_than_five_replicates_are_refused(ratio):
-    with pytest.raises(ArgumentError, match=r"control quantiles need at least 5 replicates; got 3\."):
+    with pytest.raises(ArgumentError, match=r"control quantiles needs at least 5 replicates; got 3\."):
         ratio.control(np.random.default_rng(18), 3)
 
 

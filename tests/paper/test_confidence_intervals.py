@@ -56,7 +56,7 @@ def test_the_papers_row_is_the_literal_algorithm():
     data, seed = parts("double-exponential")
     small = data[:30]
     result = ob.bootstrap(small, ob.variance, n_resamples=5, rng=seed, estimator="paper")
-    numbers = result.simulation.plan.resamples(result.simulation.key, range(5))
+    numbers = result.run.plan.resamples(result.run.key, range(5))
     resamples = [numbers.indices(b) for b in range(5)]
     mean, variance = small.mean(), small.var()
     low, high = literal.confidence_interval([small], np.var, [lambda x: (x - mean) ** 2 - variance], resamples, Z)

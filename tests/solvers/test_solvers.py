@@ -51,7 +51,7 @@ def test_threads_may_solve_with_the_same_factors_at_once(row):
     factor, rhs = row.solver.factor(DenseOperator(positive(rng))), rng.normal(size=(P, 3))
     expected = factor.solve(rhs)
     for solutions in elsewhere.in_threads(lambda number: [factor.solve(rhs) for _ in range(50)]):
-        np.testing.assert_array_equal(solutions, np.stack([expected] * 50))
+        np.testing.assert_allclose(solutions, np.stack([expected] * 50), rtol=0, atol=1e-12)
 
 
 @every_solver

@@ -44,7 +44,7 @@ class Library(ABC):
         """Return the container as it is now, whatever the user does to it later."""
         return container
 
-    def lent(self, container: Any) -> Any:
+    def for_call(self, container: Any) -> Any:
         """Return the container for one call of the user's function, which may add columns to it."""
         return container
 
@@ -72,7 +72,7 @@ class _Pandas(Library):
     def snapshot(self, container: Any) -> Any:
         return container.copy()
 
-    def lent(self, container: Any) -> Any:
+    def for_call(self, container: Any) -> Any:
         return container.copy(deep=False)
 
 

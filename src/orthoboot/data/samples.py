@@ -37,7 +37,7 @@ class Data:
     @property
     def containers(self) -> tuple[Any, ...]:
         """Return the rows as the user gave them."""
-        return tuple(table.lent() for table in self.tables)
+        return tuple(table.for_call() for table in self.tables)
 
     @property
     def samples_hint(self) -> str:

@@ -49,7 +49,7 @@ class Table:
         """Return the names of the columns, where the container has them."""
         return None
 
-    def lent(self) -> Any:
+    def for_call(self) -> Any:
         """Return the container for one call of the user's function."""
         return self.container
 
@@ -133,8 +133,8 @@ class _SeriesTable(Table):
             )
         return values
 
-    def lent(self) -> Any:
-        return self.library.lent(self.container)
+    def for_call(self) -> Any:
+        return self.library.for_call(self.container)
 
     def take(self, rows: IntArray) -> Any:
         return self.library.take(self.container, rows)
@@ -163,8 +163,8 @@ class _FrameTable(Table):
             )
         return np.stack([values for _, _, values in columns if values is not None], axis=1)
 
-    def lent(self) -> Any:
-        return self.library.lent(self.container)
+    def for_call(self) -> Any:
+        return self.library.for_call(self.container)
 
     def take(self, rows: IntArray) -> Any:
         return self.library.take(self.container, rows)

@@ -47,7 +47,7 @@ class Resamples:
 
     def one(self, b: int) -> Resamples:
         """Return resample `b` alone."""
-        return self.some(range(b, b + 1))
+        return self if len(self) == 1 else self.some(range(b, b + 1))
 
     def sample(self, number: int) -> Resamples:
         """Return the resamples of sample `number` alone."""

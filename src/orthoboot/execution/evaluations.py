@@ -13,6 +13,8 @@ from orthoboot.functionals.base import Prepared
 from orthoboot.functionals.evaluation import Evaluation
 
 _WEIGHTS_AT_ONCE = 1 << 21
+_ONE_BY_ONE = 32
+"""Of statistics that take one at a time: so many share what a task costs, and the progress bar still moves."""
 
 
 class WeightsSource(Protocol):
@@ -45,8 +47,7 @@ def evaluations(
     bar
         Counts them.
     """
-    batched = prepared.functional.batched
-    at_once = max(_WEIGHTS_AT_ONCE // sum(prepared.data.sizes), 1) if batched else 1
+    at_once = _batch_size(prepared, execution)
     with execution.checkpoint.opened():
         done, known = execution.checkpoint.known(section, range(n))
         missing = sorted(set(range(n)) - set(done))
@@ -59,6 +60,14 @@ def evaluations(
             found[numbers[0]] = (list(numbers), evaluation)
             bar.advance(len(numbers))
     return _in_order(list(found.values()))
+
+
+def _batch_size(prepared: Prepared[Any], execution: Execution) -> int:
+    """Return how many weights are held at once; one, where each evaluation may take long and is kept."""
+    in_memory = max(_WEIGHTS_AT_ONCE // sum(prepared.data.sizes), 1)
+    if prepared.functional.batched:
+        return in_memory
+    return 1 if execution.checkpoint.path is not None else min(in_memory, _ONE_BY_ONE)
 
 
 def _in_order(pieces: list[tuple[list[int], Evaluation]]) -> Evaluation:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any, NamedTuple, TypeVar, cast
 from uuid import uuid4
 
@@ -42,8 +44,9 @@ def parallel(
     shares_memory = in_threads if backend is None else bool(getattr(backend, "supports_sharedmem", False))
     call = _within(work) if shares_memory else _sent(work)
     numbered = [joblib.delayed(call.function)(*call.arguments, number, task) for number, task in enumerate(tasks)]
-    with _configured(joblib, backend, shares_memory):
-        pool = joblib.Parallel(n_jobs=n_jobs, return_as=_return_as(joblib), batch_size="auto")
+    prefer = "threads" if shares_memory else "processes"
+    with _one_thread_each(shares_memory):
+        pool = joblib.Parallel(n_jobs=n_jobs, prefer=prefer, return_as=_return_as(joblib, prefer))
         try:
             for done in pool(numbered):
                 _shown_again(done.warnings)
@@ -51,7 +54,7 @@ def parallel(
         except BrokenExecutor as error:
             raise WorkerError(
                 "a process that was computing has ended, as one does that the system takes for too large. Try again "
-                "with fewer `n_jobs`."
+                "with fewer jobs."
             ) from error
 
 
@@ -84,8 +87,9 @@ def _sent(work: Callable[[Any], Any]) -> _Call:
 
 
 def _pickled(work: Callable[[Any], Any]) -> bytes:
+    cloudpickle = _cloudpickle()
     try:
-        pickled: bytes = _joblib().externals.cloudpickle.dumps(work)
+        pickled: bytes = cloudpickle.dumps(work)
     except Exception as error:  # whatever an object of the user's raises when it is pickled
         raise ArgumentError(
             "`n_jobs` needs a statistic and data that can be sent to other processes; pickling them raised "
@@ -103,8 +107,10 @@ def _in_other_process(
 ) -> Done:
     """Return the outcome of a task, with the warnings that it gave: they must reach the process of the user."""
     if name not in _received:
+        if os.getpid() != parent:
+            leave_interrupts()
         _received.clear()
-        _received[name] = _joblib().externals.cloudpickle.loads(pickled.tobytes())
+        _received[name] = _cloudpickle().loads(pickled.tobytes())
     with warnings.catch_warnings(record=True) as caught:
         # As in the process of the user; `catch_warnings` brings the old ones back.
         cast(list[Any], warnings.filters)[:] = filters
@@ -125,49 +131,42 @@ def _chosen_backend(joblib: Any) -> Any | None:
     return for_threads if type(for_threads) is type(for_processes) else None
 
 
-def _configured(joblib: Any, backend: Any | None, shares_memory: bool) -> AbstractContextManager[Any]:
-    if backend is not None:
-        return nullcontext()
+def _one_thread_each(shares_memory: bool) -> AbstractContextManager[Any]:
+    """Leave linear algebra to one thread in each thread of ours; of the processes that it starts joblib sees to it."""
     if not shares_memory:
-        return joblib.parallel_config("loky", inner_max_num_threads=1, initializer=leave_interrupts)  # type: ignore[no-any-return]
-    return _ThreadsOfOneThread(joblib)
+        return nullcontext()
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:  # then the libraries decide, which costs time and no digits
+        return nullcontext()
+    limits: AbstractContextManager[Any] = threadpool_limits(1)
+    return limits
 
 
-class _ThreadsOfOneThread:
-    """Threads that each leave linear algebra to one thread: more would be in each other's way."""
-
-    def __init__(self, joblib: Any) -> None:
-        self._entered: list[AbstractContextManager[Any]] = [joblib.parallel_config("threading")]
-        try:
-            from threadpoolctl import threadpool_limits
-        except ImportError:  # then the libraries decide, which costs time and no digits
-            return
-        self._entered.append(threadpool_limits(1))
-
-    def __enter__(self) -> None:
-        for context in self._entered:
-            context.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        for context in reversed(self._entered):
-            context.__exit__(*error)
-
-
-def _return_as(joblib: Any) -> str:
-    backend, _ = joblib.parallel.get_active_backend()
+def _return_as(joblib: Any, prefer: str) -> str:
+    backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
     return "generator_unordered" if getattr(backend, "supports_return_generator", False) else "list"
 
 
 def leave_interrupts() -> None:
     """Let Ctrl-C end the command, which ends its processes: these would each print what they were doing."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if threading.current_thread() is threading.main_thread():  # elsewhere, as in a worker of Dask's, it cannot be set
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _cloudpickle() -> Any:
+    """Return what pickles functions that are defined in a notebook or within others."""
+    return _installed("cloudpickle")
 
 
 def _joblib() -> Any:
+    return _installed("joblib")
+
+
+def _installed(package: str) -> Any:
     try:
-        import joblib
+        return import_module(package)
     except ImportError as error:
         raise MissingDependencyError(
-            '`n_jobs` other than 1 needs joblib; install it with `pip install "orthoboot[parallel]"`.'
+            f'`n_jobs` other than 1 needs {package}; install it with `pip install "orthoboot[parallel]"`.'
         ) from error
-    return joblib

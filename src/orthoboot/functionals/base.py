@@ -139,8 +139,8 @@ class Prepared(ABC, Generic[Statistic]):
 
     def evaluate(self, resamples: Resamples) -> Evaluation:
         """Return its value on each resample, or why there is none; raise for none of them."""
-        undefined = f"`{self.functional.name}` is not defined where {self.functional.undefined}"
-        words = undefined if self.functional.undefined else ""
+        name, undefined = self.functional.name, self.functional.undefined
+        words = f"`{name}` is not defined where {undefined}" if undefined else ""
         if self.one_by_one:
             return evaluated_one_by_one(lambda one: self.values(one)[0], resamples, self.output.size, words)
         return evaluated_together(self.values, resamples, self.output.size, words)

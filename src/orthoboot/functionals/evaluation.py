@@ -80,20 +80,34 @@ class Evaluation:
         return np.array([failure is None for failure in self.failures], dtype=bool)
 
     @staticmethod
-    def of(values: FloatArray, converged: BoolArray | None = None, *, undefined: str = "") -> Evaluation:
-        """Return the outcome of resamples that were all evaluated; a value that is not finite is none.
+    def of(
+        values: FloatArray,
+        failures: Sequence[Failure | None] = (),
+        converged: BoolArray | None = None,
+        *,
+        undefined: str = "",
+    ) -> Evaluation:
+        """Return the outcome of resamples; a value that is not finite is none.
 
-        `undefined` says in words when the statistic has no value, where it knows.
+        Parameters
+        ----------
+        values
+            Shape ``(B, k)``; NaN for those that failed.
+        failures
+            Why they failed, or None, one for each; empty where none did.
+        converged
+            Shape ``(B,)``; None where all fits did, or nothing is fitted.
+        undefined
+            When the statistic has no value, in words, where it knows.
         """
-        finite: BoolArray = np.atleast_1d(np.isfinite(values).all(axis=1))
-        everything = np.ones(len(values), dtype=bool)
-        if finite.all():
-            return Evaluation(values, (None,) * len(values), everything if converged is None else converged)
-        failures = tuple(
-            None if is_finite else Failure(undefined or _not_finite(value), raised=False)
-            for value, is_finite in zip(values, finite, strict=True)
-        )
-        return Evaluation(values, failures, everything if converged is None else converged)
+        reasons = tuple(failures) or (None,) * len(values)
+        finite = np.isfinite(values)
+        if not finite.all():
+            reasons = tuple(
+                reason if reason is not None or is_finite.all() else _not_finite(value, undefined)
+                for reason, value, is_finite in zip(reasons, values, finite, strict=True)
+            )
+        return Evaluation(values, reasons, np.ones(len(values), dtype=bool) if converged is None else converged)
 
     @staticmethod
     def failed(failures: Sequence[Failure], n_outputs: int) -> Evaluation:
@@ -118,8 +132,9 @@ class Evaluation:
         return Evaluation(self.values[order], failures, self.converged[order])
 
 
-def _not_finite(value: FloatArray) -> str:
-    return f"the statistic was {value.tolist()}, which is not finite"
+def _not_finite(value: FloatArray, undefined: str) -> Failure:
+    reason = undefined or f"the statistic was {value.tolist()}, which is not finite"
+    return Failure(reason, raised=False)
 
 
 def evaluated_together(
@@ -145,11 +160,11 @@ def evaluated_one_by_one(
     value: Callable[[Resamples], FloatArray], resamples: Resamples, n_outputs: int, undefined: str = ""
 ) -> Evaluation:
     """Return the outcome of a function of one resample at a time; each is evaluated exactly once."""
-
-    def outcome(b: int) -> Evaluation:
+    values = np.full((len(resamples), n_outputs), np.nan)
+    failures: list[Failure | None] = [None] * len(resamples)
+    for b in range(len(resamples)):
         try:
-            return Evaluation.of(value(resamples.one(b))[np.newaxis], undefined=undefined)
+            values[b] = value(resamples.one(b))
         except Exception as error:  # any exception of the user's function is a failed replicate, counted and reported
-            return Evaluation.failed([Failure.of(error)], n_outputs)
-
-    return Evaluation.joined(outcome(b) for b in range(len(resamples)))
+            failures[b] = Failure.of(error)
+    return Evaluation.of(values, failures, undefined=undefined)

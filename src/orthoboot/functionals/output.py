@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Output:
     names: tuple[str, ...]
     axes: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Return k, how many numbers make one value."""
         return sum(int(np.prod(shape)) for shape in self.shapes)

@@ -27,7 +27,8 @@ class RowsLeftOut:
     def resamples(self, numbers: Sequence[int]) -> Resamples:
         """Return the data without each of these rows in turn."""
         weights = tuple(np.ones((len(numbers), n)) for n in self.sizes)
-        weights[self.sample][np.arange(len(numbers)), numbers] = 0.0
+        for place, row in enumerate(numbers):
+            weights[self.sample][place, row] = 0.0
         return Resamples(weights)
 
 

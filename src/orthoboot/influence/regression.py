@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.arguments import too_few_replicates
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import InfluenceError
@@ -155,10 +156,8 @@ class Design:
             )
         else:
             why, other = f"fits {self.n_columns:,} numbers", "regress on fewer features"
-        raise InfluenceError(
-            f"a regression on {self.description} {why}, so it needs at least {self.least_resamples:,} replicates; got "
-            f"{got}. Draw more, or {other}."
-        )
+        asker, advice = f"a regression on {self.description} {why}, so it", f"Draw more, or {other}."
+        raise InfluenceError(too_few_replicates(asker, self.least_resamples, f"got {got}", advice))
 
     def rows(self, resamples: Resamples) -> FloatArray:
         """Return the regressors of each resample less their exact means under the plan, shape ``(B, q)``."""

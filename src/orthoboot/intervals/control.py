@@ -9,6 +9,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermeval, hermevander
 from numpy.typing import ArrayLike
 
+from orthoboot.arguments import too_few_replicates
 from orthoboot.errors import ArgumentError
 from orthoboot.estimators import prior_replicates
 from orthoboot.intervals.percentile import EmpiricalDistribution
@@ -80,9 +81,8 @@ class ControlDistribution:
 
     def __post_init__(self) -> None:
         if len(self.values) < LEAST_REPLICATES:
-            raise ArgumentError(
-                f"control quantiles need at least {LEAST_REPLICATES} replicates; got {len(self.values)}."
-            )
+            asker = "an interval from control quantiles"
+            raise ArgumentError(too_few_replicates(asker, LEAST_REPLICATES, f"got {len(self.values)}"))
 
     @property
     def size(self) -> int:

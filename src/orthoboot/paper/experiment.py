@@ -15,7 +15,7 @@ from orthoboot.typing import FloatArray
 
 Arrays = dict[str, FloatArray]
 """What one repetition gives, by name; for a whole case with the repetitions on the first axis."""
-Found = Mapping[str, Arrays]
+Outcomes = Mapping[str, Arrays]
 """What all repetitions gave, by the name of the case."""
 
 
@@ -79,7 +79,7 @@ class Experiment(ABC):
         """
 
     @abstractmethod
-    def report(self, found: Found, settings: Settings) -> Report:
+    def report(self, found: Outcomes, settings: Settings) -> Report:
         """Return tables and figures of all outcomes."""
 
 

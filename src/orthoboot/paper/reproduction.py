@@ -14,13 +14,14 @@ from typing import Any
 import orthoboot as ob
 from orthoboot.arguments import checked_count, checked_name
 from orthoboot.errors import ArgumentError
+from orthoboot.execution.store import write_whole
 from orthoboot.paper import EXPERIMENTS
 from orthoboot.paper.experiment import Settings
 from orthoboot.paper.markdown import markdown_report
 from orthoboot.paper.page import Excerpt, excerpt, html_page
 from orthoboot.paper.run import outcomes
 from orthoboot.paper.section import Section, run_in_words
-from orthoboot.paper.store import PACKAGES, Store, code_digest, version_of, write_whole
+from orthoboot.paper.store import PACKAGES, Store, code_digest, version_of
 from orthoboot.presentation.figures import drawn
 from orthoboot.presentation.report import Report
 from orthoboot.presentation.style import check_matplotlib
@@ -77,9 +78,9 @@ def reproduce(
     jobs = available_cores() if jobs is None else checked_count("jobs", jobs, least=1)
     check_matplotlib()
     gallery = _Gallery(_checked_out(out), settings)
-    strangers = gallery.strangers(asked)
-    if strangers and tell is not None:
-        tell(f"{gallery.out} also has {', '.join(strangers)} of another run, which will not be on the page.")
+    other_runs = gallery.other_runs(asked)
+    if other_runs and tell is not None:
+        tell(f"{gallery.out} also has {', '.join(other_runs)} of another run, which will not be on the page.")
     failures = _Failures(alone=len(asked) == 1, tell=tell)
     possible = []
     for name in asked:
@@ -174,7 +175,7 @@ class _Gallery:
         """Return what the files of each experiment in the folder come from."""
         return _kept(self.out / "run.json")
 
-    def strangers(self, asked: Sequence[str]) -> list[str]:
+    def other_runs(self, asked: Sequence[str]) -> list[str]:
         """Return the experiments whose files stay in the folder and come from another run."""
         runs = {name: run for name, run in self.runs().items() if name not in asked}
         return [name for name, run in runs.items() if run != _run(self.settings)]

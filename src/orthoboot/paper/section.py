@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orthoboot as ob
-from orthoboot.paper.experiment import Case, Experiment, Found, Settings
+from orthoboot.paper.experiment import Case, Experiment, Outcomes, Settings
 from orthoboot.presentation.report import Report
 
 LEGEND = (
@@ -41,7 +41,7 @@ class Section:
     settings: Settings
 
     @classmethod
-    def of(cls, experiment: Experiment, found: Found, settings: Settings) -> Section:
+    def of(cls, experiment: Experiment, found: Outcomes, settings: Settings) -> Section:
         """Return the section of an experiment, from all its outcomes."""
         return cls(experiment.name, experiment.report(found, settings), experiment.cases(settings), settings)
 

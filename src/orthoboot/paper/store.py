@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from io import BytesIO
 from pathlib import Path
-from typing import Any, cast
 
-import numpy as np
-
+from orthoboot.execution.store import load_arrays, save_arrays
 from orthoboot.paper.experiment import Arrays, Case, Experiment, Settings
 
 _PACKAGE = Path(__file__).parent.parent
@@ -83,36 +79,15 @@ class Store:
     def load(self, part: Part) -> Arrays | None:
         """Return what was kept of a part, or None where there is nothing, or something damaged."""
         try:
-            kept = self._file(part).read_bytes()
+            return load_arrays(self._file(part))
         except OSError:
             return None
-        digest, arrays = kept[:_DIGEST_SIZE], kept[_DIGEST_SIZE:]
-        if digest != _digest(arrays):
-            return None
-        with np.load(BytesIO(arrays), allow_pickle=False) as found:
-            return dict(found)
 
     def save(self, part: Part, arrays: Arrays) -> None:
         """Keep what a part gave."""
-        stream = BytesIO()
-        np.savez(stream, **cast(dict[str, Any], arrays))
         file = self._file(part)
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, _digest(stream.getvalue()) + stream.getvalue())
+        save_arrays(file, arrays)
 
     def _file(self, part: Part) -> Path:
         return self.folder / part.experiment / f"{part.fingerprint(self.settings)}.part"
-
-
-def write_whole(file: Path, content: bytes) -> None:
-    """Write a file in one step: whoever reads it, or kills this process, finds all of it or what was there before."""
-    unfinished = file.with_name(f"{file.name}.{os.getpid()}.unfinished")
-    try:
-        unfinished.write_bytes(content)
-        unfinished.replace(file)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()

@@ -31,7 +31,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Account:
+class Answer:
     """All that a summary tells: the estimation, the interval, and what to worry about."""
 
     estimation: Estimation
@@ -62,48 +62,48 @@ class Account:
         return np.where(errors < _ROUNDING * self.scale, 0.0, errors)
 
 
-def text(account: Account) -> str:
+def text(answer: Answer) -> str:
     """Return the summary for a terminal."""
-    lines = [heading(account), "", *_aligned(_cells(account)), ""]
-    lines += _wrapped_list(notes(account))
-    if account.warnings:
-        lines += ["", "To worry about:", *_wrapped_list([str(warning) for warning in account.warnings])]
+    lines = [heading(answer), "", *_aligned(_cells(answer)), ""]
+    lines += _wrapped_list(notes(answer))
+    if answer.warnings:
+        lines += ["", "To worry about:", *_wrapped_list([str(warning) for warning in answer.warnings])]
     return "\n".join(lines)
 
 
-def table(account: Account) -> str:
+def table(answer: Answer) -> str:
     """Return the summary as HTML."""
-    head, *rows = _cells(account)
+    head, *rows = _cells(answer)
     header = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    remarks = "".join(f"<li>{html.escape(note)}</li>" for note in notes(account))
-    worries = "".join(f"<li><b>{html.escape(str(warning))}</b></li>" for warning in account.warnings)
+    remarks = "".join(f"<li>{html.escape(note)}</li>" for note in notes(answer))
+    worries = "".join(f"<li><b>{html.escape(str(warning))}</b></li>" for warning in answer.warnings)
     return (
-        f"<div><p><b>{html.escape(heading(account))}</b></p><table><thead><tr>{header}</tr></thead>"
+        f"<div><p><b>{html.escape(heading(answer))}</b></p><table><thead><tr>{header}</tr></thead>"
         f"<tbody>{body}</tbody></table><ul>{remarks}{worries}</ul></div>"
     )
 
 
-def heading(account: Account) -> str:
+def heading(answer: Answer) -> str:
     """Return one line: which bootstrap, of what, on how many rows, from how many resamples."""
-    run = account.estimation.run
+    run = answer.estimation.run
     name = shortened(run.functional.name)
-    return f"{account.estimation.estimator.title} of {name}: {run.plan.description}, {_resamples(account)}"
+    return f"{answer.estimation.estimator.title} of {name}: {run.plan.description}, {_resamples(answer)}"
 
 
-def notes(account: Account) -> list[str]:
+def notes(answer: Answer) -> list[str]:
     """Return what the numbers mean: the simulation error, the influence function and how far it carries."""
     remarks = []
-    if len(account.names) > _MOST_ROWS:
-        remarks.append(f"{len(account.names) - _MOST_ROWS} more outputs are not shown; `to_frame()` has them all.")
-    if (account.errors > 0).any():
-        rough = "; from so few it is itself rough" if len(account.estimation.replicates) < _ROUGH else ""
+    if len(answer.names) > _MOST_ROWS:
+        remarks.append(f"{len(answer.names) - _MOST_ROWS} more outputs are not shown; `to_frame()` has them all.")
+    if (answer.errors > 0).any():
+        rough = "; from so few it is itself rough" if len(answer.estimation.replicates) < _ROUGH else ""
         remarks.append(
             f"± is the simulation error: what another seed would change{rough}. More resamples make it smaller."
         )
-    if np.isnan(account.errors).any():
+    if np.isnan(answer.errors).any():
         remarks.append("± ? means that there are too few resamples to tell the simulation error.")
-    return remarks + _influence_notes(account.estimation)
+    return remarks + _influence_notes(answer.estimation)
 
 
 def _influence_notes(estimation: Estimation) -> list[str]:
@@ -118,8 +118,8 @@ def _influence_notes(estimation: Estimation) -> list[str]:
     return [f"{source}.", f"The linear part explains {explained} of the variance (slope {slopes})."]
 
 
-def _resamples(account: Account) -> str:
-    estimation = account.estimation
+def _resamples(answer: Answer) -> str:
+    estimation = answer.estimation
     n_resamples = len(estimation.replicates)
     if not estimation.estimator.simulates or n_resamples == 0:
         return "no resamples"
@@ -140,18 +140,18 @@ def _rounded(worth: float, *, several: bool) -> str:
     return f"at least {int(worth) // 10**digits * 10**digits:,}" if several else f"about {round(int(worth), -digits):,}"
 
 
-def _cells(account: Account) -> list[list[str]]:
-    level = f"{100 * account.confidence_level:g}% interval ({account.method})"
+def _cells(answer: Answer) -> list[list[str]]:
+    level = f"{100 * answer.confidence_level:g}% interval ({answer.method})"
     header = ["", "estimate", "bias", "", "std. error", "", level, ""]
-    return [header, *(_row(account, j) for j in range(min(len(account.names), _MOST_ROWS)))]
+    return [header, *(_row(answer, j) for j in range(min(len(answer.names), _MOST_ROWS)))]
 
 
-def _row(account: Account, j: int) -> list[str]:
-    estimation, ends = account.estimation, account.ends
-    decimals = 2 - _exponent(float(account.scale[j]))
-    bias_error, standard_error_error, end_error = map(_error, account.errors[:, j])
+def _row(answer: Answer, j: int) -> list[str]:
+    estimation, ends = answer.estimation, answer.ends
+    decimals = 2 - _exponent(float(answer.scale[j]))
+    bias_error, standard_error_error, end_error = map(_error, answer.errors[:, j])
     return [
-        shortened(account.names[j]),
+        shortened(answer.names[j]),
         _number(estimation.estimate[j], decimals),
         _number(estimation.bias[j], decimals + 1),
         bias_error,

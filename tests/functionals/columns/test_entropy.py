@@ -33,12 +33,12 @@ def test_it_is_scipys_entropy_of_the_counts(labels):
 
 def test_a_category_that_a_resample_misses_adds_nothing():
     weights = np.array([[2.0, 2.0, 0.0, 0.0], [4.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    phi_b = entropy.evaluate(read([1.0, 2.0, 3.0, 4.0]), Resamples((weights,)))
+    phi_b = entropy.at(read([1.0, 2.0, 3.0, 4.0])).values(Resamples((weights,)))
     np.testing.assert_allclose(phi_b[:, 0], [np.log(2), 0, np.log(4)], atol=1e-15)
 
 
 def test_rare_categories_have_the_largest_influence():
-    (influence,) = entropy.influence(read(LABELS))
+    (influence,) = entropy.at(read(LABELS)).influence()
     shares = {label: np.mean(label == LABELS) for label in np.unique(LABELS)}
     by_share = sorted(shares, key=lambda label: shares[label])
     values = [influence[label == LABELS][0, 0] for label in by_share]
@@ -50,9 +50,9 @@ def test_influence_and_bias_are_those_of_the_function_of_the_indicator_means():
     groups = np.repeat(np.arange(9), [1, 2, 3, 4, 5, 6, 8, 13, 18])
     plan = Cluster(groups)
     data = read(LABELS)
-    np.testing.assert_allclose(entropy.influence(data)[0], as_function_of_means.influence(data)[0], atol=1e-8)
+    np.testing.assert_allclose(entropy.at(data).influence()[0], as_function_of_means.at(data).influence()[0], atol=1e-8)
     bias, expected = (
-        functional.second_order_bias(data, lambda parts: plan.covariance(parts[0]))
+        functional.at(data).second_order_bias(lambda parts: plan.covariance(parts[0]))
         for functional in (entropy, as_function_of_means)
     )
     np.testing.assert_allclose(bias, expected, rtol=1e-5)
@@ -61,7 +61,7 @@ def test_influence_and_bias_are_those_of_the_function_of_the_indicator_means():
 @pytest.mark.parametrize("n_categories", [2, 31, 32, 33, 100])
 def test_the_bias_of_independent_rows_is_millers(n_categories, iid_covariance):
     labels = np.r_[np.arange(n_categories), np.random.default_rng(91).integers(0, n_categories, size=200)]
-    bias = entropy.second_order_bias(read(labels), iid_covariance)
+    bias = entropy.at(read(labels)).second_order_bias(iid_covariance)
     assert bias[0] == pytest.approx(-(n_categories - 1) / (2 * len(labels)), rel=1e-10)
 
 
@@ -73,14 +73,14 @@ def test_the_jackknife_debiases_as_miller_did():
 
 def test_one_category_has_neither_entropy_nor_influence(iid_covariance):
     data = read(np.full(5, 2.0))
-    assert entropy.estimate(data) == 0
-    np.testing.assert_array_equal(entropy.influence(data)[0], 0)
-    np.testing.assert_array_equal(entropy.second_order_bias(data, iid_covariance), 0)
+    assert entropy.at(data).estimate == 0
+    np.testing.assert_array_equal(entropy.at(data).influence()[0], 0)
+    np.testing.assert_array_equal(entropy.at(data).second_order_bias(iid_covariance), 0)
 
 
 def test_a_frame_of_one_column_is_read_as_its_column():
     assert entropy(pd.DataFrame({"species": LABELS})) == entropy(LABELS)
-    assert entropy.output(read(LABELS)).names == ("entropy",)
+    assert entropy.at(read(LABELS)).output.names == ("entropy",)
 
 
 def test_indicator_columns_are_refused_with_the_way_out():

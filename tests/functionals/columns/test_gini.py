@@ -53,12 +53,12 @@ def test_the_influence_with_ties_is_the_derivative_of_the_double_sum():
         (double_sum(x, 1 + distance * (30 * row - 1)) - double_sum(x, 1 - distance * (30 * row - 1))) / (2 * distance)
         for row in np.eye(30)
     ]
-    np.testing.assert_allclose(gini.influence(read(x))[0][:, 0], slopes, atol=1e-8)
+    np.testing.assert_allclose(gini.at(read(x)).influence()[0][:, 0], slopes, atol=1e-8)
 
 
 def test_a_resample_of_zeros_only_has_no_coefficient():
     weights = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
-    phi_b = gini.evaluate(read([0.0, 0.0, 4.0]), Resamples((weights,)))
+    phi_b = gini.at(read([0.0, 0.0, 4.0])).values(Resamples((weights,)))
     assert np.isnan(phi_b[0, 0])
     assert phi_b[1, 0] == pytest.approx(2 / 3)
 
@@ -67,7 +67,7 @@ def test_its_cost_grows_with_the_rows_and_not_with_the_pairs():
     x = np.random.default_rng(82).exponential(size=200_000)
     start = time.perf_counter()
     gini(x)
-    gini.influence(read(x))
+    gini.at(read(x)).influence()
     # The 4e10 pairs would take minutes, a sort hundredths of a second.
     assert time.perf_counter() - start < 5
 
@@ -84,8 +84,8 @@ def test_the_jackknife_finds_the_bias_of_the_bootstrap():
 
 def test_names_follow_the_columns():
     frame = pd.DataFrame({"income": [1.0, 2.0], "wealth": [0.0, 9.0]})
-    assert gini.output(read(frame)).names == ("income", "wealth")
-    assert gini.output(read([1.0, 2.0])).names == ("gini",)
+    assert gini.at(read(frame)).output.names == ("income", "wealth")
+    assert gini.at(read([1.0, 2.0])).output.names == ("gini",)
 
 
 def test_negative_numbers_are_refused():

@@ -25,14 +25,16 @@ def test_an_offset_of_a_hundred_million_costs_no_digits(functional):
     # Multiples of 2**-20 are exact at 1e8, so both data sets hold the same numbers apart from the offset.
     x = np.round(X * 2**20) / 2**20
     near, far = read(x), read(x + 1e8)
-    np.testing.assert_allclose(functional.estimate(far), functional.estimate(near), rtol=1e-13)
-    np.testing.assert_allclose(functional.influence(far)[0], functional.influence(near)[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(functional.at(far).estimate, functional.at(near).estimate, rtol=1e-13)
+    np.testing.assert_allclose(
+        functional.at(far).influence()[0], functional.at(near).influence()[0], rtol=1e-9, atol=1e-12
+    )
     weights = Resamples((np.random.default_rng(31).multinomial(50, np.full(50, 0.02), size=4).astype(float),))
-    np.testing.assert_allclose(functional.evaluate(far, weights), functional.evaluate(near, weights), rtol=1e-12)
+    np.testing.assert_allclose(functional.at(far).values(weights), functional.at(near).values(weights), rtol=1e-12)
 
 
 def test_the_influence_of_the_mean_is_centred_at_any_offset():
-    (influence,) = mean.influence(read(X + 1e8))
+    (influence,) = mean.at(read(X + 1e8)).influence()
     assert abs(influence.mean()) < 1e-15
     np.testing.assert_allclose(influence[:, 0], X - X.mean(), atol=2e-8)
 
@@ -40,18 +42,20 @@ def test_the_influence_of_the_mean_is_centred_at_any_offset():
 def test_the_mean_is_linear(iid_covariance):
     weights = np.random.default_rng(32).multinomial(50, np.full(50, 0.02), size=20).astype(float)
     data = read(X)
-    linear_b = weights @ mean.influence(data)[0] / 50
-    np.testing.assert_allclose(mean.evaluate(data, Resamples((weights,))), mean.estimate(data) + linear_b, rtol=1e-14)
-    np.testing.assert_allclose(mean.second_order_bias(data, iid_covariance), [0.0], atol=1e-18)
+    linear_b = weights @ mean.at(data).influence()[0] / 50
+    np.testing.assert_allclose(
+        mean.at(data).values(Resamples((weights,))), mean.at(data).estimate + linear_b, rtol=1e-14
+    )
+    np.testing.assert_allclose(mean.at(data).second_order_bias(iid_covariance), [0.0], atol=1e-18)
 
 
 @pytest.mark.parametrize("functional", [variance, std], ids=lambda f: f.name)
 def test_a_constant_column_has_no_spread_and_no_influence(functional, iid_covariance):
     data = read(np.column_stack([np.full(7, 0.1), np.arange(7.0)]))  # the mean of seven 0.1 is not 0.1
-    functional.check(data)
-    assert functional.estimate(data)[0] == 0
-    np.testing.assert_array_equal(functional.influence(data)[0][:, 0], 0)
-    bias = functional.second_order_bias(data, iid_covariance)
+    functional.prepared(data)
+    assert functional.at(data).estimate[0] == 0
+    np.testing.assert_array_equal(functional.at(data).influence()[0][:, 0], 0)
+    bias = functional.at(data).second_order_bias(iid_covariance)
     assert bias[0] == 0
     assert bias[1] < 0
 
@@ -69,18 +73,18 @@ def test_a_constant_column_is_refused_by_name(functional):
 def test_a_resample_of_one_row_alone_has_no_spread_and_no_shape():
     data = read(X)
     weights = Resamples((50.0 * np.eye(50)[:5],))
-    np.testing.assert_array_equal(variance.evaluate(data, weights), 0)
-    np.testing.assert_array_equal(std.evaluate(data, weights), 0)
-    assert np.isnan(skewness.evaluate(data, weights)).all()
-    assert np.isnan(kurtosis.evaluate(data, weights)).all()
+    np.testing.assert_array_equal(variance.at(data).values(weights), 0)
+    np.testing.assert_array_equal(std.at(data).values(weights), 0)
+    assert np.isnan(skewness.at(data).values(weights)).all()
+    assert np.isnan(kurtosis.at(data).values(weights)).all()
 
 
 def test_columns_name_the_numbers():
     frame = pd.DataFrame({"height": [1.0, 2.0, 4.0], "weight": [5.0, 3.0, 3.0]})
-    assert mean.output(read(frame)).names == ("height", "weight")
-    assert mean.output(read(pl.from_pandas(frame))).names == ("height", "weight")
-    assert mean.output(read(frame.to_numpy())).names == ("mean[0]", "mean[1]")
-    assert mean.output(read(frame["height"])).names == ("mean",)
+    assert mean.at(read(frame)).output.names == ("height", "weight")
+    assert mean.at(read(pl.from_pandas(frame))).output.names == ("height", "weight")
+    assert mean.at(read(frame.to_numpy())).output.names == ("mean[0]", "mean[1]")
+    assert mean.at(read(frame["height"])).output.names == ("mean",)
 
 
 def test_one_column_of_a_frame_gives_a_vector_of_one():
@@ -109,7 +113,7 @@ def test_moments_follow_shifts_and_scales(x, shift, scale):
 def test_the_influence_follows_shifts_and_scales(x, shift, scale):
     before, after = read(x), read(shift + scale * x)
     for functional, factor in ((mean, scale), (variance, scale**2), (std, abs(scale)), (skewness, np.sign(scale))):
-        (expected,), (influence,) = functional.influence(before), functional.influence(after)
+        (expected,), (influence,) = functional.at(before).influence(), functional.at(after).influence()
         np.testing.assert_allclose(influence, factor * expected, atol=1e-6 * np.abs(factor * expected).max() + 1e-13)
 
 
@@ -118,20 +122,20 @@ def test_the_bias_of_the_norm_of_the_mean_is_the_closed_form_of_gaussian_theory(
     x = np.random.default_rng(33).normal(0.2, 1.0, size=(100, 25))
     m, C = x.mean(axis=0), np.cov(x.T, ddof=0) / 100
     expected = {2: np.trace(C), 4: 2 * (m @ m) * np.trace(C) + 4 * m @ C @ m}[power]
-    np.testing.assert_allclose(norm_of_mean(power).second_order_bias(read(x), iid_covariance), expected, rtol=1e-12)
+    np.testing.assert_allclose(norm_of_mean(power).at(read(x)).second_order_bias(iid_covariance), expected, rtol=1e-12)
 
 
 def test_the_norm_of_the_mean_has_the_influence_of_the_paper():
     x = np.random.default_rng(34).normal(0.2, 1.0, size=(100, 25))
     m = x.mean(axis=0)
-    np.testing.assert_allclose(norm_of_mean(2).influence(read(x))[0][:, 0], 2 * (x @ m - m @ m), atol=1e-13)
+    np.testing.assert_allclose(norm_of_mean(2).at(read(x)).influence()[0][:, 0], 2 * (x @ m - m @ m), atol=1e-13)
 
 
 def test_the_squared_norm_of_a_zero_mean_has_zero_influence_but_not_zero_bias(iid_covariance):
     data = read(np.array([[1.0, -2.0], [-1.0, 2.0]]))
-    np.testing.assert_array_equal(norm_of_mean(2).influence(data)[0], 0)
-    np.testing.assert_allclose(norm_of_mean(2).second_order_bias(data, iid_covariance), [2.5])
-    np.testing.assert_array_equal(norm_of_mean(4).second_order_bias(data, iid_covariance), [0.0])
+    np.testing.assert_array_equal(norm_of_mean(2).at(data).influence()[0], 0)
+    np.testing.assert_allclose(norm_of_mean(2).at(data).second_order_bias(iid_covariance), [2.5])
+    np.testing.assert_array_equal(norm_of_mean(4).at(data).second_order_bias(iid_covariance), [0.0])
 
 
 def test_a_small_power_of_a_zero_mean_is_refused():
@@ -161,7 +165,7 @@ def test_ddof_needs_more_rows():
 
 def test_paired_arrays_are_refused_with_the_way_out():
     with pytest.raises(DataError, match=r"`mean` takes one array or frame; got 2 paired ones\. .*`np.column_stack`"):
-        mean.check(read((X, X), paired=True))
+        mean.prepared(read((X, X), paired=True))
 
 
 def test_an_unknown_option_is_refused():

@@ -21,7 +21,7 @@ def test_quantiles_of_resamples_are_numpys_to_the_last_bit(n):
     rng = np.random.default_rng(n)
     x = rng.normal(size=(n, 2)).round(1)  # rounded, so that there are ties
     weights = rng.multinomial(n, np.full(n, 1 / n), size=6).astype(float)
-    phi_b = quantile(LEVELS).evaluate(read(x), Resamples((weights,)))
+    phi_b = quantile(LEVELS).at(read(x)).values(Resamples((weights,)))
     for row, counts in zip(phi_b, weights, strict=True):
         expected = np.quantile(np.repeat(x, counts.astype(int), axis=0), LEVELS, axis=0)
         np.testing.assert_array_equal(row.reshape(expected.shape), expected)
@@ -46,7 +46,7 @@ def test_quantiles_follow_shifts_and_scales_and_turn_around_with_the_sign(x, sca
 
 def test_the_influence_takes_two_values_and_jumps_at_the_quantile():
     x = np.random.default_rng(51).normal(size=101)
-    (influence,) = quantile(0.3).influence(read(x))
+    (influence,) = quantile(0.3).at(read(x)).influence()
     below = x <= np.quantile(x, 0.3)
     assert len(np.unique(influence)) == 2
     assert (influence[below] < 0).all()
@@ -59,7 +59,7 @@ def test_the_influence_gives_the_asymptotic_variance_of_a_normal_quantile(level)
     # error 1 / sqrt(2 n h), at most 0.03 here for the slope and 0.06 for its square; 0.25 is more than four of those.
     n = 20_000
     x = np.random.default_rng(52).normal(size=n)
-    (influence,) = quantile(level).influence(read(x))
+    (influence,) = quantile(level).at(read(x)).influence()
     density = {0.1: 0.17550, 0.5: 0.39894, 0.8: 0.27996}[level]
     assert np.mean(influence**2) == pytest.approx(level * (1 - level) / density**2, rel=0.25)
 
@@ -67,19 +67,19 @@ def test_the_influence_gives_the_asymptotic_variance_of_a_normal_quantile(level)
 def test_ties_that_leave_no_slope_leave_no_influence():
     x = np.array([1.0] * 50 + [2.0] * 3)
     assert median(x) == 1
-    np.testing.assert_array_equal(median.influence(read(x))[0], 0)
+    np.testing.assert_array_equal(median.at(read(x)).influence()[0], 0)
 
 
 def test_the_slope_of_evenly_spaced_rows_is_their_range_at_every_level():
     # Their quantile function is a straight line, so clipping the bandwidth must not change its slope.
     for level in (1e-6, 0.01, 0.4, 0.99):
-        (influence,) = quantile(level).influence(read([0.0, 1.0, 2.0, 3.0]))
+        (influence,) = quantile(level).at(read([0.0, 1.0, 2.0, 3.0])).influence()
         assert np.ptp(influence) == pytest.approx(3.0)
 
 
 def test_extreme_levels_of_small_samples_have_a_finite_influence():
     for level in (1e-6, 0.01, 0.99):
-        (influence,) = quantile(level).influence(read([3.0, 1.0, 2.0, 5.0]))
+        (influence,) = quantile(level).at(read([3.0, 1.0, 2.0, 5.0])).influence()
         assert np.isfinite(influence).all()
         assert abs(influence.mean()) < 1e-12
 
@@ -102,10 +102,10 @@ def test_names_tell_levels_and_columns():
     frame = pd.DataFrame({"a": x, "b": x**2})
     assert median.name == "median"
     assert quantile(0.5) == median
-    assert quantile(0.25).output(read(x)).names == ("quantile(0.25)",)
-    assert quantile([0.25, 0.5]).output(read(x)).names == ("quantile(0.25)", "quantile(0.5)")
-    assert median.output(read(frame)).names == ("a", "b")
-    assert quantile([0.25, 0.5]).output(read(frame)).names == (
+    assert quantile(0.25).at(read(x)).output.names == ("quantile(0.25)",)
+    assert quantile([0.25, 0.5]).at(read(x)).output.names == ("quantile(0.25)", "quantile(0.5)")
+    assert median.at(read(frame)).output.names == ("a", "b")
+    assert quantile([0.25, 0.5]).at(read(frame)).output.names == (
         "quantile(0.25) of a",
         "quantile(0.25) of b",
         "quantile(0.5) of a",

@@ -26,7 +26,7 @@ def test_it_is_scipys_where_the_cut_is_a_whole_number_of_rows(p):
 @pytest.mark.parametrize("p", [0.1, 0.3])
 def test_resamples_are_scipys_on_the_repeated_rows(p):
     counts = np.random.default_rng(71).multinomial(40, np.full(40, 1 / 40), size=8)
-    phi_b = trimmed_mean(p).evaluate(read(X), Resamples((counts.astype(float),)))
+    phi_b = trimmed_mean(p).at(read(X)).values(Resamples((counts.astype(float),)))
     expected = [stats.trim_mean(np.repeat(X, row, axis=0), p) for row in counts]
     np.testing.assert_allclose(phi_b, expected, rtol=1e-11)
 
@@ -53,38 +53,40 @@ def test_it_is_a_weighted_mean_that_lies_among_the_rows_and_turns_with_the_sign(
 
 def test_without_a_cut_it_is_the_mean_and_has_its_influence():
     np.testing.assert_allclose(trimmed_mean(0)(X), mean(X), rtol=1e-13)
-    np.testing.assert_allclose(trimmed_mean(0).influence(read(X))[0], mean.influence(read(X))[0], atol=1e-13)
+    np.testing.assert_allclose(trimmed_mean(0).at(read(X)).influence()[0], mean.at(read(X)).influence()[0], atol=1e-13)
 
 
 def test_far_outliers_move_neither_value_nor_influence():
     x = np.arange(20.0)
     spoilt = np.r_[x[:-1], 1e300]
     assert trimmed_mean(0.1)(spoilt) == trimmed_mean(0.1)(x)
-    np.testing.assert_array_equal(trimmed_mean(0.1).influence(read(spoilt)), trimmed_mean(0.1).influence(read(x)))
+    np.testing.assert_array_equal(
+        trimmed_mean(0.1).at(read(spoilt)).influence(), trimmed_mean(0.1).at(read(x)).influence()
+    )
 
 
 def test_at_a_cut_between_rows_the_influence_is_the_mean_of_both_one_sided_derivatives():
     functional, data, distance = trimmed_mean(0.1), read(X), 1e-6
     towards = distance * (40 * np.eye(40) - 1)
-    ahead, behind = (functional.evaluate(data, Resamples((1 + sign * towards,))) for sign in (1, -1))
+    ahead, behind = (functional.at(data).values(Resamples((1 + sign * towards,))) for sign in (1, -1))
     slopes = (ahead - behind) / (2 * distance)
-    np.testing.assert_allclose(functional.influence(data)[0], slopes, atol=1e-8)
-    kinks = ahead + behind - 2 * functional.evaluate(data, unit_resamples(data))
+    np.testing.assert_allclose(functional.at(data).influence()[0], slopes, atol=1e-8)
+    kinks = ahead + behind - 2 * functional.at(data).values(unit_resamples(data))
     assert np.abs(kinks).max() > 1e-4 * distance
 
 
 def test_the_variance_of_the_linear_part_is_that_of_the_winsorised_rows():
     # Tukey and McLaughlin (1963): winsorised variance / ((1 - 2 p)^2 n).
     winsorised = np.asarray(stats.mstats.winsorize(X[:39, 0], limits=(4 / 39, 4 / 39)))
-    (influence,) = trimmed_mean(4.5 / 39).influence(read(X[:39, 0]))
+    (influence,) = trimmed_mean(4.5 / 39).at(read(X[:39, 0])).influence()
     assert np.mean(influence**2) == pytest.approx(winsorised.var() / (1 - 9 / 39) ** 2, rel=1e-12)
 
 
 def test_clusters_of_unequal_size_have_the_bias_of_a_quotient():
     groups = np.repeat([0, 1, 2, 3], [2, 5, 12, 21])
     plan = Cluster(groups)
-    expected = mean.second_order_bias(read(X), lambda parts: plan.covariance(parts[0]))
-    bias = trimmed_mean(0).second_order_bias(read(X), lambda parts: plan.covariance(parts[0]))
+    expected = mean.at(read(X)).second_order_bias(lambda parts: plan.covariance(parts[0]))
+    bias = trimmed_mean(0).at(read(X)).second_order_bias(lambda parts: plan.covariance(parts[0]))
     np.testing.assert_allclose(bias, expected, rtol=1e-9)
 
 
@@ -94,8 +96,8 @@ def test_the_bootstrap_needs_few_replicates_for_it():
 
 
 def test_names_tell_the_share_and_the_columns():
-    assert trimmed_mean(0.1).output(read(X[:, 0])).names == ("trimmed_mean(0.1)",)
-    assert trimmed_mean(0.1).output(read(pd.DataFrame(X, columns=["a", "b"]))).names == ("a", "b")
+    assert trimmed_mean(0.1).at(read(X[:, 0])).output.names == ("trimmed_mean(0.1)",)
+    assert trimmed_mean(0.1).at(read(pd.DataFrame(X, columns=["a", "b"]))).output.names == ("a", "b")
 
 
 @pytest.mark.parametrize("p", [0.5, -0.1, 10, np.nan, "0.1", True, None])

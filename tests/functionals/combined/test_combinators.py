@@ -29,15 +29,15 @@ X, Y = RNG.exponential(2.0, size=30), RNG.gamma(2.0, size=20)
 
 
 def test_the_difference_has_the_influence_of_its_part_with_opposite_signs():
-    first, second = difference(variance).influence(read((X, Y)))
-    np.testing.assert_array_equal(first, variance.influence(read(X))[0])
-    np.testing.assert_array_equal(second, -variance.influence(read(Y))[0])
+    first, second = difference(variance).at(read((X, Y))).influence()
+    np.testing.assert_array_equal(first, variance.at(read(X)).influence()[0])
+    np.testing.assert_array_equal(second, -variance.at(read(Y)).influence()[0])
 
 
 def test_the_bias_of_a_difference_is_the_difference_of_biases(iid_covariance):
     expected = np.var(Y) / len(Y) - np.var(X) / len(X)
     np.testing.assert_allclose(
-        difference(variance).second_order_bias(read((X, Y)), iid_covariance), expected, rtol=1e-7
+        difference(variance).at(read((X, Y))).second_order_bias(iid_covariance), expected, rtol=1e-7
     )
 
 
@@ -48,22 +48,22 @@ def test_the_bias_within_a_sample_is_asked_of_the_plan_with_zeros_for_the_other(
         asked.append([(len(part), bool(part.any())) for part in parts])
         return np.zeros((3, 3))
 
-    difference(variance).second_order_bias(read((X, Y)), covariance)
+    difference(variance).at(read((X, Y))).second_order_bias(covariance)
     assert asked == [[(30, True), (20, False)], [(30, False), (20, True)]]
 
 
 def test_the_part_of_a_difference_sorts_each_sample_once_for_all_batches():
-    functional, data = difference(median), read((X, Y))
-    assert functional.samples(data)[0] is functional.samples(data)[0]
-    assert median.sorted_columns(functional.samples(data)[1]) is median.sorted_columns(functional.samples(data)[1])
+    prepared = difference(median).prepared(read((X, Y)))
+    assert prepared.samples[0] is prepared.samples[0]
+    assert prepared.samples[1].derived is prepared.samples[1].derived
 
 
 def test_the_relative_difference_is_a_ratio_less_one():
     x, y = X[:20], Y
     phi_hat, expected = relative_difference(mean)(x, y), ratio(x, y) - 1
     assert phi_hat == pytest.approx(expected, rel=1e-13)
-    parts = relative_difference(mean).influence(read((x, y)))
-    together = ratio.influence(read((x, y), paired=True))[0]
+    parts = relative_difference(mean).at(read((x, y))).influence()
+    together = ratio.at(read((x, y), paired=True)).influence()[0]
     np.testing.assert_allclose(parts[0] + parts[1], together, atol=1e-13)
 
 
@@ -77,14 +77,14 @@ def test_options_reach_the_compared_statistic():
 def test_names_say_what_is_compared_and_columns_keep_theirs():
     frames = tuple(pd.DataFrame({"a": z, "b": z**2}) for z in (X, Y))
     assert difference(mean).name == "difference of mean"
-    assert difference(mean).output(read((X, Y))).names == ("difference of mean",)
-    assert difference(mean).output(read(frames)).names == ("a", "b")
-    assert relative_difference(quantile([0.1, 0.9])).output(read((X, Y))).names == (
+    assert difference(mean).at(read((X, Y))).output.names == ("difference of mean",)
+    assert difference(mean).at(read(frames)).output.names == ("a", "b")
+    assert relative_difference(quantile([0.1, 0.9])).at(read((X, Y))).output.names == (
         "relative difference of quantile(0.1)",
         "relative difference of quantile(0.9)",
     )
-    assert compose(np.log, mean).output(read(frames[0])).names == ("a", "b")
-    assert compose(np.log, mean, name="log").output(read(frames[0].to_numpy())).names == ("log[0]", "log[1]")
+    assert compose(np.log, mean).at(read(frames[0])).output.names == ("a", "b")
+    assert compose(np.log, mean, name="log").at(read(frames[0].to_numpy())).output.names == ("log[0]", "log[1]")
 
 
 def test_a_combination_is_smooth_if_all_its_parts_are():
@@ -105,9 +105,9 @@ def test_a_composition_agrees_with_the_function_of_means_it_is(iid_covariance):
     data = read(X)
     whole = function_of_means(lambda x: [x, x**2], lambda m: np.sqrt(m[1] - m[0] ** 2) / m[0])
     parts = compose(lambda s, m: s / m, std, mean)
-    np.testing.assert_allclose(parts.influence(data)[0], whole.influence(data)[0], atol=1e-10)
+    np.testing.assert_allclose(parts.at(data).influence()[0], whole.at(data).influence()[0], atol=1e-10)
     np.testing.assert_allclose(
-        parts.second_order_bias(data, iid_covariance), whole.second_order_bias(data, iid_covariance), rtol=1e-7
+        parts.at(data).second_order_bias(iid_covariance), whole.at(data).second_order_bias(iid_covariance), rtol=1e-7
     )
 
 
@@ -115,7 +115,7 @@ def test_the_gradient_given_replaces_the_differences():
     data = read(X)
     given = compose(lambda s, m: s / m, std, mean, gradient=lambda s, m: [1 / m, -s / m**2])
     differences = compose(lambda s, m: s / m, std, mean)
-    np.testing.assert_allclose(given.influence(data)[0], differences.influence(data)[0], atol=1e-11)
+    np.testing.assert_allclose(given.at(data).influence()[0], differences.at(data).influence()[0], atol=1e-11)
 
 
 def test_parts_keep_their_own_shape_inside_g():
@@ -128,15 +128,15 @@ def test_parts_keep_their_own_shape_inside_g():
 
     data = read(x)
     functional = compose(g, mean, function_of_means(lambda x: x[:, 0], lambda m: m[0]))
-    functional.output(data)
-    functional.evaluate(data, Resamples((np.ones((5, 12)),)))
+    _ = functional.at(data).output
+    functional.at(data).values(Resamples((np.ones((5, 12)),)))
     assert seen == [((3,), ()), ((3, 5), (5,))]
 
 
 def test_parts_without_a_closed_form_leave_the_bias_open(iid_covariance):
     data = read(X)
-    assert compose(lambda a, b: a - b, mean, median).second_order_bias(data, iid_covariance) is None
-    assert relative_difference(median).second_order_bias(read((X, Y)), iid_covariance) is None
+    assert compose(lambda a, b: a - b, mean, median).at(data).second_order_bias(iid_covariance) is None
+    assert relative_difference(median).at(read((X, Y))).second_order_bias(iid_covariance) is None
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_parts_without_a_closed_form_leave_the_bias_open(iid_covariance):
 def test_a_comparison_takes_two_independent_samples(data, got):
     message = rf"`difference of mean` takes two independent samples, `\(first, second\)`; got {got}\. For paired rows"
     with pytest.raises(DataError, match=message):
-        difference(mean).check(data)
+        difference(mean).prepared(data)
 
 
 def test_a_comparison_takes_samples_with_the_same_columns():
@@ -206,7 +206,7 @@ def test_what_g_raises_is_told_with_what_it_was_called_with(g, message):
 def test_what_a_gradient_raises_is_told():
     product = compose(lambda r, m: r * m, ratio, mean, gradient=lambda r, m: 1 / 0)
     with pytest.raises(StatisticError, match="`gradient` raised ZeroDivisionError: .* a number, an array of shape"):
-        product.influence(read(np.column_stack([X, X])))
+        product.at(read(np.column_stack([X, X]))).influence()
 
 
 def test_a_function_that_raises_on_a_few_resamples_is_a_failed_replicate():

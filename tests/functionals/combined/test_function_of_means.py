@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gc
 import math
 
 import numpy as np
@@ -12,7 +11,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError, StatisticError
 from orthoboot.functionals import function_of_means, mean, variance
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
-from orthoboot.functionals.feature_means import _DERIVED, FunctionOfMeans, centred_rows
+from orthoboot.functionals.feature_means import FunctionOfMeans, centred_rows
 
 X = np.random.default_rng(20).exponential(size=40)
 
@@ -24,14 +23,14 @@ def plug_in_variance(m):
 def test_the_numeric_gradient_gives_the_influence_of_the_closed_form():
     functional = function_of_means(lambda x: [x, x**2], plug_in_variance)
     data = read(X)
-    (numeric,), (closed,) = functional.influence(data), variance.influence(data)
+    (numeric,), (closed,) = functional.at(data).influence(), variance.at(data).influence()
     np.testing.assert_allclose(numeric, closed, atol=1e-11 * np.abs(closed).max())
 
 
 def test_the_bias_of_the_variance_is_minus_itself_over_n(iid_covariance):
     functional = function_of_means(lambda x: [x, x**2], plug_in_variance)
     for f in (functional, variance):
-        np.testing.assert_allclose(f.second_order_bias(read(X), iid_covariance), -np.var(X) / len(X), rtol=1e-8)
+        np.testing.assert_allclose(f.at(read(X)).second_order_bias(iid_covariance), -np.var(X) / len(X), rtol=1e-8)
 
 
 def test_steps_stay_within_the_domain_of_a_rare_event(iid_covariance):
@@ -39,24 +38,24 @@ def test_steps_stay_within_the_domain_of_a_rare_event(iid_covariance):
     events = np.zeros(100_000)
     events[:10] = 1
     odds = function_of_means(lambda x: x, lambda m: np.log(m[0] / (1 - m[0])), name="log odds")
-    (influence,) = odds.influence(read(events))
+    (influence,) = odds.at(read(events)).influence()
     p = 1e-4
     np.testing.assert_allclose(influence[:, 0], (events - p) / (p * (1 - p)), rtol=1e-5)
     expected = 0.5 * (1 / (1 - p) ** 2 - 1 / p**2) * p * (1 - p) / len(events)
-    np.testing.assert_allclose(odds.second_order_bias(read(events), iid_covariance), expected, rtol=1e-4)
+    np.testing.assert_allclose(odds.at(read(events)).second_order_bias(iid_covariance), expected, rtol=1e-4)
 
 
 def test_large_means_do_not_spoil_the_steps():
     x = 1e8 + X
     functional = function_of_means(lambda x: x, lambda m: m[0] - 1e8)
-    np.testing.assert_allclose(functional.influence(read(x))[0], mean.influence(read(x))[0], rtol=1e-9)
+    np.testing.assert_allclose(functional.at(read(x)).influence()[0], mean.at(read(x)).influence()[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize(
     "row", [row for row in FUNCTIONALS if isinstance(row.functional, FunctionOfMeans)], ids=lambda row: row.id
 )
 def test_closed_derivatives_agree_with_differences_away_from_the_data_too(row):
-    means = row.functional.feature_means(row.data())
+    means = row.functional.at(row.data()).derived
     point = means.centre + 0.1 * means.scale
     jacobian = row.functional.jacobian(point)
     if jacobian is not None:
@@ -71,15 +70,17 @@ def test_closed_derivatives_agree_with_differences_away_from_the_data_too(row):
 
 def test_a_feature_that_does_not_vary_is_left_alone(iid_covariance):
     functional = function_of_means(lambda x: [x, np.zeros_like(x)], lambda m: m[0] + np.sqrt(m[1]))
-    np.testing.assert_allclose(functional.influence(read(X))[0], mean.influence(read(X))[0], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(functional.second_order_bias(read(X), iid_covariance), 0, atol=1e-8)
+    np.testing.assert_allclose(
+        functional.at(read(X)).influence()[0], mean.at(read(X)).influence()[0], rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_allclose(functional.at(read(X)).second_order_bias(iid_covariance), 0, atol=1e-8)
 
 
 def test_constant_data_have_zero_influence_and_zero_bias(iid_covariance):
     functional = function_of_means(lambda x: [x, x**2], lambda m: [m[0] * m[1], m[1]])
     data = read(np.full(5, 2.0))
-    np.testing.assert_array_equal(functional.influence(data)[0], np.zeros((5, 2)))
-    np.testing.assert_array_equal(functional.second_order_bias(data, iid_covariance), np.zeros(2))
+    np.testing.assert_array_equal(functional.at(data).influence()[0], np.zeros((5, 2)))
+    np.testing.assert_array_equal(functional.at(data).second_order_bias(iid_covariance), np.zeros(2))
 
 
 @pytest.mark.parametrize(
@@ -92,11 +93,11 @@ def test_features_may_be_a_column_a_table_or_a_list(features):
 
 def test_vector_outputs_are_named_after_the_statistic():
     functional = function_of_means(lambda x: [x, x**2], lambda m: m, name="powers")
-    assert functional.output(read(X)).names == ("powers[0]", "powers[1]")
+    assert functional.at(read(X)).output.names == ("powers[0]", "powers[1]")
     np.testing.assert_allclose(functional(X), [X.mean(), np.mean(X**2)])
 
 
-def test_features_are_computed_once_for_all_batches_and_forgotten_with_the_data():
+def test_features_are_computed_once_and_kept_with_the_prepared_statistic():
     calls = []
 
     def features(x):
@@ -104,24 +105,21 @@ def test_features_are_computed_once_for_all_batches_and_forgotten_with_the_data(
         return x
 
     functional = function_of_means(features, lambda m: m[0])
-    data = read(X)
+    prepared = functional.prepared(read(X))
     resamples = Resamples((np.ones((2, len(X))),))
     for _ in range(3):
-        functional.evaluate(data, resamples)
-    functional.influence(data)
+        prepared.values(resamples)
+    prepared.influence()
     assert calls == [len(X)]
-    identity = id(data)
-    assert identity in _DERIVED
-    del data
-    gc.collect()
-    assert identity not in _DERIVED
+    functional.prepared(read(X))
+    assert calls == [len(X)] * 2
 
 
 def test_functionals_do_not_share_what_they_keep():
     data = read(X)
     first, second = (function_of_means(lambda x, p=p: x**p, lambda m: m[0]) for p in (1, 2))
-    assert first.estimate(data) != second.estimate(data)
-    assert second.estimate(data) == pytest.approx(np.mean(X**2))
+    assert first.at(data).estimate != second.at(data).estimate
+    assert second.at(data).estimate == pytest.approx(np.mean(X**2))
 
 
 def test_centring_leaves_exact_zeros_for_a_constant_column_and_no_mean_elsewhere():
@@ -192,13 +190,13 @@ def test_what_a_user_callable_returns_is_checked(functional, message):
 def test_a_gradient_of_the_wrong_shape_is_refused():
     functional = function_of_means(lambda x: [x, x], lambda m: m[0], gradient=lambda m: [1.0])
     with pytest.raises(StatisticError, match=r"`gradient` must return shape \(1, 2\).*got \(1, 1\)"):
-        functional.influence(read(X))
+        functional.at(read(X)).influence()
 
 
 def test_what_a_gradient_raises_is_told():
     functional = function_of_means(lambda x: x, lambda m: m[0], gradient=lambda m: 1 / 0)
     with pytest.raises(StatisticError, match=r"`gradient` raised ZeroDivisionError: .*array of shape \(1,\)"):
-        functional.influence(read(X))
+        functional.at(read(X)).influence()
 
 
 def test_it_prints_its_arguments_by_their_names():

@@ -52,7 +52,7 @@ def test_two_columns_and_a_frame_are_the_same_as_two_arrays(metric):
     y, p = arguments(metric)
     assert metric(np.column_stack([y, p])) == metric(y, p)
     assert metric(pd.DataFrame({"observed": y == 1, "predicted": p})) == metric(y, p)
-    assert metric.output(read((y, p), paired=True)).names == (metric.name,)
+    assert metric.at(read((y, p), paired=True)).output.names == (metric.name,)
 
 
 @pytest.mark.parametrize("metric", OF_LABELS, ids=lambda f: f.name)
@@ -80,7 +80,7 @@ def test_the_influences_are_the_formulas_of_the_docstrings():
         f1: (2 * Y * P - f1(Y, P) * (Y + P)) / (Y.mean() + P.mean()),
     }
     for metric, influence in expected.items():
-        np.testing.assert_allclose(metric.influence(data)[0][:, 0], influence, atol=1e-13)
+        np.testing.assert_allclose(metric.at(data).influence()[0][:, 0], influence, atol=1e-13)
 
 
 @SHARES
@@ -88,7 +88,7 @@ def test_a_resample_that_loses_the_class_has_no_value_and_no_warning(metric):
     nothing_positive = np.where((Y == 0) & (P == 0), 0.1, 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        values = metric.evaluate(read((Y, P), paired=True), Resamples((np.stack([nothing_positive, np.ones(90)]),)))
+        values = metric.at(read((Y, P), paired=True)).values(Resamples((np.stack([nothing_positive, np.ones(90)]),)))
     assert np.isnan(values[0, 0])
     assert values[1, 0] == metric(Y, P)
 
@@ -170,7 +170,7 @@ def test_the_positive_class_is_a_number(metric, positive):
 @EVERY
 def test_independent_samples_are_refused_with_the_way_out(metric):
     with pytest.raises(DataError, match=rf"`{metric.name}` takes paired samples; pass `paired=True`"):
-        metric.check(read(arguments(metric)))
+        metric.prepared(read(arguments(metric)))
 
 
 @pytest.mark.parametrize("metric", [accuracy, f1, log_loss, roc_auc], ids=lambda f: f.name)

@@ -36,24 +36,24 @@ def test_weights_mean_what_sample_weight_means(metric):
 def test_two_columns_and_a_frame_are_the_same_as_two_arrays(metric):
     assert metric(np.column_stack([Y, P])) == metric(Y, P)
     assert metric(pd.DataFrame({"observed": Y, "predicted": P})) == metric(Y, P)
-    assert metric.output(read((Y, P), paired=True)).names == (metric.name,)
+    assert metric.at(read((Y, P), paired=True)).output.names == (metric.name,)
 
 
 def test_the_influences_are_the_formulas_of_the_docstrings():
     data, squared = read((Y, P), paired=True), (Y - P) ** 2
     phi_rmse, phi_r2 = rmse(Y, P), r2(Y, P)
-    np.testing.assert_allclose(rmse.influence(data)[0][:, 0], (squared - phi_rmse**2) / (2 * phi_rmse), atol=1e-14)
-    np.testing.assert_allclose(mae.influence(data)[0][:, 0], np.abs(Y - P) - mae(Y, P), atol=1e-14)
+    np.testing.assert_allclose(rmse.at(data).influence()[0][:, 0], (squared - phi_rmse**2) / (2 * phi_rmse), atol=1e-14)
+    np.testing.assert_allclose(mae.at(data).influence()[0][:, 0], np.abs(Y - P) - mae(Y, P), atol=1e-14)
     expected = ((1 - phi_r2) * (Y - Y.mean()) ** 2 - squared) / Y.var()
-    np.testing.assert_allclose(r2.influence(data)[0][:, 0], expected, atol=1e-13)
+    np.testing.assert_allclose(r2.at(data).influence()[0][:, 0], expected, atol=1e-13)
 
 
 def test_perfect_predictions_have_no_error_and_no_influence(iid_covariance):
     data = read((Y, Y), paired=True)
     assert (rmse(Y, Y), mae(Y, Y), r2(Y, Y)) == (0.0, 0.0, 1.0)
     for metric in (rmse, mae, r2):
-        np.testing.assert_array_equal(metric.influence(data)[0], 0)
-        np.testing.assert_array_equal(metric.second_order_bias(data, iid_covariance), 0)
+        np.testing.assert_array_equal(metric.at(data).influence()[0], 0)
+        np.testing.assert_array_equal(metric.at(data).second_order_bias(iid_covariance), 0)
 
 
 def test_predicting_the_mean_explains_nothing():
@@ -72,7 +72,7 @@ def test_an_offset_of_a_hundred_million_costs_no_digits():
 
 def test_a_resample_with_the_same_outcome_everywhere_has_no_r2():
     data = read((Y, P), paired=True)
-    values = r2.evaluate(data, Resamples((80.0 * np.eye(80)[:3],)))
+    values = r2.at(data).values(Resamples((80.0 * np.eye(80)[:3],)))
     assert np.isnan(values).all()
 
 
@@ -80,7 +80,7 @@ def test_a_resample_of_perfect_rows_has_exactly_no_error():
     p = np.where(np.arange(80) < 40, Y, P)
     perfect = Resamples((np.where(np.arange(80) < 40, 2.0, 0.0)[np.newaxis],))
     data = read((Y, p), paired=True)
-    assert rmse.evaluate(data, perfect)[0, 0] == mae.evaluate(data, perfect)[0, 0] == 0
+    assert rmse.at(data).values(perfect)[0, 0] == mae.at(data).values(perfect)[0, 0] == 0
 
 
 def test_the_bootstrap_of_a_metric_needs_the_pairs():

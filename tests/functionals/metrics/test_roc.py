@@ -49,7 +49,7 @@ def test_weights_count_pairs_of_rows(scores):
     arrays(np.float64, 12, elements=st.sampled_from([0.0, 1.0])).filter(lambda y: 0 < y.sum() < 12),
 )
 def test_any_ties_and_counts_are_those_of_the_definition(scores, weights, y):
-    value = roc_auc.evaluate(read((y, scores), paired=True), Resamples((weights[np.newaxis],)))[0, 0]
+    value = roc_auc.at(read((y, scores), paired=True)).values(Resamples((weights[np.newaxis],)))[0, 0]
     if (weights * y).sum() * (weights * (1 - y)).sum() > 0:
         assert value == pytest.approx(pairwise_area(y, scores, weights), rel=1e-13)
     else:
@@ -62,14 +62,14 @@ def test_the_influence_is_the_placements_over_the_shares_of_the_classes(scores):
     expected = np.empty(70)
     expected[Y == 1] = (table.mean(axis=1) - table.mean()) / Y.mean()
     expected[Y == 0] = (table.mean(axis=0) - table.mean()) / (1 - Y.mean())
-    np.testing.assert_allclose(roc_auc.influence(read((Y, scores), paired=True))[0][:, 0], expected, atol=1e-13)
+    np.testing.assert_allclose(roc_auc.at(read((Y, scores), paired=True)).influence()[0][:, 0], expected, atol=1e-13)
 
 
 @SCORES
 def test_the_influence_is_the_derivative_in_the_weight_of_each_row(scores):
     data, step = read((Y, scores), paired=True), 1e-5
-    ahead, behind = (roc_auc.evaluate(data, Resamples((1 + s * np.eye(70),))) for s in (step, -step))
-    influence = roc_auc.influence(data)[0]
+    ahead, behind = (roc_auc.at(data).values(Resamples((1 + s * np.eye(70),))) for s in (step, -step))
+    influence = roc_auc.at(data).influence()[0]
     slopes = 70 * (ahead - behind) / (2 * step)
     np.testing.assert_allclose(influence, slopes, rtol=0, atol=1e-8 * np.abs(influence).max())
 
@@ -95,7 +95,7 @@ def test_two_columns_and_a_frame_are_the_same_as_two_arrays():
     expected = roc_auc(Y, TIED_SCORES)
     assert roc_auc(np.column_stack([Y, TIED_SCORES])) == expected
     assert roc_auc(pd.DataFrame({"clicked": Y == 1, "score": TIED_SCORES})) == expected
-    assert roc_auc.output(read((Y, TIED_SCORES), paired=True)).names == ("roc_auc",)
+    assert roc_auc.at(read((Y, TIED_SCORES), paired=True)).output.names == ("roc_auc",)
 
 
 def test_the_positive_class_is_the_larger_label_unless_another_is_named():
@@ -108,7 +108,7 @@ def test_a_resample_that_loses_a_class_has_no_value_and_no_warning():
     data = read((Y, TIED_SCORES), paired=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        values = roc_auc.evaluate(data, Resamples((np.stack([0.1 * Y, 0.1 * (1 - Y), np.ones(70)]),)))
+        values = roc_auc.at(data).values(Resamples((np.stack([0.1 * Y, 0.1 * (1 - Y), np.ones(70)]),)))
     np.testing.assert_array_equal(np.isnan(values[:, 0]), [True, True, False])
 
 
@@ -129,15 +129,15 @@ def bias_by_differences(data, scheme):
     n, step = data.sizes[0], 1e-3
     eigenvalues, vectors = np.linalg.eigh(n**2 * scheme.covariance(np.eye(n)))
     directions = (vectors * np.sqrt(np.maximum(eigenvalues, 0))).T
-    ahead, behind = (roc_auc.evaluate(data, Resamples((1 + s * directions,))) for s in (step, -step))
-    middle = roc_auc.evaluate(data, unit_resamples(data))
+    ahead, behind = (roc_auc.at(data).values(Resamples((1 + s * directions,))) for s in (step, -step))
+    middle = roc_auc.at(data).values(unit_resamples(data))
     return np.sum(ahead + behind - 2 * middle, axis=0) / (2 * step**2)
 
 
 @SCORES
 def test_rows_drawn_in_groups_give_the_area_a_bias(scores):
     data, scheme = read((Y, scores), paired=True), Cluster(np.arange(70) // 6)
-    closed = roc_auc.second_order_bias(data, lambda parts: scheme.covariance(parts[0]))
+    closed = roc_auc.at(data).second_order_bias(lambda parts: scheme.covariance(parts[0]))
     np.testing.assert_allclose(closed, bias_by_differences(data, scheme), rtol=1e-4)
     assert abs(closed[0]) > 1e-4
 
@@ -145,13 +145,13 @@ def test_rows_drawn_in_groups_give_the_area_a_bias(scores):
 def test_rows_drawn_independently_give_the_area_no_bias():
     # Given the numbers of positive and negative rows the two classes are drawn independently of each other.
     data, scheme = read((Y, TIED_SCORES), paired=True), Iid(70)
-    closed = roc_auc.second_order_bias(data, lambda parts: scheme.covariance(parts[0]))
+    closed = roc_auc.at(data).second_order_bias(lambda parts: scheme.covariance(parts[0]))
     np.testing.assert_allclose(closed, 0, atol=1e-15)
 
 
 def test_a_bias_that_would_cost_too_much_is_not_claimed(monkeypatch, iid_covariance):
     monkeypatch.setattr(roc, "_LARGEST_TRACE", 70 * 69)
-    assert roc_auc.second_order_bias(read((Y, SMOOTH_SCORES), paired=True), iid_covariance) is None
+    assert roc_auc.at(read((Y, SMOOTH_SCORES), paired=True)).second_order_bias(iid_covariance) is None
 
 
 @pytest.mark.parametrize("label", [0.0, 1.0, 3.0])

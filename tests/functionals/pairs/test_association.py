@@ -22,20 +22,20 @@ def test_two_columns_a_frame_and_two_paired_arrays_are_the_same():
     expected = correlation(X, Y)
     assert correlation(np.column_stack([X, Y])) == expected
     assert correlation(pd.DataFrame({"x": X, "y": Y})) == expected
-    assert correlation.output(read((X, Y), paired=True)).names == ("correlation",)
+    assert correlation.at(read((X, Y), paired=True)).output.names == ("correlation",)
 
 
 def test_the_influence_of_the_correlation_is_the_textbook_formula():
     u, v = ((z - z.mean()) / z.std() for z in (X, Y))
     expected = u * v - correlation(X, Y) / 2 * (u**2 + v**2)
-    (influence,) = correlation.influence(read((X, Y), paired=True))
+    (influence,) = correlation.at(read((X, Y), paired=True)).influence()
     np.testing.assert_allclose(influence[:, 0], expected, atol=1e-13)
 
 
 def test_the_bias_of_the_covariance_is_minus_itself_over_n(iid_covariance):
     data = read((X, Y), paired=True)
     expected = -covariance(X, Y) / len(X)
-    np.testing.assert_allclose(covariance.second_order_bias(data, iid_covariance), expected, rtol=1e-7)
+    np.testing.assert_allclose(covariance.at(data).second_order_bias(iid_covariance), expected, rtol=1e-7)
 
 
 def test_an_offset_of_a_hundred_million_costs_no_digits():
@@ -48,18 +48,20 @@ def test_the_bias_of_a_ratio_survives_large_means(iid_covariance):
     x, y = X + 1e6, Y + 1e6
     cov = np.cov(x, y, ddof=0) / len(x)
     expected = (ratio(x, y) * cov[1, 1] - cov[0, 1]) / y.mean() ** 2
-    np.testing.assert_allclose(ratio.second_order_bias(read((x, y), paired=True), iid_covariance), expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        ratio.at(read((x, y), paired=True)).second_order_bias(iid_covariance), expected, rtol=1e-9
+    )
 
 
 def test_perfect_correlation_is_one_and_has_no_influence():
     data = read((X, 3 * X + 1), paired=True)
-    assert correlation.estimate(data)[0] == pytest.approx(1, abs=1e-15)
-    np.testing.assert_allclose(correlation.influence(data)[0], 0, atol=1e-13)
+    assert correlation.at(data).estimate[0] == pytest.approx(1, abs=1e-15)
+    np.testing.assert_allclose(correlation.at(data).influence()[0], 0, atol=1e-13)
 
 
 def test_a_resample_without_spread_has_no_correlation():
     data = read((X, Y), paired=True)
-    assert np.isnan(correlation.evaluate(data, Resamples((60.0 * np.eye(60)[:3],)))).all()
+    assert np.isnan(correlation.at(data).values(Resamples((60.0 * np.eye(60)[:3],)))).all()
 
 
 @given(columns, columns, st.sampled_from([-2.0, 0.1, 30.0]), st.integers(-50, 50))
@@ -81,7 +83,7 @@ def test_the_ratio_is_homogeneous(x, scale):
 def test_independent_samples_are_refused_with_the_way_out(functional):
     message = rf"`{functional.name}` takes paired samples; pass `paired=True` .* Got 2 independent samples of 60 and 60"
     with pytest.raises(DataError, match=message):
-        functional.check(read((X, Y)))
+        functional.prepared(read((X, Y)))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_independent_samples_are_refused_with_the_way_out(functional):
 def test_the_wrong_number_of_columns_is_refused_with_the_way_out(data, shape):
     message = rf"`ratio` takes one array with two columns or two paired arrays.*got rows of shape {shape}\. Select two"
     with pytest.raises(DataError, match=message):
-        ratio.check(data)
+        ratio.prepared(data)
 
 
 def test_a_constant_column_has_no_correlation():
@@ -112,8 +114,8 @@ def test_a_constant_column_has_no_correlation():
 
 def test_the_covariance_with_a_constant_is_zero():
     data = read((np.full(60, 0.1), Y), paired=True)
-    assert covariance.estimate(data)[0] == 0
-    np.testing.assert_array_equal(covariance.influence(data)[0], 0)
+    assert covariance.at(data).estimate[0] == 0
+    np.testing.assert_array_equal(covariance.at(data).influence()[0], 0)
 
 
 def test_a_zero_denominator_is_refused():

@@ -29,8 +29,8 @@ def test_weights_on_rows_count_them_as_often() -> None:
 def test_the_influence_is_the_derivative_towards_each_row(ddof: int) -> None:
     data, factor, distance = read(ROWS), ob.covariance_factor.replace(ddof=ddof), 1e-5
     towards = 30 * np.eye(30) - 1
-    ahead, behind = (factor.evaluate(data, Resamples((1 + d * towards,))) for d in (distance, -distance))
-    (influence,) = factor.influence(data)
+    ahead, behind = (factor.at(data).values(Resamples((1 + d * towards,))) for d in (distance, -distance))
+    (influence,) = factor.at(data).influence()
     slopes = (ahead - behind) / (2 * distance)
     np.testing.assert_allclose(influence, slopes, rtol=0, atol=1e-8 * np.abs(slopes).max())
 
@@ -38,9 +38,9 @@ def test_the_influence_is_the_derivative_towards_each_row(ddof: int) -> None:
 def test_the_second_order_bias_is_half_the_mean_curvature_towards_rows() -> None:
     data, distance = read(ROWS), 1e-3
     towards = 30 * np.eye(30) - 1
-    sides = [ob.covariance_factor.evaluate(data, Resamples((1 + d * towards,))) for d in (distance, -distance)]
-    second = (sides[0] + sides[1] - 2 * ob.covariance_factor.estimate(data)) / distance**2
-    bias = ob.covariance_factor.second_order_bias(data, lambda parts: parts[0].T @ parts[0] / 30**2)
+    sides = [ob.covariance_factor.at(data).values(Resamples((1 + d * towards,))) for d in (distance, -distance)]
+    second = (sides[0] + sides[1] - 2 * ob.covariance_factor.at(data).estimate) / distance**2
+    bias = ob.covariance_factor.at(data).second_order_bias(lambda parts: parts[0].T @ parts[0] / 30**2)
     np.testing.assert_allclose(bias, second.sum(axis=0) / (2 * 30**2), rtol=1e-3, atol=1e-9)
 
 

@@ -34,7 +34,7 @@ def test_resamples_are_scipys_on_the_repeated_rows_whatever_the_number_of_rows(f
     x = np.r_[0.0, 1.0, rng.normal(size=n - 2)]
     y = np.r_[1.0, 0.0, rng.normal(size=n - 2).round(1)]
     counts = 1 + rng.multinomial(n, np.full(n, 1 / n), size=5)  # every row, so that no column becomes constant
-    phi_b = functional.evaluate(read((x, y), paired=True), Resamples((counts.astype(float),)))
+    phi_b = functional.at(read((x, y), paired=True)).values(Resamples((counts.astype(float),)))
     expected = [SCIPY[functional.name](np.repeat(x, row), np.repeat(y, row)).statistic for row in counts]
     np.testing.assert_allclose(phi_b[:, 0], expected, atol=1e-12)
 
@@ -64,8 +64,8 @@ def test_the_influence_with_ties_is_the_derivative_towards_each_row(functional):
     x, noise = np.random.default_rng(96).poisson(2.0, size=(2, 45)).astype(float)
     data, distance = read((x, x + noise), paired=True), 1e-5
     towards = distance * (45 * np.eye(45) - 1)
-    ahead, behind = (functional.evaluate(data, Resamples((1 + sign * towards,))) for sign in (1, -1))
-    np.testing.assert_allclose(functional.influence(data)[0], (ahead - behind) / (2 * distance), atol=1e-7)
+    ahead, behind = (functional.at(data).values(Resamples((1 + sign * towards,))) for sign in (1, -1))
+    np.testing.assert_allclose(functional.at(data).influence()[0], (ahead - behind) / (2 * distance), atol=1e-7)
 
 
 @both
@@ -73,7 +73,7 @@ def test_independent_columns_have_the_known_variance(functional):
     # n Var is 1 for Spearman and 4/9 for Kendall. With 5000 rows the mean of the squared influence is known to about
     # 2%; 12% is more than five of those, odds of failure below 1e-6.
     x, y = np.random.default_rng(97).normal(size=(2, 5000))
-    (influence,) = functional.influence(read((x, y), paired=True))
+    (influence,) = functional.at(read((x, y), paired=True)).influence()
     assert np.mean(influence**2) == pytest.approx({"spearman": 1.0, "kendall": 4 / 9}[functional.name], rel=0.12)
 
 
@@ -81,7 +81,7 @@ def test_independent_columns_have_the_known_variance(functional):
 def test_a_resample_with_one_value_in_a_column_has_no_correlation(functional):
     weights = np.array([[0.1, 0.2, 0.3, 0.0], [1.0, 1.0, 1.0, 1.0]])
     data = read(([5.0, 5.0, 5.0, 6.0], [1.0, 2.0, 3.0, 4.0]), paired=True)
-    phi_b = functional.evaluate(data, Resamples((weights,)))
+    phi_b = functional.at(data).values(Resamples((weights,)))
     assert np.isnan(phi_b[0, 0])
     assert np.isfinite(phi_b[1, 0])
 
@@ -91,8 +91,7 @@ def test_its_cost_grows_with_the_rows_and_not_with_the_pairs(functional):
     x, y = np.random.default_rng(98).normal(size=(2, 100_000))
     data = read((x, y), paired=True)
     start = time.perf_counter()
-    functional.estimate(data)
-    functional.influence(data)
+    functional.prepared(data).influence()
     # The 1e10 pairs would take minutes.
     assert time.perf_counter() - start < 10
 

@@ -51,7 +51,7 @@ def model(family, link):
 
 
 def jackknife_covariance(functional, *arrays):
-    influence = functional.influence(read(arrays, paired=True))[0]
+    influence = functional.at(read(arrays, paired=True)).influence()[0]
     return influence.T @ influence / len(influence) ** 2
 
 
@@ -100,7 +100,7 @@ def test_the_gaussian_model_is_least_squares():
     data = read((X, TIMES, weights), paired=True)
     np.testing.assert_allclose(glm("gaussian")(X, TIMES, weights), linear_regression(X, TIMES, weights), rtol=1e-13)
     np.testing.assert_allclose(
-        glm("gaussian").influence(data)[0], linear_regression.influence(data)[0], rtol=1e-10, atol=1e-12
+        glm("gaussian").at(data).influence()[0], linear_regression.at(data).influence()[0], rtol=1e-10, atol=1e-12
     )
 
 
@@ -166,7 +166,7 @@ def test_few_replicates_give_the_standard_error_of_two_thousand():
 
 def constant_point(functional, y, eta):
     """Return the coefficients in the orthonormal basis that give every row the linear predictor `eta`."""
-    model_of_data = functional.model(read((X, y), paired=True))
+    model_of_data = functional.at(read((X, y), paired=True)).model
     return model_of_data.factor.orthonormal.T @ np.full(N, eta)
 
 
@@ -174,10 +174,10 @@ def test_fisher_scoring_helps_where_the_hessian_is_not_positive_definite():
     """With the log link the loss of an inverse Gaussian row is concave where the mean is above twice the response."""
     functional = model("inverse_gaussian", "log")
     data = read((X, TIMES), paired=True)
-    loss = WeightedLoss(functional.model(data), np.ones(N))
+    loss = WeightedLoss(functional.at(data).model, np.ones(N))
     start = constant_point(functional, TIMES, np.log(10 * TIMES.mean()))
     assert np.linalg.eigvalsh(loss.hessian(loss.losses(start).curvature)).min() < 0
-    np.testing.assert_allclose(fitted(loss, start), functional.fit(data), rtol=1e-9)
+    np.testing.assert_allclose(fitted(loss, start), functional.at(data).fit, rtol=1e-9)
 
 
 def test_a_start_far_off_costs_no_digits(monkeypatch):
@@ -186,8 +186,8 @@ def test_a_start_far_off_costs_no_digits(monkeypatch):
     start = constant_point(functional, COUNTS, 40.0)
     expected = functional(X, COUNTS)
     monkeypatch.setattr(generalized_linear, "first_point", lambda loss: start)
-    point = functional.fit(read((X, COUNTS), paired=True))
-    found = functional.factor(read((X, COUNTS), paired=True)).coefficients(point)
+    point = functional.at(read((X, COUNTS), paired=True)).fit
+    found = functional.at(read((X, COUNTS), paired=True)).factor.coefficients(point)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
@@ -320,10 +320,10 @@ def test_a_resample_that_loses_a_class_is_a_failed_replicate():
 
 def test_a_class_of_few_rows_is_reported():
     y = (np.arange(N) >= 9).astype(float)
-    (finding,) = LOGISTIC.findings(read((X[:, :1], y), paired=True))
+    (finding,) = LOGISTIC.at(read((X[:, :1], y), paired=True)).findings()
     assert "`logistic_regression` rests on 9 row(s) that are negative" in str(finding)
     proportions = np.full(N, 0.01)
-    assert LOGISTIC.findings(read((X[:, :1], proportions, np.full(N, 100)), paired=True)) == ()
+    assert LOGISTIC.at(read((X[:, :1], proportions, np.full(N, 100)), paired=True)).findings() == ()
 
 
 def test_the_intercept_is_an_argument_too():
@@ -348,13 +348,13 @@ def test_a_resample_that_loses_a_category_is_a_failed_replicate():
 
 
 def test_the_name_and_the_columns_name_the_output():
-    assert LOGISTIC.output(read((X, CLASSES), paired=True)).names == (
+    assert LOGISTIC.at(read((X, CLASSES), paired=True)).output.names == (
         "intercept",
         "logistic_regression[0]",
         "logistic_regression[1]",
     )
     frame = pd.DataFrame(X, columns=["a", "b"])
-    assert glm("poisson").output(read((frame, COUNTS), paired=True)).names == ("a", "b")
+    assert glm("poisson").at(read((frame, COUNTS), paired=True)).output.names == ("a", "b")
 
 
 def test_unknown_families_and_links_are_refused():

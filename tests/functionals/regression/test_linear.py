@@ -37,7 +37,7 @@ WITH_INTERCEPT = linear_regression.replace(intercept=True)
 
 
 def jackknife_covariance(functional, *arrays):
-    influence = functional.influence(read(arrays, paired=True))[0]
+    influence = functional.at(read(arrays, paired=True)).influence()[0]
     return influence.T @ influence / len(influence) ** 2
 
 
@@ -114,7 +114,7 @@ def test_a_resample_that_is_nearly_singular_keeps_its_digits():
 def test_units_change_nothing_but_the_units(scale):
     scaled = X * [scale, 1.0, 1.0]
     np.testing.assert_allclose(linear_regression(scaled, Y) * [scale, 1.0, 1.0], linear_regression(X, Y), rtol=1e-12)
-    influence = [linear_regression.influence(read(arrays, paired=True))[0] for arrays in ((scaled, Y), (X, Y))]
+    influence = [linear_regression.at(read(arrays, paired=True)).influence()[0] for arrays in ((scaled, Y), (X, Y))]
     np.testing.assert_allclose(influence[0] * [scale, 1.0, 1.0], influence[1], rtol=1e-9, atol=1e-12)
 
 
@@ -133,11 +133,11 @@ def test_the_second_order_bias_is_that_of_the_simulation(scheme):
     """The mean of many second-order terms, which are known for each resample; also where groups are drawn whole."""
     data = read((X, Y), paired=True)
     counts = np.array([np.bincount(scheme.indices((1, 2), 0, b), minlength=N) for b in range(4000)]).astype(float)
-    fit = linear_regression.fit(data)
+    fit = linear_regression.at(data).fit
     q, changes = fit.factor.orthonormal, counts - 1
     terms = -np.einsum("bj,jp,jl,bi,il,i->bp", changes, q, q, changes, q, fit.residuals, optimize=True)
     terms = terms @ fit.factor.back_rotation().T
-    bias = linear_regression.second_order_bias(data, lambda parts: scheme.covariance(parts[0]))
+    bias = linear_regression.at(data).second_order_bias(lambda parts: scheme.covariance(parts[0]))
     # Six standard errors: exceeded once in a hundred million runs for each coefficient. Zero would be found out.
     assert np.all(np.abs(bias - terms.mean(axis=0)) < 6 * terms.std(axis=0) / np.sqrt(len(terms)))
     assert np.any(np.abs(bias) > 6 * terms.std(axis=0) / np.sqrt(len(terms)))
@@ -147,7 +147,7 @@ def test_the_second_order_bias_counts_the_total_of_the_weights():
     """Resamples in pairs ``1 + h`` and ``1 - h`` of any totals: first-order terms cancel, and the mean is exact."""
     data = read((X, Y, CASE_WEIGHTS), paired=True)
     changes = np.random.default_rng(86).normal(0.5, 1.0, size=(40, N))
-    fit = linear_regression.fit(data)
+    fit = linear_regression.at(data).fit
     q = fit.factor.orthonormal
     terms = -np.einsum("bj,jp,jl,bi,il,i->bp", changes, q, q, changes, q, fit.residuals, optimize=True)
 
@@ -156,12 +156,12 @@ def test_the_second_order_bias_counts_the_total_of_the_weights():
         return sums.T @ sums / len(changes)
 
     expected = fit.factor.back_rotation() @ terms.mean(axis=0)
-    np.testing.assert_allclose(linear_regression.second_order_bias(data, covariance), expected, rtol=1e-10)
+    np.testing.assert_allclose(linear_regression.at(data).second_order_bias(covariance), expected, rtol=1e-10)
 
 
 def test_a_bias_that_would_cost_too_much_is_left_out(monkeypatch):
     monkeypatch.setattr("orthoboot.functionals.regression.linear._LARGEST_TRACE", 10)
-    assert linear_regression.second_order_bias(read((X, Y), paired=True), lambda parts: None) is None
+    assert linear_regression.at(read((X, Y), paired=True)).second_order_bias(lambda parts: None) is None
 
 
 # Names and shapes
@@ -171,7 +171,7 @@ def test_names_follow_from_the_columns():
     frame = pd.DataFrame(X, columns=["age", "dose", "weight"])
     result = ob.bootstrap((frame, pd.Series(Y)), WITH_INTERCEPT, paired=True, rng=0)
     assert result.names == ("intercept", "age", "dose", "weight")
-    unnamed = WITH_INTERCEPT.output(read((X[:, :1], Y), paired=True))
+    unnamed = WITH_INTERCEPT.at(read((X[:, :1], Y), paired=True)).output
     assert unnamed.names == ("intercept", "linear_regression[0]")
 
 
@@ -236,7 +236,7 @@ def test_columns_that_are_nearly_dependent_are_reported():
     with pytest.warns(FitWarning, match=r"nearly dependent \(condition .e\+(09|10)\).* about [56] digits"):
         result = ob.bootstrap((columns, y), linear_regression, paired=True, rng=0)
     assert [warning for warning in result.warnings if isinstance(warning, FitWarning)]
-    assert linear_regression.findings(read(polynomial(4), paired=True)) == ()
+    assert linear_regression.at(read(polynomial(4), paired=True)).findings() == ()
 
 
 @pytest.mark.parametrize("n_rare", [1, 2, 3])
@@ -244,7 +244,7 @@ def test_columns_that_are_nearly_dependent_are_reported():
 def test_a_category_of_few_rows_is_reported(n_rare, centred):
     rare = (np.arange(N) < n_rare).astype(float)
     frame = pd.DataFrame({"age": X[:, 0], "rare": rare - centred * rare.mean()})
-    (finding,) = WITH_INTERCEPT.findings(read((frame, Y), paired=True))
+    (finding,) = WITH_INTERCEPT.at(read((frame, Y), paired=True)).findings()
     assert isinstance(finding, SmallSampleWarning)
     assert str(finding).startswith(f"the coefficient of `rare` rests on about {n_rare} row(s)")
 
@@ -259,14 +259,14 @@ def test_the_report_comes_with_strata_too():
 
 def test_a_row_far_from_the_others_is_reported():
     with_outlier = np.append(X[:, 0], 1e3)
-    (finding,) = WITH_INTERCEPT.findings(read((with_outlier, np.append(Y, 0.0)), paired=True))
+    (finding,) = WITH_INTERCEPT.at(read((with_outlier, np.append(Y, 0.0)), paired=True)).findings()
     assert "rests on about 1 row(s)" in str(finding)
 
 
 def test_categories_beside_a_rare_first_one_are_reported():
     kinds = np.repeat([0, 1, 2], [2, 100, 98])
     dummies = (kinds[:, np.newaxis] == [1, 2]).astype(float)
-    (finding,) = WITH_INTERCEPT.findings(read((dummies, np.arange(200.0)), paired=True))
+    (finding,) = WITH_INTERCEPT.at(read((dummies, np.arange(200.0)), paired=True)).findings()
     assert "`intercept`, `linear_regression[0]`, `linear_regression[1]` rests on about 2 row(s)" in str(finding)
 
 
@@ -275,7 +275,7 @@ def test_categories_beside_a_rare_first_one_are_reported():
 def test_ordinary_columns_are_not_said_to_rest_on_few_rows(distribution, n):
     rng = np.random.default_rng(n)
     found = [
-        WITH_INTERCEPT.findings(read((getattr(rng, distribution)((n, 2)), rng.normal(size=n)), paired=True))
+        WITH_INTERCEPT.at(read((getattr(rng, distribution)((n, 2)), rng.normal(size=n)), paired=True)).findings()
         for _ in range(100)
     ]
     # Of pairs of exponential columns fewer than one in a hundred do: more than six have odds of 1 in 10,000.
@@ -284,8 +284,8 @@ def test_ordinary_columns_are_not_said_to_rest_on_few_rows(distribution, n):
 
 def test_constant_columns_and_common_categories_rest_on_enough_rows():
     common = np.arange(N) < 10
-    assert WITH_INTERCEPT.findings(read((np.column_stack([X[:, 0], common]), Y), paired=True)) == ()
-    assert linear_regression.findings(read((np.column_stack([np.ones(N), common]), Y), paired=True)) == ()
+    assert WITH_INTERCEPT.at(read((np.column_stack([X[:, 0], common]), Y), paired=True)).findings() == ()
+    assert linear_regression.at(read((np.column_stack([np.ones(N), common]), Y), paired=True)).findings() == ()
 
 
 def test_the_intercept_counts_among_the_columns():
@@ -371,8 +371,8 @@ y = (X[:, 0] + rng.normal(size=5000) > 0).astype(float)
 data = read((X, y), paired=True)
 resamples = Resamples((rng.poisson(1.0, size=(2, 5000)).astype(float),))
 for functional in (linear_regression, logistic_regression):
-    functional = functional.replace(intercept=True)
-    sys.stdout.buffer.write(functional.evaluate(data, resamples).tobytes() + functional.influence(data)[0].tobytes())
+    prepared = functional.replace(intercept=True).prepared(data)
+    sys.stdout.buffer.write(prepared.values(resamples).tobytes() + prepared.influence()[0].tobytes())
 """
 
 
@@ -391,5 +391,5 @@ def test_the_bits_do_not_depend_on_the_number_of_threads():
 def test_one_batch_has_the_same_bits_as_another():
     data = read((X, Y), paired=True)
     weights = np.random.default_rng(84).poisson(1.0, size=(12, N)).astype(float)
-    together = WITH_INTERCEPT.evaluate(data, Resamples((weights,)))
-    np.testing.assert_array_equal(WITH_INTERCEPT.evaluate(data, Resamples((weights[5:],))), together[5:])
+    together = WITH_INTERCEPT.at(data).values(Resamples((weights,)))
+    np.testing.assert_array_equal(WITH_INTERCEPT.at(data).values(Resamples((weights[5:],))), together[5:])

@@ -35,7 +35,7 @@ def resampled(array: np.ndarray, b: int) -> np.ndarray:
 
 
 def values(statistic, data, *, counts=(COUNTS,), vectorized=None):
-    return as_functional(statistic, data, vectorized=vectorized).evaluate(data, Resamples(counts))
+    return as_functional(statistic, data, vectorized=vectorized).at(data).values(Resamples(counts))
 
 
 class Recorder:
@@ -92,7 +92,7 @@ def test_the_parameters_beyond_the_samples_say_how_a_function_is_called(statisti
     data = read(X)
     functional = as_functional(statistic, data)
     assert type(functional) is kind
-    np.testing.assert_array_equal(functional.evaluate(data, unit_resamples(data))[0], functional.estimate(data))
+    np.testing.assert_array_equal(functional.at(data).values(unit_resamples(data))[0], functional.at(data).estimate)
 
 
 def test_a_second_sample_may_be_called_weights():
@@ -101,7 +101,7 @@ def test_a_second_sample_may_be_called_weights():
 
     functional = as_functional(mean_index, read((U, X), paired=True))
     assert type(functional) is PlainCallable
-    assert functional.estimate(read((U, X), paired=True)) == pytest.approx(np.mean(X / U**2))
+    assert functional.at(read((U, X), paired=True)).estimate == pytest.approx(np.mean(X / U**2))
     assert type(as_functional(lambda x, weights: np.average(x, weights=weights), read(X))) is WeightedCallable
 
 
@@ -136,7 +136,7 @@ def test_a_function_is_called_by_its_own_name():
     assert as_functional(lambda x: x.mean(), data).name == "statistic"
     assert as_functional(partial(np.max, initial=0.5), data).name == "max"
     assert as_functional(Spread(), data).name == "Spread"
-    assert as_functional(gini, data).output(data).names == ("gini",)
+    assert as_functional(gini, data).at(data).output.names == ("gini",)
 
 
 # Plain functions
@@ -150,8 +150,7 @@ def test_a_plain_function_is_evaluated_on_the_data_once():
     recorder = Recorder(gini)
     data = read(X)
     functional = as_functional(recorder.plain, data)
-    functional.estimate(data)
-    functional.output(data)
+    _ = functional.at(data).estimate, functional.at(data).output
     assert len(recorder.calls) == 1
 
 
@@ -386,7 +385,7 @@ def test_a_vectorised_function_may_return_a_dict():
 def test_a_vectorised_function_names_its_values_by_the_columns_it_reduces():
     for frame in (pd.DataFrame({"x": X, "u": U}), pl.DataFrame({"x": X, "u": U}), pa.table({"x": X, "u": U})):
         data = read(frame)
-        assert as_functional(np.max, data).output(data).names == ("x", "u")
+        assert as_functional(np.max, data).at(data).output.names == ("x", "u")
 
 
 def test_a_vectorised_function_that_ignores_the_axis_is_told_so():
@@ -412,7 +411,7 @@ def test_names_come_from_a_series_that_the_function_returns():
 def test_a_vector_of_as_many_numbers_as_columns_is_not_taken_for_the_columns():
     data = read(pd.DataFrame({"x": X, "u": U}))
     functional = as_functional(lambda df: [df["x"].mean(), df["x"].std()], data)
-    assert functional.output(data).names == ("statistic[0]", "statistic[1]")
+    assert functional.at(data).output.names == ("statistic[0]", "statistic[1]")
 
 
 def test_value_counts_are_found_by_their_labels_in_every_resample():

@@ -167,9 +167,9 @@ def test_a_replicate_does_not_depend_on_the_batch_to_the_last_bit(library, name,
     data = read(PAIRS[:n])
     functional = differentiable(statistics(library)[name], data, library)
     weights = 0.25 + np.random.default_rng(1).multinomial(n, np.full(n, 1 / n), size=40)
-    together = functional.evaluate(data, Resamples((weights,)))
+    together = functional.at(data).values(Resamples((weights,)))
     for batch in (1, 2, 3):
-        pieces = [functional.evaluate(data, Resamples((weights[i : i + batch],))) for i in range(0, 40, batch)]
+        pieces = [functional.at(data).values(Resamples((weights[i : i + batch],))) for i in range(0, 40, batch)]
         np.testing.assert_array_equal(np.concatenate(pieces), together)
 
 
@@ -465,7 +465,7 @@ def test_a_g_of_numpy_cannot_be_differentiated(jax):
 def test_the_functional_says_where_its_influence_comes_from(library, average):
     functional = differentiable(average, read(X), library)
     assert isinstance(functional, DifferentiableCallable)
-    assert functional.influence_source == (
+    assert functional.at(read(X)).influence_source == (
         f"{library}, automatic differentiation (automatic for a function written in {library})"
     )
 

@@ -366,7 +366,7 @@ def test_numbers_of_objects_from_another_process_are_not_given_out_again(monkeyp
     functional = pickle.loads(pickled)
     highest = max(leaf.id for leaf in functional.solution_map.problem.variables())
     assert cp.Variable().id > highest
-    np.testing.assert_array_equal(functional(ROWS)["x"], of_the_mean()(ROWS)["x"])
+    np.testing.assert_allclose(functional(ROWS)["x"], of_the_mean()(ROWS)["x"], rtol=1e-9)
 
 
 @pytest.mark.parametrize("builder", [with_second_order_cone, linear_program, of_a_matrix])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests import rounding
 
 import orthoboot as ob
 from orthoboot.data import read
@@ -82,7 +83,7 @@ def test_a_linear_module_is_linear_regression(line):
     np.testing.assert_allclose([*result.estimate["slopes"], result.estimate["intercept"]], expected.estimate, rtol=1e-6)
     np.testing.assert_allclose(result.replicates.linear, expected.replicates.linear, atol=1e-8)
     np.testing.assert_allclose(result.replicates.values, expected.replicates.values, atol=1e-5)
-    np.testing.assert_allclose(result.simulation.influence[0], expected.simulation.influence[0], atol=1e-6)
+    np.testing.assert_allclose(result.run.influence[0], expected.run.influence[0], atol=1e-6)
     assert result.names == ("slopes[0]", "slopes[1]", "slopes[2]", "intercept")
 
 
@@ -94,10 +95,8 @@ def test_a_logistic_module_is_logistic_regression():
     result = ob.bootstrap(ours.data, ours, paired=True, rng=0)
     expected = ob.bootstrap((regression_rows(), labels), ob.logistic_regression, paired=True, rng=0)
     np.testing.assert_allclose([*result.estimate["slopes"], result.estimate["intercept"]], expected.estimate, rtol=1e-5)
-    scale = expected.simulation.influence[0].std(axis=0)
-    np.testing.assert_allclose(
-        result.simulation.influence[0] / scale, expected.simulation.influence[0] / scale, atol=1e-4
-    )
+    scale = expected.run.influence[0].std(axis=0)
+    np.testing.assert_allclose(result.run.influence[0] / scale, expected.run.influence[0] / scale, atol=1e-4)
     np.testing.assert_allclose(result.replicates.values, expected.replicates.values, atol=1e-3)
 
 
@@ -344,7 +343,7 @@ def test_fresh_training_varies_by_more_than_the_data_and_says_where_it_stands(ne
 
 @pytest.mark.parametrize("protocol", ["paper", "polished"])
 @QUIET
-def test_the_answer_does_not_depend_on_the_batch(network, protocol):
+def test_the_answer_depends_on_the_batch_by_rounding_alone(network, protocol):
     ours = (
         paper_model(network)
         if protocol == "paper"
@@ -354,7 +353,11 @@ def test_the_answer_does_not_depend_on_the_batch(network, protocol):
         ob.bootstrap(ours.data, ours, paired=True, rng=0, n_resamples=6, estimator="standard", batch=batch)
         for batch in (1, 4, None)
     ]
-    assert all(np.array_equal(results[0].replicates.values, other.replicates.values) for other in results[1:])
+    # 20 epochs of three batches each; the 21 parameters are of size one, and a prediction adds up what they move.
+    trained = 21 * rounding.trained(60, 0.01)
+    tolerance = trained if protocol == "paper" else rounding.SEARCH * results[0].standard_error.min()
+    for other in results[1:]:
+        np.testing.assert_allclose(other.replicates.values, results[0].replicates.values, rtol=0, atol=tolerance)
 
 
 @QUIET

@@ -187,11 +187,11 @@ class TorchModel(Functional):
         result
             What `bootstrap` returned for this model, which adds the variance reduction that was achieved.
         """
-        if result is not None and result.simulation.functional is not self:
+        if result is not None and result.run.functional is not self:
             raise ArgumentError(
                 "`result` must be that of this very model, `bootstrap(model.data, model, paired=True)`; got another's."
             )
-        data = read(self.data, paired=True) if result is None else result.simulation.data
+        data = read(self.data, paired=True) if result is None else result.run.data
         fit = self._fit(data)
         return NetworkDiagnostics(
             n_parameters=len(fit.point),

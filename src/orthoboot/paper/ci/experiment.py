@@ -11,7 +11,7 @@ from scipy import special
 import orthoboot as ob
 from orthoboot.paper.ci.problems import METHODS, PROBLEMS, SIZES, Problem
 from orthoboot.paper.ci.report import report
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Settings
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Outcomes, Settings
 from orthoboot.presentation.report import Report
 from orthoboot.typing import FloatArray
 
@@ -38,7 +38,7 @@ class ConfidenceIntervals(Experiment):
         covered = (ends[:, 0] <= problem.truth) & (problem.truth <= ends[:, 1])
         return {"covered": covered.astype(float), "width": ends[:, 1] - ends[:, 0]}
 
-    def report(self, found: Found, settings: Settings) -> Report:
+    def report(self, found: Outcomes, settings: Settings) -> Report:
         """Return one table for each problem."""
         return report(found)
 

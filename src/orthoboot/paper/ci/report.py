@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoboot.paper.ci.problems import PROBLEMS, ROWS, SIZES
-from orthoboot.paper.experiment import Arrays, Found
+from orthoboot.paper.experiment import Arrays, Outcomes
 from orthoboot.paper.published import INTERVALS, PAPER_EXPERIMENTS, Row
 from orthoboot.paper.shares import share_error
 from orthoboot.presentation.report import Report
@@ -40,7 +40,7 @@ _PARAGRAPHS = (
 )
 
 
-def report(found: Found) -> Report:
+def report(found: Outcomes) -> Report:
     """Return one table for each problem, and one that compares how much the widths vary."""
     tables = [_table(column, name, found[name]) for column, name in enumerate(PROBLEMS)]
     tables.append(_table_of_deviations(found))
@@ -89,7 +89,7 @@ def _figures(row: Row, column: int, covered: FloatArray, width: FloatArray) -> l
     ]
 
 
-def _table_of_deviations(found: Found) -> Table:
+def _table_of_deviations(found: Outcomes) -> Table:
     """Return how much the widths of our estimator and of the paper's vary, and the difference."""
     cells: list[list[Cell]] = []
     for name, problem in PROBLEMS.items():

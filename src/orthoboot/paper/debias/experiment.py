@@ -9,7 +9,7 @@ import numpy as np
 import orthoboot as ob
 from orthoboot.paper.debias.problems import METHODS, PROBLEMS, SIZES, TIMES
 from orthoboot.paper.debias.report import report
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Settings
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Outcomes, Settings
 from orthoboot.presentation.report import Report
 from orthoboot.typing import FloatArray
 
@@ -34,7 +34,7 @@ class Debiasing(Experiment):
         errors = {method: _debiased(result, method) - truth for method in METHODS}
         return {**errors, "naive": np.array(result.estimate - truth)}
 
-    def report(self, found: Found, settings: Settings) -> Report:
+    def report(self, found: Outcomes, settings: Settings) -> Report:
         """Return a table for each problem and the two figures with a panel for each."""
         return report(found)
 

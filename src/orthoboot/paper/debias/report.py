@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.paper.debias.problems import METHODS, PROBLEMS, SIZES
-from orthoboot.paper.experiment import Arrays, Found
+from orthoboot.paper.experiment import Arrays, Outcomes
 from orthoboot.paper.published import DEBIASING, PAPER_EXPERIMENTS, Row
 from orthoboot.presentation.figures import Figure
 from orthoboot.presentation.report import Report
@@ -93,7 +93,7 @@ MEASURES = (
 )
 
 
-def report(found: Found) -> Report:
+def report(found: Outcomes) -> Report:
     """Return a table for each problem, in the order of the paper's columns, and two figures with a panel for each."""
     tables = [
         *(_table(column, name, found[name]) for column, name in enumerate(PROBLEMS)),
@@ -137,7 +137,7 @@ def _cells(row: Row, column: int, errors: FloatArray) -> list[Cell]:
     return cells
 
 
-def _table_of_medians(found: Found) -> Table:
+def _table_of_medians(found: Outcomes) -> Table:
     """Return the sums over data sets of the median of each, for the sizes that the paper prints."""
     printed = {B for _, B in DEBIASING}
     rows = [
@@ -168,7 +168,7 @@ def _compared(measure: Measure, row: Row, column: int, value: float, errors: Flo
     return Simulated(value, error, measure.digits(column), printed=printed, printed_error=theirs)
 
 
-def _draw(found: Found, measure: Measure, figure: Any) -> None:
+def _draw(found: Outcomes, measure: Measure, figure: Any) -> None:
     """Draw one panel for each problem: the sums with their band, those of medians, and what the paper prints."""
     panels = figure.subplots(2, 2).ravel()
     for column, (panel, (name, problem)) in enumerate(zip(panels, PROBLEMS.items(), strict=True)):

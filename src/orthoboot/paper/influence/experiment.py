@@ -10,7 +10,7 @@ import numpy as np
 import orthoboot as ob
 from orthoboot.paper.debias.problems import SIZES, right_sides
 from orthoboot.paper.debias.quadratic_program import quadratic_program
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Settings
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Outcomes, Settings
 from orthoboot.paper.influence.report import TITLES, report
 from orthoboot.paper.influence.simplex_projection import explicit_influence, simplex_functional, simplex_rows
 from orthoboot.presentation.report import Report
@@ -35,7 +35,7 @@ class InfluenceFunctions(Experiment):
             return _simplex(rng)
         return _quadratic(rng, of_resamples, settings.seed)
 
-    def report(self, found: Found, settings: Settings) -> Report:
+    def report(self, found: Outcomes, settings: Settings) -> Report:
         """Return the table of differences and the figure."""
         return report(found)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from orthoboot.paper.debias.problems import SIZES
 from orthoboot.paper.debias.report import MEASURES
-from orthoboot.paper.experiment import Arrays, Found
+from orthoboot.paper.experiment import Arrays, Outcomes
 from orthoboot.presentation.figures import Figure
 from orthoboot.presentation.report import Report
 from orthoboot.presentation.style import COLOURS
@@ -28,7 +28,7 @@ _PARAGRAPHS = (
 )
 
 
-def report(found: Found) -> Report:
+def report(found: Outcomes) -> Report:
     """Return the table of differences, and the figure for the problem of which both ways were bootstrapped."""
     table = Table(
         "influence",

@@ -10,7 +10,7 @@ import numpy as np
 
 import orthoboot as ob
 from orthoboot.errors import MissingDependencyError
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Settings
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Outcomes, Settings
 from orthoboot.paper.prediction.data_sets import DATA_SETS, RegressionData, digest, loaded
 from orthoboot.paper.prediction.protocols import NOISES, PROTOCOLS, SIZES, case_name
 from orthoboot.paper.prediction.report import report
@@ -58,7 +58,7 @@ class PredictionIntervals(Experiment):
             outcome[f"coverage, B = {B}"], outcome[f"width, B = {B}"] = _figures(model, X_test, y_test, B)
         return outcome
 
-    def report(self, found: Found, settings: Settings) -> Report:
+    def report(self, found: Outcomes, settings: Settings) -> Report:
         """Return one table for each data set and protocol."""
         return report(found, _n_refits(settings))
 

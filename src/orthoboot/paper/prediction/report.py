@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from orthoboot.paper.experiment import Arrays, Found
+from orthoboot.paper.experiment import Arrays, Outcomes
 from orthoboot.paper.prediction.data_sets import DATA_SETS, RegressionData
 from orthoboot.paper.prediction.protocols import NOISES, PROTOCOLS, SIZES, Protocol, case_name
 from orthoboot.paper.published import PREDICTION
@@ -29,14 +29,14 @@ _PARAGRAPHS = (
 )
 
 
-def report(found: Found, n_refits: int) -> Report:
+def report(found: Outcomes, n_refits: int) -> Report:
     """Return one table for each data set and protocol, from networks with so many refits."""
     pairs = list(product(DATA_SETS, PROTOCOLS))
     tables = [_table(data, protocol, found[case_name(data, protocol)]) for data, protocol in pairs]
     return Report("Prediction intervals", (*_PARAGRAPHS, _reductions(found), _precision(n_refits)), tables)
 
 
-def _reductions(found: Found) -> str:
+def _reductions(found: Outcomes) -> str:
     """Return how far the influence function reaches, in words."""
     reductions = [
         f"{data.name} "

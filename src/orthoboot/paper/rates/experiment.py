@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import orthoboot as ob
-from orthoboot.paper.experiment import Arrays, Case, Experiment, Found, Settings
+from orthoboot.paper.experiment import Arrays, Case, Experiment, Outcomes, Settings
 from orthoboot.paper.rates.examples import (
     ESTIMATORS,
     EXAMPLES,
@@ -84,7 +84,7 @@ class Rates(Experiment):
         )
         return {quantity: found[..., number] for number, quantity in enumerate(QUANTITIES)}
 
-    def report(self, found: Found, settings: Settings) -> Report:
+    def report(self, found: Outcomes, settings: Settings) -> Report:
         """Return the slopes and the pictures that they are fitted in."""
         return report(found)
 

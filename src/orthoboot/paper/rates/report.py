@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.paper.experiment import Found
+from orthoboot.paper.experiment import Outcomes
 from orthoboot.paper.rates.examples import (
     ESTIMATORS,
     EXAMPLES,
@@ -58,7 +58,7 @@ class Sweep(ABC):
         """Return the power that theory says the simulation variance falls with."""
 
     @abstractmethod
-    def variances(self, found: Found, name: str, quantity: str) -> FloatArray:
+    def variances(self, found: Outcomes, name: str, quantity: str) -> FloatArray:
         """Return the simulation variances of an example, shape ``(repetitions, values, estimators)``."""
 
 
@@ -82,7 +82,7 @@ class OverRows(Sweep):
         order = 0.5 if estimator == "standard" else example.remainder
         return -2 * order - (quantity == "variance")
 
-    def variances(self, found: Found, name: str, quantity: str) -> FloatArray:
+    def variances(self, found: Outcomes, name: str, quantity: str) -> FloatArray:
         """Return those of the cases of each number of rows, side by side."""
         return np.concatenate([found[f"{name}, n={n}"][quantity] for n in self.values], axis=1)
 
@@ -100,7 +100,7 @@ class OverResamples(Sweep):
         """Return -1, as for any mean of B."""
         return -1.0
 
-    def variances(self, found: Found, name: str, quantity: str) -> FloatArray:
+    def variances(self, found: Outcomes, name: str, quantity: str) -> FloatArray:
         """Return those of the one case that has all numbers of resamples."""
         return found[f"{name}, B"][quantity]
 
@@ -127,7 +127,7 @@ _PARAGRAPHS = (
 )
 
 
-def report(found: Found) -> Report:
+def report(found: Outcomes) -> Report:
     """Return a table and a figure for each sweep."""
     tables, figures = [], []
     for sweep in SWEEPS:

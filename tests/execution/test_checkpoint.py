@@ -1,0 +1,240 @@
+"""A run that was killed goes on where it was, and ends with the same numbers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import orthoboot as ob
+from orthoboot.errors import ArgumentError, CheckpointError
+from orthoboot.execution.checkpoint import Checkpoint
+from orthoboot.execution.lock import FileLock
+from orthoboot.execution.store import load_arrays, save_arrays
+
+X = np.random.default_rng(0).gamma(2.0, size=60)
+
+
+class Counted:
+    """A statistic that counts its evaluations, and may stop after some."""
+
+    def __init__(self, most=None):
+        self.calls, self.most = 0, most
+
+    def __call__(self, x):
+        self.calls += 1
+        if self.most is not None and self.calls > self.most:
+            raise KeyboardInterrupt
+        return float(x.mean() / x.std())
+
+
+def ratio(x):
+    return float(x.mean() / x.std())
+
+
+def same(first, second):
+    np.testing.assert_array_equal(first.bootstrap_distribution, second.bootstrap_distribution)
+    assert first.standard_error == second.standard_error
+    assert first.confidence_interval == second.confidence_interval
+    assert [str(warning) for warning in first.warnings] == [str(warning) for warning in second.warnings]
+
+
+def test_a_finished_run_is_read_and_not_repeated(tmp_path):
+    file, counted = tmp_path / "run", Counted()
+    first = ob.bootstrap(X, counted, checkpoint=file, rng=1)
+    assert counted.calls == 1 + 60 + 10  # the estimate, the jackknife, the replicates
+    again = ob.bootstrap(X, counted, checkpoint=file, rng=1)
+    assert counted.calls == 71 + 1
+    same(first, again)
+    same(first, ob.bootstrap(X, Counted(), rng=1))
+    assert os.listdir(tmp_path) == ["run"]
+
+
+@pytest.mark.parametrize("stopped_at", [5, 61, 66, 70])
+def test_an_interrupted_run_goes_on(tmp_path, stopped_at):
+    file = tmp_path / "run"
+    with pytest.warns() if stopped_at > 63 else pytest.raises(KeyboardInterrupt):
+        ob.bootstrap(X, Counted(stopped_at), checkpoint=file, rng=1)
+    counted = Counted()
+    result = ob.bootstrap(X, counted, checkpoint=file, rng=1)
+    assert counted.calls == 1 + 71 - stopped_at
+    same(result, ob.bootstrap(X, Counted(), rng=1))
+
+
+def test_more_or_fewer_replicates_are_taken_from_the_same_file(tmp_path):
+    file = tmp_path / "run"
+    ob.bootstrap(X, ob.variance, n_resamples=20, checkpoint=file, rng=1)
+    same(
+        ob.bootstrap(X, ob.variance, n_resamples=30, checkpoint=file, rng=1),
+        ob.bootstrap(X, ob.variance, n_resamples=30, rng=1),
+    )
+    same(ob.bootstrap(X, ob.variance, n_resamples=10, checkpoint=file, rng=1), ob.bootstrap(X, ob.variance, rng=1))
+
+
+def test_a_result_that_is_extended_writes_on(tmp_path):
+    file, counted = tmp_path / "run", Counted()
+    first = ob.bootstrap(X, counted, n_resamples=10, estimator="standard", checkpoint=file, rng=1)
+    longer = pickle.loads(pickle.dumps(first)).extend(5)
+    calls = Counted()
+    read = ob.bootstrap(X, calls, n_resamples=15, estimator="standard", checkpoint=file, rng=1)
+    assert calls.calls == 1
+    same(longer, read)
+
+
+def test_failures_are_kept_with_their_reasons(tmp_path):
+    def fails(x):
+        if x[0] > 2.5:
+            raise ValueError("too large")
+        return ratio(x)
+
+    options = {"n_resamples": 40, "estimator": "standard", "rng": 1}
+    with pytest.warns(ob.errors.FailedReplicatesWarning):
+        first = ob.bootstrap(X, fails, checkpoint=tmp_path / "run", **options)
+    with pytest.warns(ob.errors.FailedReplicatesWarning):
+        second = ob.bootstrap(X, fails, checkpoint=tmp_path / "run", **options)
+    assert first.replicates.failures == second.replicates.failures
+    same(first, second)
+
+
+def test_without_a_seed_that_of_the_file_is_taken(tmp_path):
+    first = ob.bootstrap(X, ob.variance, checkpoint=tmp_path / "run")
+    same(first, ob.bootstrap(X, ob.variance, checkpoint=tmp_path / "run"))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"statistic": ob.std}, "the statistic, its options or its code"),
+        ({"statistic": ob.variance.replace(ddof=1)}, "the statistic, its options or its code"),
+        ({"statistic": lambda x: float(np.var(x))}, "the statistic, its options or its code"),
+        ({"data": X + 1e-9}, "the data"),
+        ({"data": X[::-1]}, "the data"),
+        ({"strata": np.repeat([0, 1], 30)}, "how the rows are drawn"),
+        ({"rng": 2}, "the seed"),
+        ({"rng": 2, "data": X + 1}, "the data and the seed"),
+    ],
+    ids=repr,
+)
+def test_the_file_of_another_run_is_refused_and_left_alone(tmp_path, change, words):
+    file = tmp_path / "run"
+    ob.bootstrap(X, ob.variance, checkpoint=file, rng=1)
+    before = file.read_bytes()
+    options = {"data": X, "statistic": ob.variance, "rng": 1, **change}
+    with pytest.raises(CheckpointError, match=f"is of another run: {words}"):
+        ob.bootstrap(options.pop("data"), options.pop("statistic"), checkpoint=file, **options)
+    assert file.read_bytes() == before
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_another_value_in_a_function_of_the_same_name_is_another_statistic(tmp_path):
+    def powered(power):
+        return lambda x: float(np.mean(x**power))
+
+    ob.bootstrap(X, powered(2), checkpoint=tmp_path / "run", rng=1)
+    ob.bootstrap(X, powered(2), checkpoint=tmp_path / "run", rng=1)
+    with pytest.raises(CheckpointError, match="the statistic"):
+        ob.bootstrap(X, powered(3), checkpoint=tmp_path / "run", rng=1)
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-7], lambda b: b[:40], lambda b: b"", lambda b: b"x,y\n1,2\n"])
+def test_a_damaged_or_foreign_file_is_refused_and_left_alone(tmp_path, damage):
+    file = tmp_path / "run"
+    ob.bootstrap(X, ob.variance, checkpoint=file, rng=1)
+    file.write_bytes(damage(file.read_bytes()))
+    before = file.read_bytes()
+    for rng in (1, None):
+        with pytest.raises(CheckpointError, match="is no checkpoint of orthoboot, or damaged; it was left as it is"):
+            ob.bootstrap(X, ob.variance, checkpoint=file, rng=rng)
+    assert file.read_bytes() == before
+
+
+def test_another_format_is_refused(tmp_path):
+    file = tmp_path / "run"
+    ob.bootstrap(X, ob.variance, checkpoint=file, rng=1)
+    save_arrays(file, {**load_arrays(file), "format": np.array(7)})
+    with pytest.raises(CheckpointError, match="has format 7, of another version of orthoboot; this one reads 1"):
+        ob.bootstrap(X, ob.variance, checkpoint=file, rng=1)
+
+
+def test_the_file_holds_plain_arrays(tmp_path):
+    ob.bootstrap(X, ratio, checkpoint=tmp_path / "run", rng=1)
+    arrays = load_arrays(tmp_path / "run")
+    assert {array.dtype.kind for array in arrays.values()} <= set("fiubU")
+    assert arrays["replicates/values"].shape == (10, 1)
+
+
+@pytest.mark.parametrize("path", [3, "", "no such folder/run", "."])
+def test_a_path_that_cannot_be_a_file_is_refused(path):
+    with pytest.raises(ArgumentError, match="`checkpoint` must be"):
+        ob.bootstrap(X, ob.variance, checkpoint=path, rng=1)
+
+
+def test_a_file_in_use_is_refused(tmp_path):
+    lock = FileLock(tmp_path / "run")
+    assert lock.acquire()
+    with pytest.raises(CheckpointError, match="is in use by another process"):
+        ob.bootstrap(X, ob.variance, checkpoint=tmp_path / "run", rng=1)
+    lock.release()
+    ob.bootstrap(X, ob.variance, checkpoint=tmp_path / "run", rng=1)
+
+
+def test_many_quick_replicates_do_not_write_the_file_each_time(tmp_path, monkeypatch):
+    written = []
+    write = Checkpoint._write
+    monkeypatch.setattr(Checkpoint, "_write", lambda self, path: (written.append(1), write(self, path)))
+    ob.bootstrap(X, ratio, estimator="standard", n_resamples=2000, checkpoint=tmp_path / "run", rng=1)
+    assert len(written) < 1000
+
+
+SLOW = """
+import sys, time
+import numpy as np
+import orthoboot as ob
+
+def slow(x):
+    with open(sys.argv[2], "a") as log:
+        log.write("x")
+    time.sleep(0.2)
+    return float(x.mean() / x.std())
+
+x = np.random.default_rng(0).gamma(2.0, size=60)
+options = {"estimator": "standard", "n_resamples": 12, "checkpoint": sys.argv[1], "n_jobs": int(sys.argv[3]), "rng": 1}
+result = ob.bootstrap(x, slow, **options)
+sys.stdout.write(result.bootstrap_distribution.tobytes().hex())
+"""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_killed_at_any_moment_it_resumes_with_the_same_bits(tmp_path, n_jobs):
+    if n_jobs > 1:
+        pytest.importorskip("joblib")
+    file, log, script = tmp_path / "run", tmp_path / "log", tmp_path / "slow.py"
+    script.write_text(SLOW)
+    command = [sys.executable, str(script), str(file), str(log), str(n_jobs)]
+    moments = np.random.default_rng(n_jobs).uniform(0.3, 1.2, size=3)
+    for moment in moments:
+        running = subprocess.Popen(command, start_new_session=True)
+        wait_for_growth(log, running)
+        time.sleep(moment)
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    expected = ob.bootstrap(X, ratio, estimator="standard", n_resamples=12, rng=1).bootstrap_distribution
+    assert ended.stdout == expected.tobytes().hex()
+    # Each run evaluates the data first; each kill may cost what was in flight.
+    evaluations = len(log.read_text())
+    assert evaluations <= 12 + (1 + len(moments)) + n_jobs * 2 * len(moments)
+
+
+def wait_for_growth(log, running, seconds=60):
+    size = log.stat().st_size if log.exists() else 0
+    for _ in range(int(seconds / 0.02)):
+        if (log.exists() and log.stat().st_size > size) or running.poll() is not None:
+            return
+        time.sleep(0.02)

@@ -1,0 +1,241 @@
+"""The number of jobs, and what carries them out, changes no number and loses no warning."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import orthoboot as ob
+from orthoboot.errors import ArgumentError, FailedReplicatesWarning
+from orthoboot.execution.execution import Execution
+from orthoboot.execution.parallel import effective_jobs, parallel
+
+joblib = pytest.importorskip("joblib")
+
+RNG = np.random.default_rng(0)
+X = RNG.gamma(2.0, size=80)
+TABLE = RNG.standard_normal((80, 3))
+Y = TABLE @ [1.0, -1.0, 0.5] + RNG.standard_normal(80)
+
+
+def spread(x):
+    return float(x.std() / x.mean())
+
+
+def weighted(x, weights):
+    return {"mean": np.average(x, weights=weights), "second": np.average(x**2, weights=weights)}
+
+
+def warns_at_times(x):
+    if x[0] > 3:
+        warnings.warn("a large first row", RuntimeWarning, stacklevel=1)
+    return spread(x)
+
+
+def fails_at_times(x):
+    if x[0] > 3:
+        raise ValueError("a large first row")
+    return spread(x)
+
+
+CASES = {
+    "catalogue": lambda **how: ob.bootstrap(X, ob.variance, n_resamples=50, rng=1, **how),
+    "several samples": lambda **how: ob.bootstrap((X, X[:30]), ob.difference(ob.median), n_resamples=50, rng=1, **how),
+    "regression": lambda **how: ob.bootstrap((TABLE, Y), ob.linear_regression, paired=True, rng=1, **how),
+    "plain function": lambda **how: ob.bootstrap(X, spread, rng=1, **how),
+    "function within": lambda **how: ob.bootstrap(X, lambda x: spread(x), rng=1, **how),
+    "weights": lambda **how: ob.bootstrap(X, weighted, rng=1, **how),
+    "blocks": lambda **how: ob.bootstrap(X, spread, block_length=5, rng=1, **how),
+    "failures": lambda **how: ob.bootstrap(X, fails_at_times, n_resamples=60, estimator="standard", rng=1, **how),
+    "tolerance": lambda **how: ob.bootstrap(X, ob.median, tol=0.1, rng=1, **how),
+    "regression on replicates": lambda **how: ob.bootstrap(
+        X, spread, influence=ob.regression_on(lambda x: np.column_stack([x, x**2])), rng=1, **how
+    ),
+}
+EXECUTIONS = {"2 jobs": (2, None), "all cores": (-1, None), "threads": (2, "threading"), "processes": (2, "loky")}
+
+
+def quietly(case, **how):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return case(**how)
+
+
+def same(first, second):
+    np.testing.assert_array_equal(first.replicates.values, second.replicates.values)
+    np.testing.assert_array_equal(first.replicates.numbers, second.replicates.numbers)
+    assert first.replicates.failures == second.replicates.failures
+    for mine, other in zip(first.run.influence or (), second.run.influence or (), strict=True):
+        np.testing.assert_array_equal(mine, other)
+    np.testing.assert_array_equal(first.covariance, second.covariance)
+    assert [str(warning) for warning in first.warnings] == [str(warning) for warning in second.warnings]
+    assert str(first) == str(second)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("execution", EXECUTIONS)
+def test_no_number_depends_on_the_jobs(case, execution):
+    n_jobs, backend = EXECUTIONS[execution]
+    with joblib.parallel_config(backend) if backend else warnings.catch_warnings():
+        found = quietly(CASES[case], n_jobs=n_jobs)
+    same(found, quietly(CASES[case]))
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes of Dask on this machine, which joblib uses by one line of the user's."""
+    distributed = pytest.importorskip("distributed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with (
+            distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+            distributed.Client(local),
+        ):
+            yield
+
+
+@pytest.mark.parametrize("case", ["catalogue", "plain function", "function within", "weights", "failures"])
+def test_a_cluster_gives_the_same_numbers(cluster, case):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with joblib.parallel_config("dask"):
+            found = CASES[case](n_jobs=2)
+    same(found, quietly(CASES[case]))
+
+
+def test_the_number_of_jobs_may_come_from_joblibs_configuration():
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert effective_jobs(None) == 2
+        same(ob.bootstrap(X, ob.variance, rng=1), ob.bootstrap(X, ob.variance, rng=1, n_jobs=1))
+    assert effective_jobs(None) == 1
+
+
+def test_warnings_of_the_statistic_reach_the_user_from_other_processes():
+    def shown(n_jobs):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ob.bootstrap(X, warns_at_times, n_resamples=40, estimator="standard", rng=1, n_jobs=n_jobs)
+        return sorted((w.category.__name__, str(w.message), os.path.basename(w.filename)) for w in caught)
+
+    assert shown(2) == shown(1)
+    assert ("RuntimeWarning", "a large first row", "test_parallel.py") in shown(2)
+
+
+def test_a_warning_that_is_an_error_fails_the_replicate_in_any_process():
+    def failed(n_jobs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            warnings.simplefilter("ignore", FailedReplicatesWarning)
+            found = ob.bootstrap(X, warns_at_times, n_resamples=40, estimator="standard", rng=1, n_jobs=n_jobs)
+        return found.replicates.failures
+
+    assert failed(2) == failed(1) != {}
+
+
+def test_slow_refits_share_the_cores():
+    def slow(x):
+        time.sleep(0.2)
+        return float(x.mean())
+
+    options = {"estimator": "standard", "n_resamples": 8, "rng": 1}
+    ob.bootstrap(X, slow, **options, n_jobs=2)  # starts the processes, once
+    start = time.perf_counter()
+    ob.bootstrap(X, slow, **options, n_jobs=2)
+    # Sleeping takes no core, so that 8 of 0.2 s in two processes take 0.8 s; 1.8 is serial.
+    assert time.perf_counter() - start < 1.4
+
+
+def test_tasks_are_small_enough_for_every_job_and_no_larger_than_a_batch():
+    assert Execution(1).task_size(1000, 200) == 200
+    assert Execution(2).task_size(1000, 200) == 125
+    assert Execution(2).task_size(3, 200) == 1
+    assert Execution(2).task_size(1000, 1) == 1
+
+
+def test_each_task_comes_back_with_its_outcome():
+    found = dict(parallel(lambda task: task**2, [3, 1, 2], n_jobs=2, in_threads=True))
+    assert found == {3: 9, 1: 1, 2: 4}
+    assert dict(parallel(lambda task: task**2, [3, 1, 2], n_jobs=2, in_threads=False)) == found
+
+
+def test_what_cannot_be_sent_is_refused_with_a_way_out():
+    with pytest.raises(ArgumentError, match="`n_jobs` needs a statistic and data that can be sent to other processes"):
+        ob.bootstrap(X, Unsendable(), n_resamples=10, estimator="standard", rng=1, n_jobs=2)
+
+
+class Unsendable:
+    def __call__(self, x):
+        return float(x.mean())
+
+    def __reduce__(self):
+        raise TypeError("this object stays here")
+
+
+def test_eight_threads_at_once_give_what_one_gives():
+    expected = {name: quietly(case) for name, case in CASES.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with ThreadPoolExecutor(8) as pool:
+            found = [(name, pool.submit(CASES[name])) for _ in range(4) for name in CASES]
+            for name, future in found:
+                same(future.result(), expected[name])
+
+
+FRESH = """
+import pickle, sys
+result = pickle.loads(sys.stdin.buffer.read())
+more = result.extend(5)
+sys.stdout.write(more.bootstrap_distribution.tobytes().hex())
+"""
+
+
+@pytest.mark.parametrize("case", ["catalogue", "several samples", "regression"])
+def test_a_result_survives_pickle_and_goes_on_in_a_fresh_process(case):
+    result = quietly(CASES[case])
+    run = subprocess.run(
+        [sys.executable, "-c", FRESH], input=pickle.dumps(result), capture_output=True, check=True, env=os.environ
+    )
+    assert run.stdout.decode() == quietly(result.extend, n_resamples=5).bootstrap_distribution.tobytes().hex()
+
+
+INTERRUPTED = """
+import sys, time
+import numpy as np
+import orthoboot as ob
+
+def slow(x):
+    time.sleep(0.2)
+    print("x", flush=True)
+    return float(x.mean())
+
+x = np.random.default_rng(0).gamma(2.0, size=80)
+result = ob.bootstrap(x, slow, estimator="standard", n_resamples=200, n_jobs=int(sys.argv[1]), rng=1)
+whole = ob.bootstrap(x, np.mean, estimator="standard", n_resamples=200, rng=1)
+numbers = result.replicates.numbers
+assert result.replicates.interrupted and 2 <= len(numbers) < 100, len(numbers)
+np.testing.assert_allclose(result.replicates.values, whole.replicates.values[numbers])
+more = result.extend(5)
+assert len(set(more.replicates.numbers.tolist())) == len(numbers) + 5
+print("kept")
+"""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C reaches a group of processes in another way there")
+def test_an_interruption_keeps_what_is_done(n_jobs):
+    command = [sys.executable, "-W", "ignore", "-c", INTERRUPTED, str(n_jobs)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    for _ in range(8):
+        running.stdout.readline()
+    os.killpg(running.pid, signal.SIGINT)
+    rest, _ = running.communicate(timeout=60)
+    assert rest.splitlines()[-1] == "kept"
