@@ -4,6 +4,7 @@
 #   make test-all   the tests on every Python 3.11, 3.12 and 3.13 that is found
 #   make test-core  the tests that need numpy and scipy alone, in an environment that has no more
 #   make test-slow  statistical checks of minutes
+#   make test-portable  the tests as on three other processors, by the libraries' own switches
 #   make map        the map of docs/developer/architecture.md, and whether the house is in order
 #   make build      the wheel and the sdist, each tried in an environment of its own
 #   make hooks      the linters of `make lint` before every commit
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-core test-slow lint pytest hooks map build bench paper clean
+.PHONY: demo test test-all test-core test-slow test-portable lint pytest hooks map build bench paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -37,6 +38,9 @@ test-core: $(VENV)-core/.test
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow -s
+
+test-portable: $(VENV)/.dev
+	$(BIN)/python -m tests.portable
 
 hooks: $(VENV)/.dev
 	$(BIN)/pre-commit install

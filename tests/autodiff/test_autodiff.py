@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests import elsewhere
 
 from orthoboot.autodiff import Autodiff, autodiff, autodiff_for, package_asked, package_named, package_of, selection
 from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError
@@ -101,6 +102,66 @@ def test_the_same_steps_are_one_program(jax):
     first, second = (package.traced(lambda point: (point**2).sum()[None], POINT) for _ in range(2))
     assert first is second
     assert package.jacobian(first) is package.jacobian(second)
+
+
+class Derivatives:
+    """What a search derives from two functions."""
+
+    def __init__(self, package, first, second, *, order):
+        self.package, self.order = package, order
+        self.gradient = package.gradient(lambda point: first(point) + (0 if second is None else second(point)))
+
+
+def test_what_is_derived_from_the_same_steps_is_derived_once(jax):
+    package = autodiff("jax")
+
+    def derived(factor, second=None, order=1):
+        first = package.traced(lambda point: factor * (point**2).sum(), POINT)
+        return package.compiled(Derivatives, first, second, order=order)
+
+    assert derived(2.0) is derived(2.0)
+    np.testing.assert_array_equal(derived(2.0).gradient(POINT), 4 * POINT)
+    others = [derived(3.0), derived(2.0, order=2), derived(2.0, package.traced(lambda point: point.sum(), POINT))]
+    assert all(other is not derived(2.0) for other in others)
+
+
+def test_what_no_program_holds_is_derived_anew(package: Autodiff):
+    def bent(point):
+        return (point**2).sum() if point[0] > 0 else point.sum()
+
+    first, second = (package.compiled(Derivatives, package.traced(bent, POINT), None, order=1) for _ in range(2))
+    assert first is not second
+    np.testing.assert_array_equal(first.gradient(POINT), 2 * POINT)
+    np.testing.assert_array_equal(first.gradient(-POINT), np.ones(3))
+
+
+def test_threads_share_what_is_compiled(jax):
+    package = autodiff("jax")
+
+    def derived(number):
+        program = package.traced(lambda point: 11.5 * (point**2).sum()[None], POINT)
+        return package.jacobian(program), package.compiled(Derivatives, program, None, order=1)
+
+    assert len(set(elsewhere.in_threads(derived))) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("function", (POINT,)),
+        ("gradient", (POINT,)),
+        ("hessian", (POINT,)),
+        ("along", (DIRECTION, POINT)),
+        ("curvature_along", (DIRECTION, POINT)),
+        ("hessian_product", (DIRECTION, POINT)),
+    ],
+)
+def test_threads_differentiate_at_once(package: Autodiff, method, arguments):
+    """Without a lock torch's forward mode ends the process."""
+    derivative = getattr(package, method)(total)
+    expected = derivative(*arguments, MATRIX)
+    for found in elsewhere.in_threads(lambda number: [derivative(*arguments, MATRIX) for _ in range(20)]):
+        np.testing.assert_allclose(found, np.stack([expected] * 20), rtol=1e-13)
 
 
 def test_a_function_whose_surroundings_changed_is_another_program(jax):

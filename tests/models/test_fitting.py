@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 from tests.other_places import at_once
 
-from orthoboot.models.fitting import found_once, silenced
+from orthoboot.models.fitting import found_once, quiet_refit
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def test_threads_that_silence_warnings_leave_the_filters_as_they_were() -> None:
 
     def noisy() -> None:
         for _ in range(20):
-            with silenced():
+            with quiet_refit():
                 warnings.warn("nobody hears this", UserWarning, stacklevel=1)
 
     at_once(noisy)

@@ -1,25 +1,26 @@
-"""Distances in units of standard errors."""
+"""The distance of a fit from where it should be, in standard errors."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from orthoboot.optimisation.distance import largest_shift
+from orthoboot.optimisation.distance import distance_in_errors
 
-INFLUENCE = np.random.default_rng(0).standard_normal((50, 3)) * [1.0, 10.0, 0.0]
-ERRORS = INFLUENCE.std(axis=0) / np.sqrt(50)
-
-
-def test_the_largest_shift_counts_whatever_its_sign() -> None:
-    assert largest_shift(np.array([-2.0, 3.0, 0.0]) * ERRORS, INFLUENCE) == 3.0
-    assert largest_shift(np.array([-2.0, 1.0, 0.0]) * ERRORS, INFLUENCE) == 2.0
+INFLUENCE = np.random.default_rng(0).normal(size=(400, 3)) * [1.0, 10.0, 0.1]
 
 
-def test_outputs_that_do_not_vary_are_left_out() -> None:
-    assert largest_shift(np.array([0.0, 0.0, 7.0]), INFLUENCE) == 0.0
-    assert largest_shift(np.array([7.0]), INFLUENCE[:, 2:]) == 0.0
+def test_the_largest_shift_counts_in_units_of_its_own_output():
+    errors = np.sqrt((INFLUENCE - INFLUENCE.mean(axis=0)).var(axis=0) / 400)
+    assert distance_in_errors(np.array([0.5, -2.0, 1.0]) * errors, INFLUENCE) == pytest.approx(2.0)
 
 
-def test_the_mean_of_the_influence_does_not_matter() -> None:
-    shifts = np.array([1.0, 2.0])
-    np.testing.assert_allclose(largest_shift(shifts, INFLUENCE[:, :2] + 5.0), largest_shift(shifts, INFLUENCE[:, :2]))
+def test_a_constant_in_the_influence_does_not_matter():
+    shifts = np.array([0.1, 0.2, 0.3])
+    np.testing.assert_allclose(distance_in_errors(shifts, INFLUENCE + 5), distance_in_errors(shifts, INFLUENCE))
+
+
+def test_an_output_that_does_not_vary_does_not_count():
+    assert distance_in_errors(np.array([1.0, 1.0, 1.0]), np.zeros((5, 3))) == 0.0
+    one = INFLUENCE * [1.0, 0.0, 0.0]
+    assert distance_in_errors(np.array([0.0, 9.0, 9.0]), one) == 0.0

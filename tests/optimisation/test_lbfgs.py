@@ -16,7 +16,7 @@ CENTRES = RNG.normal(size=(4, 6))
 
 def quadratic(x, problems):
     """Each row by itself, so that its bits do not depend on the others."""
-    slopes = np.array([MATRIX @ row for row in x - CENTRES[problems]])
+    slopes = np.array([np.sum(MATRIX * row, axis=1) for row in x - CENTRES[problems]])
     return np.sum((x - CENTRES[problems]) * slopes, axis=1) / 2, slopes
 
 
@@ -43,7 +43,10 @@ def assert_equal_bits(found, others, rows):
 
 
 class Logistic:
-    """Logistic regression at bootstrap weights, one row of weights for each problem."""
+    """Logistic regression at bootstrap weights, one row of weights for each problem.
+
+    With numpy's own sums, since those of BLAS may depend on where an array lies.
+    """
 
     n, size, n_resamples = 400, 6, 20
 
@@ -55,11 +58,12 @@ class Logistic:
         self.weights = np.vstack([np.ones(self.n), counts]) / self.n
 
     def value(self, theta, problem):
-        eta = self.x @ theta
-        return float(self.weights[problem] @ (np.logaddexp(0, eta) - self.y * eta))
+        eta = np.sum(self.x * theta, axis=1)
+        return float(np.sum(self.weights[problem] * (np.logaddexp(0, eta) - self.y * eta)))
 
     def gradient(self, theta, problem):
-        return self.x.T @ (self.weights[problem] * (special.expit(self.x @ theta) - self.y))
+        slopes = self.weights[problem] * (special.expit(np.sum(self.x * theta, axis=1)) - self.y)
+        return np.sum(slopes[:, np.newaxis] * self.x, axis=0)
 
     def hessian(self, theta, problem):
         mean = special.expit(self.x @ theta)
@@ -345,6 +349,20 @@ def test_the_gradient_judges_a_step_where_the_value_is_noise():
     assert found.converged.all()
     assert (found.iterations <= still.iterations + 10).all()
     np.testing.assert_allclose(found.points, CENTRES, atol=1e-10)
+
+
+@pytest.mark.parametrize("distance", [1e-7, 1e-9, 1e-11])
+def test_a_start_so_near_the_minimum_that_no_value_tells_has_converged(distance):
+    """Without a Hessian the first step is of length one, and only the slopes say how far to go back."""
+
+    def raised(x, problems):
+        values, gradients = quadratic(x, problems % 4)
+        return 0.1 + values, gradients
+
+    starts = np.tile(CENTRES, (50, 1)) + distance * np.random.default_rng(25).normal(size=(200, 6))
+    found = lbfgs_minima(raised, starts, tolerance=1e-20)
+    assert found.converged.all()
+    np.testing.assert_allclose(found.points, np.tile(CENTRES, (50, 1)), atol=1e-8)
 
 
 # Independence of the batch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests import elsewhere
 from tests.registry import SOLVERS, SolverRow
 
 from orthoboot.errors import ArgumentError, FitError
@@ -42,6 +43,15 @@ def test_the_solution_solves_the_damped_system(row, shape):
     solution = row.solver.factor(DenseOperator(matrix)).solve(rhs)
     assert solution.shape == shape
     np.testing.assert_allclose(solution, np.linalg.solve(damped(row, matrix), rhs), rtol=0, atol=1e-10)
+
+
+@every_solver
+def test_threads_may_solve_with_the_same_factors_at_once(row):
+    rng = np.random.default_rng(9)
+    factor, rhs = row.solver.factor(DenseOperator(positive(rng))), rng.normal(size=(P, 3))
+    expected = factor.solve(rhs)
+    for solutions in elsewhere.in_threads(lambda number: [factor.solve(rhs) for _ in range(50)]):
+        np.testing.assert_allclose(solutions, np.stack([expected] * 50), rtol=0, atol=1e-12)
 
 
 @every_solver

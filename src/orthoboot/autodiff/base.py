@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, TypeVar
 
 from orthoboot.typing import FloatArray
 
@@ -13,6 +13,9 @@ Written = Callable[..., Any]
 
 NumpyFunction = Callable[..., FloatArray]
 """The same for everybody else: takes numpy arrays, or arrays of the package, and returns numpy arrays."""
+
+Programs = TypeVar("Programs")
+"""What is derived from functions written in the package, such as all derivatives that a search needs."""
 
 
 class Autodiff(ABC):
@@ -35,6 +38,13 @@ class Autodiff(ABC):
         f returns one array.
         """
         return f
+
+    def compiled(self, kind: Callable[..., Programs], *traced: Written | None, **options: Hashable) -> Programs:
+        """Return ``kind(self, *traced, **options)``, the same object for the same programs where that saves compiling.
+
+        What `kind` makes must not change, since several threads may share it.
+        """
+        return kind(self, *traced, **options)
 
     def called(self, f: Written, *arguments: Any, **options: Any) -> Any:
         """Return what `f` returns for arrays of the package, in double precision."""

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
-from threading import Lock
+from functools import lru_cache
+from threading import RLock
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orthoboot.autodiff.base import Autodiff, NumpyFunction, Written
+from orthoboot.autodiff.base import Autodiff, NumpyFunction, Programs, Written
 from orthoboot.errors import InfluenceError
 from orthoboot.typing import FloatArray
 
 _PROGRAMS_KEPT = 64
 """Programs that stay compiled for the next call; each may hold the arrays that the user's function closes over."""
+_GROUPS_KEPT = 32
+"""Sets of derivatives of such programs that stay compiled with them."""
 
 _NUMBERS_AT_ONCE = 1 << 20
 _POINTS_AT_ONCE = 1024
@@ -67,6 +70,14 @@ class Jax(Autodiff):
                 # The text of a function with a derivative of its own does not tell which derivative that is.
                 key += _fingerprint(jax.make_jaxpr(_backwards(f))(*arrays))
             return _kept_program(key, steps)
+
+    def compiled(self, kind: Callable[..., Programs], *traced: Written | None, **options: Hashable) -> Programs:
+        """Return what `kind` makes of programs: what it made before, for the same steps and options."""
+        if not all(program is None or isinstance(program, _Program) for program in traced):
+            return kind(self, *traced, **options)
+        with _PROGRAMS_LOCK:  # of threads that come at once one makes it, and all share it
+            kept: Programs = _group(kind, traced, tuple(options.items()))
+            return kept
 
     def called(self, f: Written, *arguments: Any, **options: Any) -> Any:
         """Return what `f` returns, with 64 bits switched on around it."""
@@ -234,7 +245,7 @@ class _Program:
 
 
 _PROGRAMS: OrderedDict[tuple[str, ...], _Program] = OrderedDict()
-_PROGRAMS_LOCK = Lock()
+_PROGRAMS_LOCK = RLock()
 
 
 def _kept_program(key: tuple[str, ...], steps: Any) -> _Program:
@@ -250,9 +261,16 @@ def _kept(f: Written, what: str, made: Callable[[], NumpyFunction]) -> NumpyFunc
     """Return what is derived from `f`, kept with it if it is a program."""
     if not isinstance(f, _Program):
         return made()
-    if what not in f.derived:
-        f.derived[what] = made()
-    return f.derived[what]
+    with _PROGRAMS_LOCK:
+        if what not in f.derived:
+            f.derived[what] = made()
+        return f.derived[what]
+
+
+@lru_cache(maxsize=_GROUPS_KEPT)
+def _group(kind: Callable[..., Any], traced: tuple[Written | None, ...], options: tuple[tuple[str, Any], ...]) -> Any:
+    """Return what `kind` makes of programs; equal programs are one object, so that this is a cache by value."""
+    return kind(Jax(), *traced, **dict(options))
 
 
 def _constants(steps: Any) -> Iterator[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
+from orthoboot.errors import silenced
 from orthoboot.functionals.evaluation import Evaluation, Failure
 from orthoboot.typing import BoolArray, FloatArray
 
@@ -76,8 +76,7 @@ def evaluated_refits(
 
 
 @contextmanager
-def silenced() -> Iterator[None]:
+def quiet_refit() -> Iterator[None]:
     """Ignore all warnings: what a refit warns of, the fit to the data has told already."""
-    with ONE_AT_A_TIME, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with ONE_AT_A_TIME, silenced():
         yield

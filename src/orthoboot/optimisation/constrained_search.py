@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, optimize
 
-from orthoboot.errors import FitError
+from orthoboot.errors import FitError, silenced
 from orthoboot.optimisation.kkt import (
     INDEPENDENT,
     Optimum,
@@ -158,9 +157,7 @@ def _or_one(size: float) -> float:
 def _near_optimum(problem: Problem, xi: FloatArray, start: FloatArray, method: str) -> tuple[FloatArray, str]:
     """Return where scipy's method ends, and its own words about it."""
     scaled = _Scaled.at(problem, xi, start)
-    with warnings.catch_warnings():
-        # What scipy warns of on its way is of no interest: where it ends is verified.
-        warnings.simplefilter("ignore")
+    with silenced():  # what scipy warns of on its way is of no interest: where it ends is verified
         result = METHODS[method](scaled, start / scaled.unit)
     x = np.asarray(result.x) * scaled.unit
     return x, str(result.message)

@@ -1,4 +1,4 @@
-"""How far a fit is from its solution, in the unit that matters for its use."""
+"""How far a fit is from where it should be, in units that matter: standard errors."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ import numpy as np
 from orthoboot.typing import FloatArray
 
 
-def largest_shift(shifts: FloatArray, influence: FloatArray) -> float:
-    """Return the largest of `shifts` in units of the standard errors that the influence gives, 0 where none varies.
+def distance_in_errors(shifts: FloatArray, influence: FloatArray) -> float:
+    r"""Return the largest of the shifts of some outputs, each in standard errors of its own.
+
+    .. math:: \max_k \frac{|\text{shift}_k|}{\operatorname{std}(I_{\cdot k}) / \sqrt{n}}
+
+    An output that does not vary has no such unit, and does not count.
 
     Parameters
     ----------
     shifts
-        By how much each output moves, of either sign, shape ``(k,)``.
+        How far each output is from where it should be, shape ``(k,)``.
     influence
-        Of the rows on the outputs, centred or not, shape ``(n, k)``. Outputs that do not vary are left out.
+        The influence of the rows on the outputs, centred or not, shape ``(n, k)``.
 
     Examples
     --------
-    >>> influence = np.array([[-2.0, 0.0], [2.0, 0.0], [-2.0, 0.0], [2.0, 0.0]])
-    >>> largest_shift(np.array([-3.0, 5.0]), influence)  # a standard error of one, and none
-    3.0
+    >>> distance_in_errors(np.array([0.5, 3.0]), np.array([[-2.0, 0.0], [2.0, 0.0], [-2.0, 0.0], [2.0, 0.0]]))
+    0.5
     """
     errors = influence.std(axis=0) / np.sqrt(len(influence))
-    varies = errors > 0
-    return float(np.max(np.abs(shifts[varies]) / errors[varies], initial=0.0))
+    varying = errors > 0
+    return float(np.max(np.abs(shifts[varying]) / errors[varying], initial=0.0))

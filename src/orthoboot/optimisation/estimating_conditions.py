@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -57,6 +58,12 @@ class Conditions(ABC):
         self.library = library
         self.arrays = arrays
         self.names = names
+
+    @cached_property
+    def equal_weights(self) -> Any:
+        """Return those of the data themselves, as an array of the library."""
+        n = len(self.arrays[0])
+        return self.library.array(np.full(n, 1 / n))
 
     @abstractmethod
     def value(self, parameters: FloatArray, weights: Any) -> float:
@@ -214,9 +221,13 @@ class EquationConditions(Conditions):
     ) -> None:
         super().__init__(library, arrays, names)
         self.programs = programs
-        rows = programs.rows(start, *arrays)
-        largest = np.abs(rows).max(axis=0)
-        self._unit = np.where(largest > 0, largest, 1.0)
+        self._start = start
+
+    @cached_property
+    def _unit(self) -> FloatArray:
+        """Return the size of each equation at the start, shape ``(p,)``."""
+        largest = np.abs(self.programs.rows(self._start, *self.arrays)).max(axis=0)
+        return np.where(largest > 0, largest, 1.0)
 
     def value(self, parameters: FloatArray, weights: Any) -> float:
         """Return half the sum of the squared equations."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,43 @@ import numpy as np
 from orthoboot.autodiff import Autodiff, NumpyFunction, Written
 from orthoboot.errors import StatisticError
 from orthoboot.typing import FloatArray
+
+
+class LagrangianPrograms:
+    """The functions of a problem and the derivatives of their Lagrangian, compiled once for all data.
+
+    Parameters
+    ----------
+    library
+        The package that the functions are written in.
+    objective, constraints
+        Each takes x and xi; the objective returns one number of the package, a constraint a vector.
+    n_variables
+        The length p of x.
+    """
+
+    def __init__(self, library: Autodiff, objective: Written, *constraints: Written, n_variables: int) -> None:
+        def joined(x: Any, xi: Any) -> Any:
+            return library.joined([constraint(x, xi) for constraint in constraints])
+
+        def lagrangian(point: Any, xi: Any) -> Any:
+            x, multipliers = point[:n_variables], point[n_variables:]
+            return objective(x, xi) + (multipliers * joined(x, xi)).sum() if constraints else objective(x, xi)
+
+        def of_everything(point: Any, like_xi: Any) -> Any:
+            return lagrangian(point[: -len(like_xi)], point[-len(like_xi) :])
+
+        def along_directions(point: Any, xi: Any, directions: Any) -> Any:
+            r = directions.shape[1]
+            return lagrangian(point[:-r], xi + directions @ point[-r:])
+
+        self.objective = library.function(objective)
+        self.constraints = tuple(map(library.function, constraints))
+        self.jacobian = library.jacobian(joined)
+        self.matrix = library.hessian(lagrangian)
+        self.gradient = library.gradient(of_everything)
+        self.product = library.hessian_product(of_everything)
+        self.curvature = library.hessian(along_directions)
 
 
 class Lagrangian:
@@ -25,64 +62,66 @@ class Lagrangian:
     library
         The package that f and c are written in.
     objective
-        ``f(x, xi)``, one number of the package.
+        ``f(x, xi)``, as the user wrote it.
     constraints
-        The functions that c is made of, with the names of their arguments; each returns a vector of the package.
-    n_variables
-        The length p of x.
+        The functions that c is made of by the names of their arguments; each returns a number, a vector, or a list.
+    x, xi
+        A point at which the functions are tried.
     """
 
     def __init__(
-        self, library: Autodiff, objective: Written, constraints: tuple[tuple[str, Written], ...], n_variables: int
+        self, library: Autodiff, objective: Written, constraints: Mapping[str, Written], x: FloatArray, xi: FloatArray
     ) -> None:
-        def joined(x: Any, xi: Any) -> Any:
-            return library.joined([constraint(x, xi) for _, constraint in constraints])
+        self.library = library
+        self.n_variables = len(x)
+        self._objective = objective
+        self._constraints = dict(constraints)
+        self._example = (x, xi)
 
-        def lagrangian(point: Any, xi: Any) -> Any:
-            x, multipliers = point[:n_variables], point[n_variables:]
-            return objective(x, xi) + (multipliers * joined(x, xi)).sum() if constraints else objective(x, xi)
+    @cached_property
+    def programs(self) -> LagrangianPrograms:
+        """Return the functions as they are now, compiled; raise where one of them has no value at the example.
 
-        def of_everything(point: Any, like_xi: Any) -> Any:
-            return lagrangian(point[: -len(like_xi)], point[-len(like_xi) :])
+        Compiling costs more than solving, so that programs are kept, by the steps that the functions take: a function
+        written anew is known again, and one that names a number which has changed is not mistaken.
+        """
+        library, example = self.library, self._example
+        value = _traced("objective", library, partial(_number, library, self._objective), *example)
+        written = [(name, partial(_vector, library, name, c)) for name, c in self._constraints.items()]
+        parts = [_traced(name, library, constraint, *example) for name, constraint in written]
+        return library.compiled(LagrangianPrograms, value, *parts, n_variables=self.n_variables)
 
-        def along_directions(point: Any, xi: Any, directions: Any) -> Any:
-            r = directions.shape[1]
-            return lagrangian(point[:-r], xi + directions @ point[-r:])
-
-        self.n_variables = n_variables
-        self._objective = library.function(objective)
-        self._constraints = {name: library.function(constraint) for name, constraint in constraints}
-        self._jacobian = library.jacobian(joined)
-        self._matrix = library.hessian(lagrangian)
-        self._gradient = library.gradient(of_everything)
-        self._product = library.hessian_product(of_everything)
-        self._curvature = library.hessian(along_directions)
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the programs: these belong to their process, and another one compiles its own."""
+        state = dict(vars(self))
+        state.pop("programs", None)
+        return state
 
     def objective(self, x: FloatArray, xi: FloatArray) -> float:
         """Return f."""
-        return float(self._objective(x, xi))
+        return float(self.programs.objective(x, xi))
 
     def constraints(self, x: FloatArray, xi: FloatArray) -> FloatArray:
         """Return c, shape ``(m,)``."""
-        return np.concatenate([np.empty(0), *(c(x, xi) for c in self._constraints.values())])
+        return np.concatenate([np.empty(0), *(c(x, xi) for c in self.programs.constraints)])
 
     def jacobian(self, x: FloatArray, xi: FloatArray) -> FloatArray:
         """Return the derivative of c by x, shape ``(m, p)``."""
-        return self._jacobian(x, xi) if self._constraints else np.empty((0, self.n_variables))
+        return self.programs.jacobian(x, xi) if self._constraints else np.empty((0, self.n_variables))
 
     def gradient(self, x: FloatArray, multipliers: FloatArray, xi: FloatArray) -> FloatArray:
         """Return the derivative of L by ``(x, lambda, xi)``, shape ``(p + m + q,)``."""
-        return self._gradient(np.concatenate([x, multipliers, xi]), xi)
+        return self.programs.gradient(np.concatenate([x, multipliers, xi]), xi)
 
     def matrix(self, x: FloatArray, multipliers: FloatArray, xi: FloatArray) -> FloatArray:
         """Return the second derivative of L by ``(x, lambda)``, shape ``(p + m, p + m)``."""
-        return self._matrix(np.concatenate([x, multipliers]), xi)
+        return self.programs.matrix(np.concatenate([x, multipliers]), xi)
 
     def mixed_product(
         self, x: FloatArray, multipliers: FloatArray, xi: FloatArray, direction: FloatArray
     ) -> FloatArray:
         """Return ``direction . (derivative of the KKT conditions by xi)``, shape ``(q,)``, in one pass whatever q."""
-        product = self._product(
+        product = self.programs.product(
             np.concatenate([direction, np.zeros(len(xi))]), np.concatenate([x, multipliers, xi]), xi
         )
         return product[-len(xi) :]
@@ -114,13 +153,15 @@ class Lagrangian:
         self, x: FloatArray, multipliers: FloatArray, xi: FloatArray, directions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         size, r = len(x) + len(multipliers), directions.shape[1]
-        hessian = self._curvature(np.concatenate([x, multipliers, np.zeros(r)]), xi, directions)
+        hessian = self.programs.curvature(np.concatenate([x, multipliers, np.zeros(r)]), xi, directions)
         return hessian[:size, size:], np.diagonal(hessian)[size:]
 
     def checked_lengths(self, x: FloatArray, xi: FloatArray) -> dict[str, int]:
         """Return how many constraints each function holds; raise where a function is not as it must be at `x`."""
-        _checked_value("objective", self._objective, x, xi)
-        return {name: len(_checked_value(name, c, x, xi)) for name, c in self._constraints.items()}
+        programs = self.programs
+        _checked_value("objective", programs.objective, x, xi)
+        named = zip(self._constraints, programs.constraints, strict=True)
+        return {name: len(_checked_value(name, constraint, x, xi)) for name, constraint in named}
 
     def check_derivatives(self, x: FloatArray, n_constraints: int, xi: FloatArray) -> None:
         """Raise unless L has finite first and second derivatives at `x`, and depends on xi."""
@@ -145,31 +186,6 @@ class Lagrangian:
                 "the problem must depend on the data; neither `objective` nor a constraint changes with its second "
                 "argument, xi, near `init`. Write them as functions of x and xi, and use `xi`."
             )
-
-
-def lagrangian_of(
-    library: Autodiff, objective: Written, constraints: Mapping[str, Written], x: FloatArray, xi: FloatArray
-) -> Lagrangian:
-    """Return the Lagrangian of the user's functions as they are now; raise where one of them has no value at `x`.
-
-    Compiling its derivatives costs more than solving with them, so that they are kept, by the steps that the functions
-    take: a function written anew is known again, and one that names a number which has changed is not mistaken.
-
-    Parameters
-    ----------
-    library, objective
-        As for `Lagrangian`, but for any form that the user may choose.
-    constraints
-        The functions by the names of their arguments; each returns a number, a vector, or a list.
-    """
-    value = _traced("objective", library, partial(_number, library, objective), x, xi)
-    parts = [
-        (name, _traced(name, library, partial(_vector, library, name, c), x, xi)) for name, c in constraints.items()
-    ]
-    return _kept(library, value, tuple(parts), len(x))
-
-
-_kept = lru_cache(maxsize=16)(Lagrangian)
 
 
 def _traced(name: str, library: Autodiff, function: Written, x: FloatArray, xi: FloatArray) -> Written:

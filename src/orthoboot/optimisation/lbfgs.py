@@ -210,14 +210,17 @@ def _judged(
     """Return which steps from `values` to `heights` are good enough, and the lengths to try where they are not.
 
     Good is a fall, or half the slope where rounding hides the fall; the next length is that at which the cubic through
-    both ends is lowest, within bounds.
+    both ends is lowest, within bounds. Where the values at both ends differ by rounding alone the slopes are all that
+    is known, and the length is that at which the line through them is zero.
     """
     falls = heights <= values - SUFFICIENT * lengths * decrements
     falls &= (heights < values) | (lengths == 1)  # a shortened step that leaves the value as it is leads nowhere
     level = heights <= values + NOISE * np.abs(values)
     flattened = np.abs(slopes) <= FLATTENED * decrements
     good = np.isfinite(heights) & np.isfinite(slopes) & (falls | (level & flattened))
-    bend = slopes - decrements - 3 * (heights - values) / lengths
+    rises = (heights - values) / lengths
+    rises = np.where(np.abs(heights - values) <= ROUNDING * np.abs(values), (slopes - decrements) / 2, rises)
+    bend = slopes - decrements - 3 * rises
     root = np.sqrt(bend**2 + decrements * slopes)
     share = 1 - (slopes + root - bend) / (slopes + decrements + 2 * root)
     return good, lengths * np.where(np.isfinite(share), np.clip(share, _SHORTEST, _LONGEST), _LONGEST)

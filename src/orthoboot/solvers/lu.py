@@ -59,7 +59,9 @@ class _Factor(Factor):
         return self._solved(rhs, self.by_column, self.by_row, transposed=True)
 
     def _solved(self, rhs: FloatArray, before: FloatArray, after: FloatArray, *, transposed: bool) -> FloatArray:
-        solution: FloatArray = linalg.lapack.dgetrs(self.factors, self.pivots, (before * rhs.T).T, trans=transposed)[0]
+        # A copy: scipy counts the pivots up for LAPACK and down again, in place, while another thread may solve.
+        pivots = self.pivots.copy()
+        solution: FloatArray = linalg.lapack.dgetrs(self.factors, pivots, (before * rhs.T).T, trans=transposed)[0]
         return (after * solution.T).T
 
 

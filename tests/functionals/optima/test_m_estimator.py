@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import pickle
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,15 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from sklearn.linear_model import Ridge
+from tests import elsewhere
+from tests.written_functions import (
+    PENALTY,
+    normal_equations,
+    ridge_penalty,
+    square_and_second,
+    squares,
+    squares_and_fourth_powers,
+)
 
 import orthoboot as ob
 from orthoboot.autodiff import selection
@@ -36,12 +46,16 @@ from orthoboot.typing import FloatArray
 jnp = pytest.importorskip("jax.numpy")
 nn = pytest.importorskip("jax.nn")
 
-N, PENALTY, THRESHOLD = 80, 0.3, 0.8
+N, THRESHOLD = 80, 0.8
 NEW_ROWS = np.array([[1.0, 0.5, -1.0], [0.0, 2.0, 1.0]])
 
 
 def design() -> FloatArray:
     return np.random.default_rng(0).normal(size=(N, 3))
+
+
+def counts(n_resamples: int) -> Resamples:
+    return Resamples((np.random.default_rng(5).multinomial(N, np.full(N, 1 / N), size=n_resamples).astype(float),))
 
 
 @cache
@@ -63,10 +77,6 @@ def count_data() -> Data:
     return read((X, np.random.default_rng(3).poisson(np.exp(X @ [0.8, -0.5, 0.3]))), paired=True)
 
 
-def squares(theta: Any, X: Any, y: Any) -> Any:
-    return (y - X @ theta) ** 2 / 2
-
-
 def logistic(theta: Any, X: Any, y: Any) -> Any:
     return nn.softplus(X @ theta) - y * (X @ theta)
 
@@ -78,10 +88,6 @@ def huber(theta: Any, X: Any, y: Any) -> Any:
 
 def poisson(theta: Any, X: Any, y: Any) -> Any:
     return jnp.exp(X @ theta) - y * (X @ theta)
-
-
-def ridge_penalty(theta: Any) -> Any:
-    return PENALTY * (theta**2).sum() / 2
 
 
 def torch_logistic(theta: Any, X: Any, y: Any) -> Any:
@@ -148,6 +154,10 @@ class Case:
         penalty = ridge_penalty if self.ridge else None
         return ob.m_estimator(getattr(self, library), init=3, penalty=penalty, library=library, **options)
 
+    @cache  # noqa: B019 - likewise
+    def prepared(self, library: str = "jax", **options: Any) -> Any:
+        return self.functional(library, **options).prepared(self.data())
+
     def influence(self, theta: FloatArray) -> FloatArray:
         X, y = self.data().arrays
         gradients = X * self.slope(X @ theta, y)[:, np.newaxis] + self.ridge * theta
@@ -200,25 +210,25 @@ def library(request: pytest.FixtureRequest) -> str:
 @every_case
 def test_the_fit_is_that_of_others(case, library):
     data = case.data()
-    np.testing.assert_allclose(case.functional(library).estimate(data), case.fit(*data.arrays), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(case.prepared(library).estimate, case.fit(*data.arrays), rtol=1e-10, atol=1e-12)
 
 
 @every_case
 def test_the_influence_is_the_closed_form(case, library):
-    data, functional = case.data(), case.functional(library)
-    (influence,) = functional.influence(data)
-    expected = case.influence(functional.estimate(data))
+    prepared = case.prepared(library)
+    (influence,) = prepared.influence()
+    expected = case.influence(prepared.estimate)
     np.testing.assert_allclose(influence, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
 @every_case
 def test_the_influence_is_the_derivative_in_a_random_direction(case, library):
-    data, functional = case.data(), case.functional(library)
+    prepared = case.prepared(library)
     direction = np.random.default_rng(4).normal(size=N)
     direction -= direction.mean()
     step = 1e-5
-    ahead, behind = functional.evaluate(data, Resamples((1 + np.array([[step], [-step]]) * direction,)))
-    slope = functional.influence(data)[0].T @ direction / N
+    ahead, behind = prepared.values(Resamples((1 + np.array([[step], [-step]]) * direction,)))
+    slope = prepared.influence()[0].T @ direction / N
     # The error of the differences: step**2 of truncation, and rounding of the fits over the step.
     np.testing.assert_allclose((ahead - behind) / (2 * step), slope, rtol=0, atol=1e-8 * max(1, np.abs(slope).max()))
 
@@ -226,17 +236,14 @@ def test_the_influence_is_the_derivative_in_a_random_direction(case, library):
 @every_case
 def test_the_libraries_agree_on_replicates(case):
     pytest.importorskip("torch")
-    data = case.data()
-    counts = Resamples((np.random.default_rng(5).multinomial(N, np.full(N, 1 / N), size=4).astype(float),))
-    values = [case.functional(library).evaluate(data, counts) for library in ("jax", "torch")]
+    values = [case.prepared(library).values(counts(4)) for library in ("jax", "torch")]
     np.testing.assert_allclose(*values, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("case", [RIDGE, LOGISTIC], ids=lambda case: case.name)
 @pytest.mark.parametrize("solver", ["lu", "cg"])
 def test_every_solver_gives_the_influence_of_cholesky(case, solver):
-    data = case.data()
-    (expected,), (influence,) = (case.functional(solver=one).influence(data) for one in ("cholesky", solver))
+    (expected,), (influence,) = (case.prepared(solver=one).influence() for one in ("cholesky", solver))
     np.testing.assert_allclose(influence, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
 
@@ -246,12 +253,12 @@ def test_estimating_equations_give_what_their_loss_gives():
 
     data = class_data()
     for penalty in (None, ridge_penalty):
-        by_loss = ob.m_estimator(logistic, init=3, penalty=penalty)
-        by_psi = ob.m_estimator(psi=psi, init=3, penalty=penalty)
-        np.testing.assert_allclose(by_psi.estimate(data), by_loss.estimate(data), rtol=1e-12)
-        np.testing.assert_allclose(by_psi.influence(data)[0], by_loss.influence(data)[0], rtol=0, atol=1e-12)
+        by_loss = ob.m_estimator(logistic, init=3, penalty=penalty).prepared(data)
+        by_psi = ob.m_estimator(psi=psi, init=3, penalty=penalty).prepared(data)
+        np.testing.assert_allclose(by_psi.estimate, by_loss.estimate, rtol=1e-12)
+        np.testing.assert_allclose(by_psi.influence()[0], by_loss.influence()[0], rtol=0, atol=1e-12)
         weights = Resamples((np.random.default_rng(6).exponential(size=(3, N)),))
-        np.testing.assert_allclose(by_psi.evaluate(data, weights), by_loss.evaluate(data, weights), rtol=1e-11)
+        np.testing.assert_allclose(by_psi.values(weights), by_loss.values(weights), rtol=1e-11)
 
 
 def test_equations_that_are_no_gradient_are_solved():
@@ -261,17 +268,17 @@ def test_equations_that_are_no_gradient_are_solved():
         return jnp.stack([x - theta[0], (x - theta[0]) ** 2 - theta[1]], axis=1)
 
     data = read(np.random.default_rng(7).gamma(2.0, size=50))
-    moments = ob.m_estimator(psi=psi, init=[0.0, 1.0])
-    expected = np.column_stack([ob.mean.influence(data)[0], ob.variance.influence(data)[0]])
-    np.testing.assert_allclose(moments.influence(data)[0], expected, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(moments.estimate(data), [data.arrays[0].mean(), data.arrays[0].var()], rtol=1e-13)
+    moments = ob.m_estimator(psi=psi, init=[0.0, 1.0]).prepared(data)
+    expected = np.column_stack([f.prepared(data).influence()[0] for f in (ob.mean, ob.variance)])
+    np.testing.assert_allclose(moments.influence()[0], expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(moments.estimate, [data.arrays[0].mean(), data.arrays[0].var()], rtol=1e-13)
 
 
 @pytest.mark.parametrize("init", [3, [5.0, 5.0, -5.0], lambda X, y: X.T @ y / len(y)], ids=["zeros", "far", "function"])
 def test_the_start_does_not_matter(init):
     data = class_data()
     np.testing.assert_allclose(
-        ob.m_estimator(logistic, init=init).estimate(data), logistic_fit(*data.arrays), rtol=1e-11
+        ob.m_estimator(logistic, init=init).prepared(data).estimate, logistic_fit(*data.arrays), rtol=1e-11
     )
 
 
@@ -281,20 +288,21 @@ def test_the_units_of_columns_and_losses_do_not_matter(unit):
     units = np.array([1.0, unit, 1.0])
     plain, scaled = read((X, y), paired=True), read((X * units, y), paired=True)
     functional = ob.m_estimator(logistic, init=3)
-    times = ob.m_estimator(lambda theta, X, y: unit * logistic(theta, X, y), init=3)
-    for other in (functional.estimate(scaled) * units, times.estimate(plain)):
-        np.testing.assert_allclose(other, functional.estimate(plain), rtol=1e-9)
-    (expected,) = functional.influence(plain)
-    for other in (functional.influence(scaled)[0] * units, times.influence(plain)[0]):
+    fit, of_columns = functional.prepared(plain), functional.prepared(scaled)
+    of_losses = ob.m_estimator(lambda theta, X, y: unit * logistic(theta, X, y), init=3).prepared(plain)
+    for other in (of_columns.estimate * units, of_losses.estimate):
+        np.testing.assert_allclose(other, fit.estimate, rtol=1e-9)
+    (expected,) = fit.influence()
+    for other in (of_columns.influence()[0] * units, of_losses.influence()[0]):
         np.testing.assert_allclose(other, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 def test_a_perfect_fit_has_no_influence():
     X = design()
     data = read((X, X @ [1.0, 2.0, 3.0]), paired=True)
-    functional = ob.m_estimator(squares, init=3)
-    np.testing.assert_allclose(functional.estimate(data), [1.0, 2.0, 3.0], rtol=1e-14)
-    assert np.abs(functional.influence(data)[0]).max() < 1e-13
+    prepared = ob.m_estimator(squares, init=3).prepared(data)
+    np.testing.assert_allclose(prepared.estimate, [1.0, 2.0, 3.0], rtol=1e-14)
+    assert np.abs(prepared.influence()[0]).max() < 1e-13
 
 
 def test_two_rows_are_enough_for_a_mean():
@@ -305,13 +313,14 @@ def test_hundreds_of_parameters_are_fitted_by_products():
     rng = np.random.default_rng(8)
     X = rng.normal(size=(700, 520))
     data = read((X, X[:, 0] + rng.normal(size=700)), paired=True)
-    by_products = ob.m_estimator(squares, init=520, penalty=ridge_penalty, target=lambda t: t[:2], solver="cg")
+    functional = ob.m_estimator(squares, init=520, penalty=ridge_penalty, target=lambda t: t[:2], solver="cg")
+    by_products = functional.prepared(data)
     hessian = X.T @ X / 700 + PENALTY * np.eye(520)
     theta = np.linalg.solve(hessian, X.T @ data.arrays[1] / 700)
-    np.testing.assert_allclose(by_products.estimate(data), theta[:2], rtol=1e-10)
+    np.testing.assert_allclose(by_products.estimate, theta[:2], rtol=1e-10)
     gradients = X * (X @ theta - data.arrays[1])[:, np.newaxis] + PENALTY * theta
     expected = -np.linalg.solve(hessian, gradients.T)[:2].T
-    np.testing.assert_allclose(by_products.influence(data)[0], expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+    np.testing.assert_allclose(by_products.influence()[0], expected, rtol=0, atol=1e-7 * np.abs(expected).max())
 
 
 # Targets
@@ -321,11 +330,11 @@ def test_a_prediction_has_the_influence_of_its_coefficients():
     data = class_data()
     coefficients = ob.m_estimator(logistic, init=3)
     chances = coefficients.replace(target=lambda theta: nn.sigmoid(NEW_ROWS @ theta))
-    theta, (influence,) = coefficients.estimate(data), coefficients.influence(data)
-    fitted = _chance(NEW_ROWS @ theta)
-    np.testing.assert_allclose(chances.estimate(data), fitted, rtol=1e-13)
-    expected = influence @ (NEW_ROWS.T * fitted * (1 - fitted))
-    np.testing.assert_allclose(chances.influence(data)[0], expected, rtol=0, atol=1e-13)
+    fit, predictions = coefficients.prepared(data), chances.prepared(data)
+    fitted = _chance(NEW_ROWS @ fit.estimate)
+    np.testing.assert_allclose(predictions.estimate, fitted, rtol=1e-13)
+    expected = fit.influence()[0] @ (NEW_ROWS.T * fitted * (1 - fitted))
+    np.testing.assert_allclose(predictions.influence()[0], expected, rtol=0, atol=1e-13)
 
 
 def test_targets_may_be_numbers_arrays_lists_or_dicts(library):
@@ -338,7 +347,7 @@ def test_targets_may_be_numbers_arrays_lists_or_dicts(library):
     value, theta = functional(X, y), least_squares_fit(X, y)
     assert value["slope"] == pytest.approx(theta[0], rel=1e-13)
     assert value["risk"] == pytest.approx(np.mean((3 - 2 * theta) ** 2), rel=1e-13)
-    assert functional.output(linear_data()).names == ("slope", "risk", "rest[0]", "rest[1]")
+    assert functional.prepared(linear_data()).output.names == ("slope", "risk", "rest[0]", "rest[1]")
     assert isinstance(functional.replace(target=lambda t: t[0])(X, y), float)
     np.testing.assert_allclose(functional.replace(target=lambda t: [t[0], t[2]])(X, y), theta[[0, 2]], rtol=1e-13)
 
@@ -347,8 +356,8 @@ def test_parameters_are_named_after_the_columns():
     X, y = linear_data().arrays
     frame = pd.DataFrame(X, columns=["age", "dose", "sex"])
     functional = ob.m_estimator(squares, init=3)
-    assert functional.output(read((frame, y), paired=True)).names == ("age", "dose", "sex")
-    assert functional.output(linear_data()).names == ("theta[0]", "theta[1]", "theta[2]")
+    assert functional.prepared(read((frame, y), paired=True)).output.names == ("age", "dose", "sex")
+    assert functional.prepared(linear_data()).output.names == ("theta[0]", "theta[1]", "theta[2]")
 
 
 # Through bootstrap
@@ -387,7 +396,7 @@ def test_a_resample_whose_classes_are_separated_has_no_fit():
     X, y = data.arrays
     weights = np.where((X[:, 0] > 0) == y, 1.0, 0.0)
     with pytest.raises(FitError, match=r"no fit: .*theta\[0\] = \d.*do not shrink.*separates.*penalty"):
-        ob.m_estimator(logistic, init=3).evaluate(data, Resamples((weights[np.newaxis],)))
+        ob.m_estimator(logistic, init=3).prepared(data).values(Resamples((weights[np.newaxis],)))
 
 
 @pytest.mark.parametrize("solver", ["cholesky", "cg"])
@@ -413,19 +422,20 @@ def test_newton_goes_downhill_from_where_the_loss_is_not_convex(solver):
     """Cauchy's loss bends down farther than one from its centre, where Newton's own step would go uphill."""
     data = read(np.random.default_rng(13).normal(size=40))
     functional = ob.m_estimator(lambda theta, x: jnp.log1p((x - theta[0]) ** 2), init=1, solver=solver)
-    conditions = functional._conditions(data)
+    prepared = functional.prepared(data)
+    conditions = prepared.conditions
     weights = np.ones(40) / 40
     assert conditions.operator(np.array([6.0]), weights, by_products=False).matrix() < 0
     found = Search(conditions, solver, weights).from_nearby(np.array([6.0]), 1.0)
     x = data.arrays[0]
-    assert found == pytest.approx(functional.estimate(data), rel=1e-12)
+    assert found == pytest.approx(prepared.estimate, rel=1e-12)
     assert np.mean((x - found) / (1 + (x - found) ** 2)) == pytest.approx(0.0, abs=1e-15)
 
 
 def test_a_refit_that_fails_nearby_is_sought_from_afar(monkeypatch):
-    data, functional = class_data(), ob.m_estimator(logistic, init=3)
+    prepared = ob.m_estimator(logistic, init=3).prepared(class_data())
     weights = Resamples((np.random.default_rng(11).exponential(size=(1, N)),))
-    expected = functional.evaluate(data, weights)
+    expected = prepared.values(weights)
     nearby, calls = Search.from_nearby, []
 
     def failing_once(self: Search, *arguments: Any) -> FloatArray:
@@ -435,7 +445,7 @@ def test_a_refit_that_fails_nearby_is_sought_from_afar(monkeypatch):
         return nearby(self, *arguments)
 
     monkeypatch.setattr(Search, "from_nearby", failing_once)
-    np.testing.assert_allclose(functional.evaluate(data, weights), expected, rtol=1e-12)
+    np.testing.assert_allclose(prepared.values(weights), expected, rtol=1e-12)
     assert len(calls) == 2
 
 
@@ -445,9 +455,11 @@ def test_the_same_loss_written_anew_compiles_no_second_time():
     def fit(threshold: float, **options: Any) -> Any:
         return ob.m_estimator(lambda t, X, y: jnp.logaddexp(squares(t, X, y), threshold), init=3, **options)
 
-    programs = fit(threshold)._conditions(data).programs
-    assert fit(threshold, target=lambda theta: theta[0] ** 2)._conditions(data).programs is programs
-    assert fit(threshold + 1e-12)._conditions(data).programs is not programs
+    programs = fit(threshold).prepared(data).conditions.programs
+    others = read((data.arrays[0] ** 2, data.arrays[1]), paired=True)
+    assert fit(threshold, target=lambda theta: theta[0] ** 2).prepared(data).conditions.programs is programs
+    assert fit(threshold).prepared(others).conditions.programs is programs
+    assert fit(threshold + 1e-12).prepared(data).conditions.programs is not programs
 
 
 def test_numbers_that_the_functions_name_may_change(library):
@@ -487,38 +499,82 @@ def test_the_example_of_the_guide_runs(capsys):
     assert "Orthogonal bootstrap of m_estimator: 500 rows, 10 resamples" in capsys.readouterr().out
 
 
+# In other processes and threads
+
+
+def test_a_fit_is_pickled_without_what_is_compiled(library):
+    prepared = ob.m_estimator(squares, init=3, library=library).prepared(linear_data())
+    prepared.influence()
+    kept = vars(pickle.loads(pickle.dumps(prepared)))
+    assert {"fit", "estimate", "factor", "linearization", "target"} <= set(kept)
+    assert "conditions" not in kept
+
+
+def test_a_fit_goes_on_in_a_fresh_process(library, tmp_path):
+    statistics = [
+        ob.m_estimator(squares_and_fourth_powers, init=3, library=library),
+        ob.m_estimator(squares_and_fourth_powers, init=3, target=square_and_second, library=library),
+        ob.m_estimator(squares, init=3, penalty=ridge_penalty, solver="cg", library=library),
+        ob.m_estimator(psi=normal_equations, init=3, penalty=ridge_penalty, library=library),
+    ]
+    prepared = [statistic.prepared(linear_data()) for statistic in statistics]
+    elsewhere.check_in_fresh_process(prepared, counts(2), tmp_path)
+
+
+def test_functions_without_a_name_go_along(tmp_path):
+    power = 2.0
+    functional = ob.m_estimator(
+        lambda theta, x: jnp.logaddexp(x - theta[0], theta[0] - x) ** power,
+        init=lambda x: [x.mean()],
+        target=lambda theta: theta[0] ** power,
+    )
+    prepared = functional.prepared(read(linear_data().arrays[1]))
+    elsewhere.check_in_fresh_process([prepared], counts(2), tmp_path, by_value=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"loss": squares_and_fourth_powers}, {"loss": squares, "solver": "cg"}, {"psi": normal_equations}],
+    ids=["loss", "products", "equations"],
+)
+def test_threads_give_what_one_gives(library, options):
+    functional = ob.m_estimator(**options, init=3, target=square_and_second, library=library)
+    elsewhere.check_in_threads(lambda: functional.prepared(linear_data()), counts(3))
+
+
 # What a careful user should know
 
 
 def test_damping_is_reported():
     data = linear_data()
     functional = ob.m_estimator(squares, init=3, solver=Cholesky(damping=1e-3))
-    (finding,) = functional.findings(data)
+    (finding,) = functional.prepared(data).findings()
     assert isinstance(finding, FitWarning)
     assert "damping of 0.001" in str(finding)
-    assert functional.replace(solver="cholesky").findings(data) == ()
+    assert functional.replace(solver="cholesky").prepared(data).findings() == ()
 
 
-def shifted(monkeypatch: pytest.MonkeyPatch, errors: float) -> tuple[Any, Data]:
+def shifted(monkeypatch: pytest.MonkeyPatch, errors: float) -> Any:
     """An M-estimator whose fit is moved by `errors` standard errors of its first coefficient."""
-    data, functional = class_data(), ob.m_estimator(logistic, init=3)
-    theta, (influence,) = functional.estimate(data), functional.influence(data)
-    moved = theta + errors * influence[:, 0].std() / np.sqrt(N) * np.array([1.0, 0.0, 0.0])
-    monkeypatch.setattr(type(functional), "_fit", lambda self, data: moved)
-    return ob.m_estimator(logistic, init=3), data
+    functional = ob.m_estimator(logistic, init=3)
+    fit = functional.prepared(class_data())
+    (influence,) = fit.influence()
+    moved = fit.estimate + errors * influence[:, 0].std() / np.sqrt(N) * np.array([1.0, 0.0, 0.0])
+    monkeypatch.setattr(type(fit), "fit", moved)
+    return functional.prepared(class_data())
 
 
 def test_a_fit_that_is_not_quite_the_minimum_is_reported(monkeypatch):
-    functional, data = shifted(monkeypatch, 0.01)
-    (finding,) = functional.findings(data)
+    prepared = shifted(monkeypatch, 0.01)
+    (finding,) = prepared.findings()
     assert "0.01 standard errors from the solution" in str(finding)
-    assert np.abs(functional.influence(data)[0].mean(axis=0)).max() < 1e-12
+    assert np.abs(prepared.influence()[0].mean(axis=0)).max() < 1e-12
 
 
 def test_a_fit_that_is_far_from_the_minimum_is_refused(monkeypatch):
-    functional, data = shifted(monkeypatch, 1.0)
+    prepared = shifted(monkeypatch, 1.0)
     with pytest.raises(FitError, match="one more step would move it by .* standard errors"):
-        functional.influence(data)
+        prepared.influence()
 
 
 # Bad input
@@ -556,9 +612,9 @@ def test_a_loss_without_a_minimum_of_its_own_is_refused(loss, init, message):
 def test_a_saddle_is_a_root_of_its_equations():
     """The first parameter minimises and the second maximises, as a Lagrange multiplier does."""
     data = read(np.random.default_rng(12).normal(size=30))
-    saddle = ob.m_estimator(psi=lambda t, x: jnp.stack([t[0] - x, x - t[1]], axis=1), init=2)
-    expected = np.repeat(ob.mean.influence(data)[0], 2, axis=1)
-    np.testing.assert_allclose(saddle.influence(data)[0], expected, rtol=0, atol=1e-13)
+    saddle = ob.m_estimator(psi=lambda t, x: jnp.stack([t[0] - x, x - t[1]], axis=1), init=2).prepared(data)
+    expected = np.repeat(ob.mean.prepared(data).influence()[0], 2, axis=1)
+    np.testing.assert_allclose(saddle.influence()[0], expected, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize(

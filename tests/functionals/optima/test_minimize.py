@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import pathlib
+import pickle
 import re
 import warnings
 
 import numpy as np
 import pytest
+from tests import elsewhere
+from tests.written_functions import beyond_the_ball, off_the_plane, squared_distance
 
 import orthoboot as ob
 from orthoboot.data import read
@@ -32,24 +35,19 @@ ROWS = np.random.default_rng(1).normal([2.0, 0.3, -2.0], 1.0, size=(15, 3))
 MEAN = ROWS.mean(axis=0)
 
 
-def squared_distance(x, xi):
-    return ((x - xi) ** 2).sum()
-
-
 def nearest(**options):
     return ob.minimize(squared_distance, 3, **{"library": "jax", **options})
 
 
 def influence(functional, rows):
-    return functional.influence(read(rows))[0]
+    return functional.prepared(read(rows)).influence()[0]
 
 
 def slopes_towards_rows(functional, rows, distance=1e-5):
     """Central differences of the statistic as the weights move towards each row."""
-    n = len(rows)
+    n, prepared = len(rows), functional.prepared(read(rows))
     ahead, behind = (
-        functional.evaluate(read(rows), Resamples(((1 - d) * np.ones((n, n)) + d * n * np.eye(n),)))
-        for d in (distance, -distance)
+        prepared.values(Resamples(((1 - d) * np.ones((n, n)) + d * n * np.eye(n),))) for d in (distance, -distance)
     )
     return (ahead - behind) / (2 * distance)
 
@@ -119,7 +117,7 @@ def test_the_bias_of_the_paper_s_value_is_the_trace_that_is_known(paper):
 def test_the_solution_of_the_paper_s_problem_is_linear_in_the_mean(paper):
     """So it has no bias: see `docs/errata.md`."""
     weights = np.random.default_rng(4).multinomial(10, np.full(10, 0.1), size=3).astype(float)
-    values = paper.functional.replace(output="solution").evaluate(read(paper.rows), Resamples((weights,)))
+    values = paper.functional.replace(output="solution").prepared(read(paper.rows)).values(Resamples((weights,)))
     linear = weights @ paper.rows / 10 @ paper.solution_matrix.T
     np.testing.assert_allclose(values, linear, rtol=0, atol=1e-12 * np.abs(linear).max())
 
@@ -253,7 +251,7 @@ def test_a_curved_objective_under_a_curved_constraint():
 def test_the_curvature_of_the_value_is_that_of_its_differences(iid_covariance):
     """The closed form for the value alone, and fourth-order differences for both outputs."""
     value, both = (
-        PORTFOLIO.replace(output=output).second_order_bias(read(RETURNS), iid_covariance) for output in OUTPUTS
+        PORTFOLIO.replace(output=output).prepared(read(RETURNS)).second_order_bias(iid_covariance) for output in OUTPUTS
     )
     assert value[0] == pytest.approx(both[-1], rel=1e-6)
 
@@ -265,13 +263,12 @@ OUTPUTS = ("value", "both")
 
 
 def test_a_resample_on_which_other_constraints_bind_is_solved_as_if_alone():
-    data, functional = read(RETURNS), PORTFOLIO
     weights = np.random.default_rng(5).multinomial(40, np.full(40, 1 / 40), size=40).astype(float)
-    values = functional.evaluate(data, Resamples((weights,)))
+    values = PORTFOLIO.prepared(read(RETURNS)).values(Resamples((weights,)))
     held = {tuple(np.flatnonzero(value == 0)) for value in values}
     assert len(held) > 1
     for value, counts in zip(values, weights, strict=True):
-        alone = functional(np.repeat(RETURNS, counts.astype(int), axis=0))
+        alone = PORTFOLIO(np.repeat(RETURNS, counts.astype(int), axis=0))
         np.testing.assert_allclose(value, [*alone["solution"], alone["value"]], rtol=0, atol=1e-12)
 
 
@@ -303,15 +300,15 @@ def test_a_curvature_that_turns_with_the_resample_is_seen_though_the_solution_st
     )
     with pytest.warns(OrthobootWarning):
         result = ob.bootstrap(rows, bowl, estimator="standard", n_resamples=300, rng=0)
-    resamples = result.run.plan.resamples(result.run.key, range(300))
+    resamples = result.run.resamples(range(300))
     # Where the mean of the resample is negative, x = 0 is a maximum of xi x^2 and no minimum.
     assert result.n_failed == np.sum(resamples.weights[0] @ rows[:, 0] < 0) > 0
 
 
 def test_a_system_that_is_the_same_for_all_resamples_is_known_to_be(paper):
-    assert paper.functional.solved(read(paper.rows))._start.system.constant
+    assert paper.functional.prepared(read(paper.rows)).solved._start.system.constant
     curved = ob.minimize(lambda x, xi: ((x - xi) ** 4).sum() + (x**2).sum(), 1, library="jax")
-    assert not curved.solved(read(np.array([[1.0], [2.0]])))._start.system.constant
+    assert not curved.prepared(read(np.array([[1.0], [2.0]]))).solved._start.system.constant
 
 
 def test_a_resample_without_a_feasible_point_is_a_failed_replicate():
@@ -339,19 +336,57 @@ def test_a_resample_on_which_the_objective_has_no_value_is_a_failed_replicate():
     assert "FitError: the functions or their slopes are not finite at x = " in failed[0]
 
 
+# In other processes and threads
+
+
+def counts(n_resamples):
+    return Resamples((np.random.default_rng(6).multinomial(15, np.full(15, 1 / 15), size=n_resamples).astype(float),))
+
+
+def test_an_optimum_is_pickled_without_what_is_compiled():
+    prepared = written("jax")[0].prepared(read(ROWS))
+    prepared.values(counts(1))
+    solved = pickle.loads(pickle.dumps(prepared)).solved
+    assert "programs" not in vars(solved.problem.lagrangian)
+    assert "factor" in vars(solved.optimum.system)
+    assert solved.optimum.system.problem.lagrangian is solved.problem.lagrangian
+
+
+def written(library):
+    return [
+        ob.minimize(squared_distance, 3, inequality=beyond_the_ball, output="both", library=library),
+        ob.minimize(squared_distance, 3, equality=off_the_plane, inequality=beyond_the_ball, library=library),
+    ]
+
+
+@pytest.mark.parametrize("library", ["jax", "torch"])
+def test_an_optimum_goes_on_in_a_fresh_process(library, torch, tmp_path):
+    prepared = [statistic.prepared(read(ROWS)) for statistic in written(library)]
+    elsewhere.check_in_fresh_process(prepared, counts(3), tmp_path)
+
+
+def test_functions_without_a_name_go_along(tmp_path):
+    elsewhere.check_in_fresh_process([PORTFOLIO.prepared(read(RETURNS[:15]))], counts(3), tmp_path, by_value=True)
+
+
+@pytest.mark.parametrize("library", ["jax", "torch"])
+def test_threads_give_what_one_gives(library, torch):
+    for statistic in written(library):
+        elsewhere.check_in_threads(lambda statistic=statistic: statistic.prepared(read(ROWS)), counts(3))
+
+
 # Names and options
 
 
 def test_variables_give_the_outputs_their_names():
-    data = read(RETURNS)
-    assert nearest().output(read(ROWS)).names == ("minimize[0]", "minimize[1]", "minimize[2]")
-    assert nearest(output="value", name="distance").output(read(ROWS)).names == ("distance",)
-    names = [f"asset {letter}" for letter in "abcde"]
-    assert PORTFOLIO.replace(variables=tuple(names), output="solution").output(data).names == tuple(names)
-    assert PORTFOLIO.replace(variables=tuple(names)).output(data).names == (
-        *(f"solution[{name}]" for name in names),
-        "value",
-    )
+    def found(functional, rows):
+        return functional.prepared(read(rows)).output.names
+
+    assert found(nearest(), ROWS) == ("minimize[0]", "minimize[1]", "minimize[2]")
+    assert found(nearest(output="value", name="distance"), ROWS) == ("distance",)
+    named = PORTFOLIO.replace(variables=tuple(f"asset {letter}" for letter in "abcde"))
+    assert found(named.replace(output="solution"), RETURNS) == named.variables
+    assert found(named, RETURNS) == (*(f"solution[{name}]" for name in named.variables), "value")
 
 
 def test_the_start_may_be_a_function_of_the_parameter():
@@ -380,7 +415,7 @@ def test_a_bound_on_a_variable_is_solved_exactly():
 
 
 def findings(functional, rows=ROWS):
-    found = functional.findings(read(rows))
+    found = functional.prepared(read(rows)).findings()
     assert all(isinstance(warning, FitWarning) for warning in found)
     return [str(warning) for warning in found]
 
@@ -439,7 +474,7 @@ def test_the_example_of_the_guide_runs(capsys):
 
 def refused(error, functional, rows=ROWS):
     with pytest.raises(error) as caught:
-        functional.check(read(rows))
+        functional.prepared(read(rows))
     return str(caught.value)
 
 
@@ -612,7 +647,7 @@ def test_a_number_that_has_changed_since_is_not_mistaken():
 def test_functions_written_anew_are_compiled_once():
     def solved():
         statistic = ob.minimize(lambda x, xi: 7.5 * ((x - xi) ** 2).sum(), 3, library="jax")
-        return statistic.solved(read(ROWS)).problem.lagrangian
+        return statistic.prepared(read(ROWS)).solved.problem.lagrangian.programs
 
     assert solved() is solved()
 

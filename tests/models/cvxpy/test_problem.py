@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import pickle
 import re
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests import elsewhere
 
 import orthoboot as ob
 from orthoboot.data import read
@@ -26,7 +29,6 @@ from orthoboot.errors import (
 cp = pytest.importorskip("cvxpy")
 pytest.importorskip("diffcp")
 
-from orthoboot.models import cvxpy as model  # noqa: E402
 from orthoboot.models.cvxpy import solution  # noqa: E402
 
 N_ROWS = 60
@@ -110,12 +112,17 @@ BUILDERS = [
 
 def slopes_towards_rows(statistic: ob.Functional, rows: np.ndarray, numbers: range, distance: float) -> np.ndarray:
     """Return central differences of fourth order towards some rows, shape ``(len(numbers), k)``."""
-    n, data = len(rows), read(rows)
+    n, prepared = len(rows), statistic.prepared(read(rows))
     towards = n * np.eye(n)[list(numbers)] - 1
     ahead_2, ahead, behind, behind_2 = (
-        statistic.evaluate(data, Resamples((1 + multiple * distance * towards,))) for multiple in (2, 1, -1, -2)
+        prepared.values(Resamples((1 + multiple * distance * towards,))) for multiple in (2, 1, -1, -2)
     )
     return (8 * (ahead - behind) - (ahead_2 - behind_2)) / (12 * distance)
+
+
+def counts(n_resamples: int) -> Resamples:
+    rng = np.random.default_rng(0)
+    return Resamples((rng.multinomial(N_ROWS, np.full(N_ROWS, 1 / N_ROWS), size=n_resamples).astype(float),))
 
 
 # Influence
@@ -124,28 +131,27 @@ def slopes_towards_rows(statistic: ob.Functional, rows: np.ndarray, numbers: ran
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_the_influence_is_the_derivative_towards_each_row(builder: Callable[[], ob.Functional]) -> None:
     statistic = builder()
-    statistic.check(read(ROWS))
-    influence = statistic.influence(read(ROWS))[0][:5]
-    assert "diffcp" in statistic.influence_source
+    prepared = statistic.prepared(read(ROWS))
+    influence = prepared.influence()[0][:5]
+    assert "diffcp" in prepared.influence_source
     slopes = slopes_towards_rows(statistic, ROWS, range(5), 3e-3)
     np.testing.assert_allclose(influence, slopes, rtol=0, atol=1e-5 * np.abs(slopes).max())
 
 
 def test_the_influence_through_an_exponential_cone_is_the_closed_form() -> None:
     # The solution is 2 w / sum(w). Differences would not do: near the edge of the cone solutions end at eight digits.
-    statistic = with_exponential_cone()
+    (influence,) = with_exponential_cone().prepared(read(ROWS)).influence()
     weights, deviations = ROWS.mean(axis=0), ROWS - ROWS.mean(axis=0)
     total, shares = weights.sum(), weights / weights.sum()
     solution = 2 * (deviations - deviations.sum(axis=1, keepdims=True) * shares) / total
     value = deviations @ np.log(2 * shares)
-    np.testing.assert_allclose(
-        statistic.influence(read(ROWS))[0], np.column_stack([solution, value]), rtol=0, atol=1e-5 * np.abs(value).max()
-    )
+    expected = np.column_stack([solution, value])
+    np.testing.assert_allclose(influence, expected, rtol=0, atol=1e-5 * np.abs(value).max())
 
 
 @pytest.mark.parametrize("builder", [*BUILDERS, with_exponential_cone])
 def test_a_well_posed_problem_leaves_no_doubts(builder: Callable[[], ob.Functional]) -> None:
-    assert builder().findings(read(ROWS)) == ()
+    assert builder().prepared(read(ROWS)).findings() == ()
 
 
 @pytest.mark.usefixtures("jax")
@@ -165,9 +171,9 @@ def test_a_portfolio_is_that_of_minimize() -> None:
     written = ob.minimize(
         risk, np.full(4, 0.25), equality=budget, inequality=lambda x, xi: -x, parameters=moments, output="both"
     )
-    data, statistic = read(RETURNS), portfolio_statistic()
-    np.testing.assert_allclose(statistic.estimate(data), written.estimate(data), rtol=1e-8)
-    (influence,), (expected,) = statistic.influence(data), written.influence(data)
+    found, other = (statistic.prepared(read(RETURNS)) for statistic in (portfolio_statistic(), written))
+    np.testing.assert_allclose(found.estimate, other.estimate, rtol=1e-8)
+    (influence,), (expected,) = found.influence(), other.influence()
     np.testing.assert_array_less(np.abs(influence - expected).max(axis=0), 1e-5 * np.abs(expected).max(axis=0))
 
 
@@ -175,40 +181,41 @@ def test_a_problem_that_is_not_dpp_has_the_same_influence_and_says_so() -> None:
     problem, mean, factor, shares = portfolio()
     sigma = cp.Parameter((4, 4), PSD=True)
     written = cp.Problem(cp.Minimize(cp.quad_form(shares, sigma) / 2 - mean @ shares / 5), problem.constraints)
-    statistic = ob.from_cvxpy(written, {mean: ob.mean, sigma: ob.covariance_matrix}, shares)
     data = read(RETURNS)
-    expected = ob.from_cvxpy(problem, {mean: ob.mean, factor: ob.covariance_factor}, shares).influence(data)[0]
-    np.testing.assert_allclose(statistic.influence(data)[0], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
-    assert "differences" in statistic.influence_source
-    (finding,) = statistic.findings(data)
+    found = ob.from_cvxpy(written, {mean: ob.mean, sigma: ob.covariance_matrix}, shares).prepared(data)
+    parametrised = ob.from_cvxpy(problem, {mean: ob.mean, factor: ob.covariance_factor}, shares).prepared(data)
+    (expected,) = parametrised.influence()
+    np.testing.assert_allclose(found.influence()[0], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    assert "differences" in found.influence_source
+    (finding,) = found.findings()
     assert isinstance(finding, FitWarning)
     assert "covariance_factor" in str(finding)
 
 
 def test_without_diffcp_differences_do(monkeypatch: pytest.MonkeyPatch) -> None:
     data = read(ROWS)
-    expected = with_second_order_cone().influence(data)[0]
+    (expected,) = with_second_order_cone().prepared(data).influence()
     monkeypatch.setattr(solution, "find_spec", lambda name: None)
-    statistic = with_second_order_cone()
-    assert "differences" in statistic.influence_source
-    np.testing.assert_allclose(statistic.influence(data)[0], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    prepared = with_second_order_cone().prepared(data)
+    assert "differences" in prepared.influence_source
+    np.testing.assert_allclose(prepared.influence()[0], expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 def test_what_diffcp_cannot_differentiate_brings_no_influence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solution.SolutionMap, "_solve_cone_program", lambda self: False)
-    assert with_second_order_cone().influence(read(ROWS)) is None
+    assert with_second_order_cone().prepared(read(ROWS)).influence() is None
 
 
 def test_the_second_order_bias_is_that_of_the_mean_curvature() -> None:
     def iid_covariance(parts: Any) -> Any:
         return parts[0].T @ parts[0] / N_ROWS**2
 
-    statistic, data = with_second_order_cone(), read(ROWS)
+    prepared = with_second_order_cone().prepared(read(ROWS))
     weights = np.ones((N_ROWS, N_ROWS))
-    sides = [statistic.evaluate(data, Resamples((weights + d * (N_ROWS * np.eye(N_ROWS) - 1),))) for d in (1e-2, -1e-2)]
-    second = (sides[0] + sides[1] - 2 * statistic.estimate(data)) / 1e-4
+    sides = [prepared.values(Resamples((weights + d * (N_ROWS * np.eye(N_ROWS) - 1),))) for d in (1e-2, -1e-2)]
+    second = (sides[0] + sides[1] - 2 * prepared.estimate) / 1e-4
     bias = second.sum(axis=0) / (2 * N_ROWS**2)
-    np.testing.assert_allclose(statistic.second_order_bias(data, iid_covariance), bias, rtol=1e-2)
+    np.testing.assert_allclose(prepared.second_order_bias(iid_covariance), bias, rtol=1e-2)
 
 
 # Replicates
@@ -239,10 +246,10 @@ def test_a_problem_that_fails_leaves_the_users_objects_as_they_were() -> None:
 
 
 def test_a_replicate_does_not_depend_on_those_before_it() -> None:
-    statistic, data = portfolio_statistic(), read(RETURNS)
+    prepared = portfolio_statistic().prepared(read(RETURNS))
     weights = np.random.default_rng(3).multinomial(250, np.full(250, 1 / 250), size=4).astype(float)
-    together = statistic.evaluate(data, Resamples((weights,)))
-    alone = [statistic.evaluate(data, Resamples((row[np.newaxis],)))[0] for row in weights[::-1]][::-1]
+    together = prepared.values(Resamples((weights,)))
+    alone = [prepared.values(Resamples((row[np.newaxis],)))[0] for row in weights[::-1]][::-1]
     np.testing.assert_array_equal(together, alone)
 
 
@@ -252,11 +259,9 @@ def test_what_a_constraint_holds_does_not_vary() -> None:
     problem = cp.Problem(
         cp.Minimize(cp.sum_squares(shares) + price @ shares), [shares[0] + shares[1] == 1, shares[1] >= 0.7]
     )
-    statistic = ob.from_cvxpy(problem, {price: lambda rows: rows - [0.0, -9.0, 0.0]}, shares)
-    data = read(ROWS)
-    weights = np.random.default_rng(0).multinomial(N_ROWS, np.full(N_ROWS, 1 / N_ROWS), size=5).astype(float)
-    replicates = statistic.evaluate(data, Resamples((weights,)))
-    np.testing.assert_array_equal(replicates, np.tile(statistic.estimate(data), (5, 1)))
+    prepared = ob.from_cvxpy(problem, {price: lambda rows: rows - [0.0, -9.0, 0.0]}, shares).prepared(read(ROWS))
+    replicates = prepared.values(counts(5))
+    np.testing.assert_array_equal(replicates, np.tile(prepared.estimate, (5, 1)))
     np.testing.assert_allclose(replicates[0], [0.3, 0.7, 0.0], atol=1e-9)
 
 
@@ -264,7 +269,7 @@ def test_a_share_that_a_bound_holds_has_no_influence() -> None:
     x, centre = cp.Variable(3, nonneg=True), cp.Parameter(3)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(x - centre)))
     statistic = ob.from_cvxpy(problem, {centre: lambda rows: rows - [0.0, 9.0, 0.0]}, x)
-    (influence,) = statistic.influence(read(ROWS))
+    (influence,) = statistic.prepared(read(ROWS)).influence()
     np.testing.assert_array_equal(influence[:, 1], 0)
     np.testing.assert_allclose(influence[:, [0, 2]], (ROWS - ROWS.mean(axis=0))[:, [0, 2]], rtol=1e-4, atol=1e-5)
 
@@ -280,9 +285,10 @@ def test_a_parameter_without_an_estimate_is_held_at_the_value_it_had() -> None:
 def test_a_vector_with_one_number_per_column_is_named_after_them() -> None:
     problem, mean, factor, shares = portfolio()
     statistic = ob.from_cvxpy(problem, {mean: ob.mean, factor: ob.covariance_factor}, shares)
-    assert statistic.output(read(pd.DataFrame(RETURNS, columns=list("abcd")))).names == ("a", "b", "c", "d")
-    assert statistic.output(read(RETURNS)).names == ("x[0]", "x[1]", "x[2]", "x[3]")
-    assert portfolio_statistic().output(read(RETURNS)).names[-1] == "value"
+    frame = pd.DataFrame(RETURNS, columns=list("abcd"))
+    assert statistic.prepared(read(frame)).output.names == ("a", "b", "c", "d")
+    assert statistic.prepared(read(RETURNS)).output.names == ("x[0]", "x[1]", "x[2]", "x[3]")
+    assert portfolio_statistic().prepared(read(RETURNS)).output.names[-1] == "value"
 
 
 def test_a_known_function_of_numpy_is_its_entry_of_the_catalogue() -> None:
@@ -324,25 +330,79 @@ def test_the_standard_error_of_a_portfolio_is_that_of_the_standard_bootstrap() -
         assert np.all(np.abs(result.standard_error[key] - standard.standard_error[key]) < 3 * error)
 
 
+# In other processes and threads
+
+
+def of_the_mean() -> ob.Functional:
+    x, centre, half = cp.Variable(3), cp.Parameter(3), cp.Parameter(value=0.5)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - half * centre)), [cp.sum(x) == 1, x >= 0])
+    return ob.from_cvxpy(problem, {centre: ob.mean, half: None}, {"x": x, "value": "value"})
+
+
+def test_a_problem_is_pickled_without_what_is_compiled() -> None:
+    prepared = of_the_mean().prepared(read(ROWS))
+    prepared.influence()
+    kept = vars(pickle.loads(pickle.dumps(prepared)))
+    assert {"point", "solution", "estimate", "jacobian"} <= set(kept)
+    assert "solutions" not in kept
+
+
+def test_problems_go_on_in_a_fresh_process(tmp_path: pathlib.Path) -> None:
+    builders = (with_second_order_cone, of_the_mean)
+    prepared = [builder().prepared(read(ROWS)) for builder in builders]
+    elsewhere.check_in_fresh_process(prepared, counts(2), tmp_path)
+
+
+def test_functions_without_a_name_go_along(tmp_path: pathlib.Path) -> None:
+    builders = (with_semidefinite_cone, linear_program, of_an_expression_in_variables_and_parameters, of_a_matrix)
+    prepared = [builder().prepared(read(ROWS)) for builder in builders]
+    elsewhere.check_in_fresh_process(prepared, counts(2), tmp_path, by_value=True)
+
+
+def test_numbers_of_objects_from_another_process_are_not_given_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where cvxpy starts to count anew, as a fresh process does, it would number its own objects as the user's."""
+    pickled = pickle.dumps(of_the_mean())
+    monkeypatch.setattr(solution.lin_utils, "ID_COUNTER", type(solution.lin_utils.ID_COUNTER)())
+    functional = pickle.loads(pickled)
+    highest = max(leaf.id for leaf in functional.solution_map.problem.variables())
+    assert cp.Variable().id > highest
+    np.testing.assert_allclose(functional(ROWS)["x"], of_the_mean()(ROWS)["x"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("builder", [with_second_order_cone, linear_program, of_a_matrix])
+def test_threads_give_what_one_gives(builder: Callable[[], ob.Functional]) -> None:
+    statistic = builder()
+    elsewhere.check_in_threads(lambda: statistic.prepared(read(ROWS)), counts(2))
+
+
+def test_threads_give_what_one_gives_where_each_solve_compiles() -> None:
+    x, size = cp.Variable(3), cp.Parameter((3, 3), PSD=True)
+    statistic = ob.from_cvxpy(
+        cp.Problem(cp.Minimize(cp.quad_form(x, size)), [cp.sum(x) == 1]), {size: ob.covariance_matrix}, x
+    )
+    elsewhere.check_in_threads(lambda: statistic.prepared(read(ROWS)), counts(1))
+
+
 # Findings
 
 
 def test_a_constraint_that_binds_by_chance_is_told() -> None:
     x, mean = cp.Variable(name="x"), cp.Parameter()
     statistic = ob.from_cvxpy(cp.Problem(cp.Minimize((x - mean) ** 2), [x >= 3]), {mean: ob.mean}, x)
-    (finding,) = statistic.findings(read(np.array([1.0, 2.0, 3.0, 6.0])))
+    (finding,) = statistic.prepared(read(np.array([1.0, 2.0, 3.0, 6.0]))).findings()
     assert "unstable for x:" in str(finding)
 
 
 def test_a_solution_that_is_not_unique_is_told() -> None:
     x, price = cp.Variable(2, name="x", nonneg=True), cp.Parameter(2)
     statistic = ob.from_cvxpy(cp.Problem(cp.Minimize(price @ x), [cp.sum(x) == 1]), {price: ob.mean}, x)
-    (finding,) = statistic.findings(read(np.array([[1.0, 2.0], [2.0, 1.0], [4.0, 3.0], [1.0, 2.0]])))
+    rows = np.array([[1.0, 2.0], [2.0, 1.0], [4.0, 3.0], [1.0, 2.0]])
+    (finding,) = statistic.prepared(read(rows)).findings()
     assert "x[0], x[1]" in str(finding)
 
 
 def test_an_inaccurate_solution_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    statistic, data = with_second_order_cone(), read(ROWS)
+    prepared = with_second_order_cone().prepared(read(ROWS))
     status = solution.SolutionMap._status
 
     def short_of_precise(self: Any, options: dict[str, float]) -> str:
@@ -350,7 +410,7 @@ def test_an_inaccurate_solution_is_told(monkeypatch: pytest.MonkeyPatch) -> None
         return "solver_error" if options is solution._PRECISE else f"{solved}_inaccurate"
 
     monkeypatch.setattr(solution.SolutionMap, "_status", short_of_precise)
-    (finding,) = statistic.findings(data)
+    (finding,) = prepared.findings()
     assert "optimal_inaccurate" in str(finding)
 
 
@@ -471,6 +531,6 @@ def test_a_target_that_is_not_of_the_problem_is_refused() -> None:
 
 def test_without_cvxpy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, mean, x = simple()
-    monkeypatch.setattr(model, "find_spec", lambda name: None)
+    monkeypatch.setitem(ob.from_cvxpy.__globals__, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=re.escape('pip install "orthoboot[cvxpy]"')):
         ob.from_cvxpy(problem, {mean: ob.mean}, x)

@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
-from tests import agreement
+from tests import agreement, rounding
 
 import orthoboot as ob
 from orthoboot.data import read
@@ -72,6 +72,9 @@ class Case:
     estimator: Any
     response: str
     scaled: bool = False
+    tolerance: float = 1e-6
+    """Of the influence, relative to the largest. Gradients are rounded by 1e-16, which moves a minimum whose curvature
+    is 3e-5 or more by 4e-12, and a difference quotient of step 1e-3 by 1e-8; the slopes are of size 1e-2."""
 
     @property
     def data(self) -> tuple[Any, Any]:
@@ -96,7 +99,9 @@ SMOOTH = [
     Case("NeuralRegressor", NEURAL, "number"),
 ]
 OTHERS = [
-    Case("identity", perceptron(MLPRegressor, "identity", 1.0, (2,)), "number"),
+    # Its two units may be turned into one another, so that the exact Hessian is singular and the Gauss-Newton matrix
+    # takes its place; what that leaves out is as large as the penalty, 1e-3 beside a curvature of 1.5.
+    Case("identity", perceptron(MLPRegressor, "identity", 1.0, (2,)), "number", tolerance=1e-3 / 1.5),
     Case("two layers", perceptron(MLPRegressor, "tanh", 1.0, (3, 2)), "number"),
     Case("raw NeuralRegressor", RAW, "number"),
 ]
@@ -119,7 +124,12 @@ def resampled(n_resamples: int, n: int = N_ROWS) -> Resamples:
 
 
 @by_case([*SMOOTH, *OTHERS, *SCALED])
-def test_the_influence_function_is_the_derivative_of_the_refits_by_the_weights(case: Case) -> None:
+def test_the_influence_function_is_the_derivative_of_the_refits_by_the_weights(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A search ends a hundred-thousandth of a standard error from the minimum, which is much beside these small steps;
+    # here it ends where rounding does not let it go on.
+    monkeypatch.setattr("orthoboot.models.torch.fit._PRECISION", 0.0)
     prepared = case.model.prepared(read(case.data, paired=True))
     (influence,) = prepared.influence()
     direction = np.random.default_rng(1).standard_normal(N_ROWS)
@@ -130,10 +140,10 @@ def test_the_influence_function_is_the_derivative_of_the_refits_by_the_weights(c
         plus, minus = prepared.values(Resamples((np.stack([1 + length * direction, 1 - length * direction]),)))
         return (plus - minus) / (2 * length)
 
-    # Two steps by Richardson: what is left is of the order of step**4, and rounding and the refits' tolerance.
+    # Two steps by Richardson: what is left is of the order of step**4, and rounding.
     found = (4 * slope(step / 2) - slope(step)) / 3
     predicted = direction @ influence / N_ROWS
-    assert np.abs(found - predicted).max() < 1e-5 * np.abs(predicted).max()
+    assert np.abs(found - predicted).max() < case.tolerance * np.abs(predicted).max()
 
 
 @by_case(SMOOTH)
@@ -220,18 +230,22 @@ def clone_at(model: Any, point: Any) -> Any:
 
 
 @by_case([SMOOTH[0], SMOOTH[4], SCALED[0]])
-def test_a_replicate_does_not_depend_on_its_batch(case: Case) -> None:
+def test_a_replicate_depends_on_its_batch_by_rounding_alone(case: Case) -> None:
     prepared, resamples = case.model.prepared(read(case.data, paired=True)), resampled(3)
     together = prepared.values(resamples)
     alone = np.concatenate([prepared.values(resamples.one(b)) for b in range(3)])
-    np.testing.assert_array_equal(together, alone)
+    standard_errors = np.sqrt(np.square(prepared.influence()[0]).sum(axis=0)) / N_ROWS
+    np.testing.assert_allclose(together, alone, rtol=0, atol=rounding.SEARCH * standard_errors.min())
 
 
-def test_trainings_from_scratch_do_not_depend_on_their_batch_either() -> None:
+def test_trainings_from_scratch_depend_on_their_batch_by_rounding_alone_too() -> None:
     data, resamples = read((X, RESPONSES["number"]), paired=True), resampled(3)
-    prepared = ob.from_sklearn(clone(NEURAL).set_params(protocol="paper", epochs=3), NEW).prepared(data)
+    network = clone(NEURAL).set_params(protocol="paper", epochs=3)
+    prepared = ob.from_sklearn(network, NEW).prepared(data)
     together = prepared.values(resamples)
-    np.testing.assert_array_equal(together[1:2], prepared.values(resamples.one(1)))
+    # The 17 parameters are of size one or so, and a prediction adds up what they move.
+    tolerance = 17 * rounding.trained(3 * -(-N_ROWS // network.batch_size), network.learning_rate)
+    np.testing.assert_allclose(together[1:2], prepared.values(resamples.one(1)), rtol=0, atol=tolerance)
     assert np.abs(together[0] - together[1]).min() > 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 import warnings
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests import agreement
+from tests import agreement, elsewhere
 
 import orthoboot as ob
 from orthoboot.data import read
@@ -119,6 +120,10 @@ def bootstrapped(model: Any, **options: Any) -> ob.Result:
     return ob.bootstrap(model.data, model, paired=True, rng=0, **options)
 
 
+def prepared(model: Any) -> Any:
+    return model.prepared(read(model.data, paired=True))
+
+
 def counts(n: int, n_resamples: int) -> Resamples:
     rng = np.random.default_rng(1)
     return Resamples((rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).astype(float),))
@@ -143,7 +148,7 @@ def test_the_infinitesimal_jackknife_is_hc0(fitted, frame):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # statsmodels doubts its own HC0 with weights
         expected = np.asarray(fitted(frame, cov_type="HC0").cov_params())
-    (influence,) = model.influence(read(model.data, paired=True))
+    (influence,) = prepared(model).influence()
     np.testing.assert_allclose(influence.T @ influence / len(influence) ** 2, expected, rtol=1e-8, atol=1e-14)
 
 
@@ -151,19 +156,18 @@ def test_the_infinitesimal_jackknife_is_hc0(fitted, frame):
 def test_a_refit_with_counts_is_statsmodels_fit_of_the_rows_drawn(fitted, frame):
     model = ob.from_statsmodels(fitted(frame))
     resamples = counts(len(frame), 2)
-    for b, phi_b in enumerate(model.evaluate(read(model.data, paired=True), resamples)):
+    for b, phi_b in enumerate(prepared(model).values(resamples)):
         drawn = frame.iloc[resamples.indices(b)[0]].reset_index(drop=True)
         np.testing.assert_allclose(phi_b, fitted(drawn).params, rtol=1e-6, atol=1e-8)
 
 
 @every_model
 def test_refits_depend_neither_on_the_batch_nor_on_the_scale_of_the_weights(fitted, frame):
-    model = ob.from_statsmodels(fitted(frame))
-    data, resamples = read(model.data, paired=True), counts(len(frame), 3)
-    together = model.evaluate(data, resamples)
-    alone = np.vstack([model.evaluate(data, resamples.one(b)) for b in range(3)])
+    at, resamples = prepared(ob.from_statsmodels(fitted(frame))), counts(len(frame), 3)
+    together = at.values(resamples)
+    alone = np.vstack([at.values(resamples.one(b)) for b in range(3)])
     np.testing.assert_array_equal(together, alone)
-    rescaled = model.evaluate(data, Resamples((0.37 * resamples.weights[0],)))
+    rescaled = at.values(Resamples((0.37 * resamples.weights[0],)))
     np.testing.assert_allclose(rescaled, together, rtol=1e-8, atol=1e-10)
 
 
@@ -175,18 +179,17 @@ def test_the_linear_part_explains_nine_tenths_of_the_variance(fitted, frame):
 
 def test_the_influence_of_a_fixed_scale_is_the_derivative_towards_each_row(frame):
     result = smf.rlm("number ~ a + b + C(c)", frame[:200]).fit(start_scale=1.0, update_scale=False)
-    model = ob.from_statsmodels(result)
-    data, distance = read(model.data, paired=True), 1e-6
+    at, distance = prepared(ob.from_statsmodels(result)), 1e-6
     towards = np.eye(200) * 200 - 1
-    ahead, behind = (model.evaluate(data, Resamples((1 + d * towards,))) for d in (distance, -distance))
-    (influence,) = model.influence(data)
+    ahead, behind = (at.values(Resamples((1 + d * towards,))) for d in (distance, -distance))
+    (influence,) = at.influence()
     slopes = (ahead - behind) / (2 * distance)
     assert np.abs(influence - slopes).max() < 1e-4 * np.abs(slopes).max()
-    assert "held fixed" not in model.influence_source
+    assert "held fixed" not in at.influence_source
 
 
 def test_an_estimated_scale_is_told_to_be_held_fixed_in_the_influence(frame):
-    assert "the scale held fixed" in ob.from_statsmodels(ROBUST["RLM Huber"](frame)).influence_source
+    assert "the scale held fixed" in prepared(ob.from_statsmodels(ROBUST["RLM Huber"](frame))).influence_source
 
 
 def test_the_replicates_judge_the_scale_that_the_influence_holds_fixed():
@@ -216,10 +219,9 @@ def test_a_family_of_the_users_own_is_fitted_by_statsmodels(frame):
 
     model = ob.from_statsmodels(generalized("count", Poisson)(frame))
     assert isinstance(model.coefficients, ForeignGlm)
-    expected = ob.from_statsmodels(LIKELIHOODS["GLM Poisson"](frame))
-    data = read(model.data, paired=True)
-    np.testing.assert_allclose(model.estimate(data), expected.estimate(data), rtol=1e-9)
-    np.testing.assert_allclose(model.influence(data)[0], expected.influence(data)[0], atol=1e-8)
+    found, expected = prepared(model), prepared(ob.from_statsmodels(LIKELIHOODS["GLM Poisson"](frame)))
+    np.testing.assert_allclose(found.estimate, expected.estimate, rtol=1e-9)
+    np.testing.assert_allclose(found.influence()[0], expected.influence()[0], atol=1e-8)
 
 
 def test_a_foreign_refit_leaves_the_users_own_result_alone(frame):
@@ -272,12 +274,56 @@ def test_a_model_that_was_not_fitted_is_fitted_with_its_defaults(kind, frame, ca
     unfitted = kind(y, sm.add_constant(frame[["a", "b"]]))
     model = ob.from_statsmodels(unfitted)
     assert capsys.readouterr().out == ""
-    np.testing.assert_allclose(model.estimate(read(model.data, paired=True)), model.result.params, rtol=1e-6)
+    np.testing.assert_allclose(prepared(model).estimate, model.result.params, rtol=1e-6)
 
 
 def test_arrays_have_the_names_that_statsmodels_gives_them(frame):
     model = ob.from_statsmodels(sm.OLS(frame["number"].to_numpy(), sm.add_constant(frame[["a", "b"]].to_numpy())))
     assert bootstrapped(model).names == ("const", "x1", "x2")
+
+
+# In other processes and threads
+
+
+def test_models_go_on_in_a_fresh_process(frame, tmp_path):
+    fits = {name: fitted(frame) for name, fitted in MODELS.items()}
+    models = [ob.from_statsmodels(fit) for fit in fits.values()]
+    models.append(ob.from_statsmodels(fits["Logit"], target=frame.iloc[[4, 11]]))
+    models.append(ob.from_statsmodels(fits["OLS"], target=pd.Series.max))
+    elsewhere.check_in_fresh_process([prepared(model) for model in models], counts(len(frame), 2), tmp_path)
+
+
+def test_a_target_without_a_name_goes_along(ols, tmp_path):
+    model = ob.from_statsmodels(ols, target=lambda b: {"ratio": b["a"] / b["b"], "both": b[["a", "b"]]})
+    elsewhere.check_in_fresh_process([prepared(model)], counts(1000, 2), tmp_path, by_value=True)
+
+
+@pytest.mark.parametrize("kind", ["OLS", "WLS", "Logit", "GLM Gamma, log", "RLM Huber", "Poisson, exposure"])
+def test_predictions_go_along_without_the_rows_of_the_model(kind, frame):
+    at = prepared(ob.from_statsmodels(MODELS[kind](frame), target=frame.iloc[[4, 11]]))
+    model = pickle.loads(pickle.dumps(at.functional.wanted)).function.model
+    assert not {"data", "endog", "exog", "wexog"} & set(vars(model))
+    resamples = counts(len(frame), 2)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(at)).values(resamples), at.values(resamples), rtol=1e-10)
+
+
+def test_an_unpickled_model_cannot_be_compared_with_statsmodels(ols):
+    model = ob.from_statsmodels(ols)
+    model, result = pickle.loads(pickle.dumps((model, bootstrapped(model))))
+    assert result.run.functional is model
+    with pytest.raises(ArgumentError, match="is not pickled with a model. Make the model anew"):
+        model.compared(result)
+
+
+@pytest.mark.parametrize("kind", ["OLS", "Logit", "GLM negative binomial", "GLM binomial, log-log", "RLM Huber"])
+def test_threads_give_what_one_gives(kind, frame):
+    model = ob.from_statsmodels(MODELS[kind](frame), target=frame.iloc[[4, 11]])
+    elsewhere.check_in_threads(lambda: prepared(model), counts(len(frame), 2))
+
+
+def test_refits_by_statsmodels_itself_are_left_to_processes(frame):
+    assert ob.from_statsmodels(LIKELIHOODS["OLS"](frame)).releases_gil
+    assert not ob.from_statsmodels(LIKELIHOODS["GLM negative binomial"](frame)).releases_gil
 
 
 # Targets

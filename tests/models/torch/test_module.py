@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests import rounding
 
 import orthoboot as ob
 from orthoboot.data import read
@@ -346,7 +347,7 @@ def test_fresh_training_varies_by_more_than_the_data_and_says_where_it_stands(ne
 
 @pytest.mark.parametrize("protocol", ["paper", "polished"])
 @QUIET
-def test_the_answer_does_not_depend_on_the_batch(network, protocol):
+def test_the_answer_depends_on_the_batch_by_rounding_alone(network, protocol):
     ours = (
         paper_model(network)
         if protocol == "paper"
@@ -356,7 +357,11 @@ def test_the_answer_does_not_depend_on_the_batch(network, protocol):
         ob.bootstrap(ours.data, ours, paired=True, rng=0, n_resamples=6, estimator="standard", batch=batch)
         for batch in (1, 4, None)
     ]
-    assert all(np.array_equal(results[0].replicates.values, other.replicates.values) for other in results[1:])
+    # 20 epochs of three batches each; the 21 parameters are of size one, and a prediction adds up what they move.
+    trained = 21 * rounding.trained(60, 0.01)
+    tolerance = trained if protocol == "paper" else rounding.SEARCH * results[0].standard_error.min()
+    for other in results[1:]:
+        np.testing.assert_allclose(other.replicates.values, results[0].replicates.values, rtol=0, atol=tolerance)
 
 
 @QUIET

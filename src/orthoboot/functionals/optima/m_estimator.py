@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +22,11 @@ from orthoboot.errors import (
     OrthobootWarning,
     StatisticError,
 )
-from orthoboot.functionals.base import Functional
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.base import Functional, Prepared
+from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.optima.parameter_target import ParametersTarget, WrittenTarget, first_value, of_user
 from orthoboot.functionals.output import Output
+from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.optimisation.estimating_conditions import (
     Conditions,
     EquationConditions,
@@ -39,14 +39,10 @@ from orthoboot.optimisation.estimating_conditions import (
 from orthoboot.solvers import Factor, Solver, adjoints, linear_solver, parameter_names
 from orthoboot.typing import FloatArray, Influence
 
-Programs = TypeVar("Programs", LossPrograms, EquationPrograms)
-
 _NOTED_DISTANCE, _REFUSED_DISTANCE = 1e-3, 0.1
 """From the fit to the solution, in standard errors: where the user hears of it, and where it is no fit."""
 _VISIBLE = 1e-10
 """Of the estimate: a distance that is not rounding."""
-_PROGRAMS_KEPT = 16
-"""Losses that stay compiled; each may hold the arrays that the user's function closes over."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,37 +84,62 @@ class MEstimator(Functional):
         """Return the solver, by default the one that fits a loss or equations."""
         return linear_solver(self.solver or ("cholesky" if self.psi is None else "lu"))
 
+    def at(self, data: Data) -> MEstimatorFit:
+        """Return the estimator at `data`, not checked yet."""
+        return MEstimatorFit(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class MEstimatorFit(Prepared[MEstimator]):
+    """An M-estimator at its data: the fit, and the derivative of its conditions there."""
+
+    one_by_one = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: the fit and what follows from it, without what a library compiled.
+
+        Conditions are compiled programs and arrays of the library, which belong to their process; another one makes its
+        own when it refits. So is a factor that is nothing but the products of these programs with vectors.
+        """
+        state = dict(vars(self))
+        state.pop("conditions", None)
+        if self.functional.linear_solver.by_products:
+            state.pop("factor", None)
+        return state
+
     @property
     def influence_source(self) -> str:
         """Return that it is the implicit function theorem's, and which package differentiates."""
-        return f"implicit function theorem for `{self.name}`, derivatives by {self._autodiff.name}"
+        return f"implicit function theorem for `{self.functional.name}`, derivatives by {self.library.name}"
 
-    def check(self, data: Data) -> None:
+    def check(self) -> None:
         """Raise unless the rows are of one sample and what the user wrote returns what it must at the start."""
-        if len(data.sizes) > 1:
+        n_samples = len(self.data.sizes)
+        if n_samples > 1:
             raise DataError(
-                f"`{self.name}` takes one sample, or paired arrays such as a matrix and a response with `paired=True`; "
-                f"got {len(data.sizes)} independent samples.{data.samples_hint}"
+                f"`{self.functional.name}` takes one sample, or paired arrays such as a matrix and a response with "
+                f"`paired=True`; got {n_samples} independent samples.{self.data.samples_hint}"
             )
-        self._conditions(data)
+        _ = self.conditions
 
-    def output(self, data: Data) -> Output:
+    @cached_property
+    def output(self) -> Output:
         """Return the shape and the names of the target."""
-        name = "theta" if self.target is None else self.name
-        return self._target(data).output(self._fit(data), name)
+        name = "theta" if self.functional.target is None else self.functional.name
+        return self.target.output(self.fit, name)
 
-    def estimate(self, data: Data) -> FloatArray:
+    @cached_property
+    def estimate(self) -> FloatArray:
         """Return the target at the fit to the data."""
-        return self._target(data).value(self._fit(data))
+        return self.target.value(self.fit)
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return the target at refits that start from the fit to the data, one resample after the other."""
-        value = self._target(data).value
-        return np.stack([value(self._refit(data, weights)) for weights in resamples.weights[0]])
+        return np.stack([self.target.value(self._refit(weights)) for weights in resamples.weights[0]])
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self) -> Influence:
         """Return ``-(gradient of loss_j + gradient of penalty) . s``, one adjoint s for each output."""
-        linear = self._linearization(data)
+        linear = self.linearization
         if linear.distance > _REFUSED_DISTANCE:
             raise FitError(
                 f"the fit did not converge on the data: one more step would move it by {linear.distance:.2g} standard "
@@ -126,120 +147,114 @@ class MEstimator(Functional):
             )
         return (linear.rows - linear.rows.mean(axis=0),)
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return a warning where damping, or a fit that is not quite the minimum, makes the influence approximate."""
-        found = []
-        damping = self.linear_solver.damping
+        found, name = [], self.functional.name
+        damping = self.functional.linear_solver.damping
         if damping > 0:
             found.append(
-                f"the solver's damping of {damping:g} makes the influence of `{self.name}` approximate: too small "
+                f"the solver's damping of {damping:g} makes the influence of `{name}` approximate: too small "
                 "along what the data hardly determine. The refits do not use it; a `penalty` would change both."
             )
         try:
-            distance = self._linearization(data).distance
+            distance = self.linearization.distance
         except (FitError, InfluenceError, StatisticError):
             distance = 0.0  # another influence function was used, and its own errors are told elsewhere
         if distance > _NOTED_DISTANCE:
             found.append(
-                f"the fit of `{self.name}` is {distance:.2g} standard errors from the solution, not zero; its "
+                f"the fit of `{name}` is {distance:.2g} standard errors from the solution, not zero; its "
                 "influence values were centred."
             )
         return tuple(map(FitWarning, found))
 
     @cached_property
-    def _autodiff(self) -> Autodiff:
-        return autodiff_for(self.loss, self.psi, self.penalty, self.target, self.init, name=self.library)
+    def library(self) -> Autodiff:
+        """Return the package that the user's functions are written in."""
+        f = self.functional
+        return autodiff_for(f.loss, f.psi, f.penalty, f.target, f.init, name=f.library)
 
-    @once_per_data
-    def _target(self, data: Data) -> ParametersTarget | WrittenTarget:
-        if self.target is None:
-            return ParametersTarget(self._conditions(data).names)
-        return WrittenTarget(self._autodiff, self.target, self._fit(data))
-
-    @once_per_data
-    def _start(self, data: Data) -> FloatArray:
+    @cached_property
+    def start(self) -> FloatArray:
         """Return the parameters to start from, shape ``(p,)``."""
-        if isinstance(self.init, Integral):
-            return np.zeros(int(self.init))
-        given = of_user("init", self.init, *data.arrays) if callable(self.init) else self.init
-        return _checked_start(given)
+        init = self.functional.init
+        if isinstance(init, Integral):
+            return np.zeros(int(init))
+        return _checked_start(of_user("init", init, *self.data.arrays) if callable(init) else init)
 
-    @once_per_data
-    def _conditions(self, data: Data) -> Conditions:
-        """Return the conditions on `data`, once what the user wrote has been tried at the start."""
-        start, library, weights = self._start(data), self._autodiff, self._equal_weights(data)
-        arrays, names = tuple(map(library.array, data.arrays)), _names(data, len(start))
-        penalty = None if self.penalty is None else _checked_penalty(self.penalty, library, start)
-        if self.loss is not None:
-            _check_losses(_first_array("loss", library, self.loss, start, *arrays), data)
-            of_loss = _programs(LossPrograms, library, _traced("loss", library, self.loss, start, *arrays), penalty)
-            of_user(self._differentiated, lambda at, *rest: of_loss.gradient(at, weights, *rest), start, *arrays)
-            return LossConditions(of_loss, library, arrays, names)
-        assert self.psi is not None
-        _check_equations(_first_array("psi", library, self.psi, start, *arrays), data, len(start))
-        of_psi = _programs(EquationPrograms, library, _traced("psi", library, self.psi, start, *arrays), penalty)
-        of_user("psi", lambda at, *samples: of_psi.jacobian(at, weights, *samples), start, *arrays)
-        return EquationConditions(of_psi, library, arrays, names, start)
+    @cached_property
+    def conditions(self) -> Conditions:
+        """Return what the fit solves, once what the user wrote has been tried at the start."""
+        library, penalty = self.library, self.functional.penalty
+        arrays = tuple(map(library.array, self.data.arrays))
+        steps = None if penalty is None else _checked_penalty(penalty, library, self.start)
+        return self._of_psi(arrays, steps) if self.functional.loss is None else self._of_loss(arrays, steps)
 
-    @property
-    def _differentiated(self) -> str:
-        """Return which of the user's functions are differentiated together."""
-        return "loss" if self.penalty is None else "loss` or `penalty"
+    def _of_loss(self, arrays: tuple[Any, ...], penalty: Written | None) -> Conditions:
+        loss, library, start = self.functional.loss, self.library, self.start
+        assert loss is not None
+        _check_losses(_first_array("loss", library, loss, start, *arrays), self.data)
+        programs = library.compiled(LossPrograms, _traced("loss", library, loss, start, *arrays), penalty)
+        conditions = LossConditions(programs, library, arrays, _names(self.data, len(start)))
+        weights, argument = conditions.equal_weights, "loss" if penalty is None else "loss` or `penalty"
+        of_user(argument, lambda at, *samples: programs.gradient(at, weights, *samples), start, *arrays)
+        return conditions
 
-    @once_per_data
-    def _fit(self, data: Data) -> FloatArray:
+    def _of_psi(self, arrays: tuple[Any, ...], penalty: Written | None) -> Conditions:
+        psi, library, start = self.functional.psi, self.library, self.start
+        assert psi is not None
+        _check_equations(_first_array("psi", library, psi, start, *arrays), self.data, len(start))
+        programs = library.compiled(EquationPrograms, _traced("psi", library, psi, start, *arrays), penalty)
+        conditions = EquationConditions(programs, library, arrays, _names(self.data, len(start)), start)
+        weights = conditions.equal_weights
+        of_user("psi", lambda at, *samples: programs.jacobian(at, weights, *samples), start, *arrays)
+        return conditions
+
+    @cached_property
+    def fit(self) -> FloatArray:
         """Return the parameters fitted to the data, shape ``(p,)``."""
-        search = Search(self._conditions(data), self.linear_solver, np.ones(data.sizes[0]))
+        search = Search(self.conditions, self.functional.linear_solver, np.ones(self.data.sizes[0]))
         try:
-            return search.from_afar(self._start(data))
+            return search.from_afar(self.start)
         except FitError as error:
-            raise FitError(f"`{self.name}` has no fit on these data: {error}") from error
+            raise FitError(f"`{self.functional.name}` has no fit on these data: {error}") from error
 
-    @once_per_data
-    def _spread(self, data: Data) -> float:
-        return self._conditions(data).spread(self._fit(data))
+    @cached_property
+    def spread(self) -> float:
+        """Return by how much rows differ at the fit in what is minimised."""
+        return self.conditions.spread(self.fit)
 
-    def _refit(self, data: Data, weights: FloatArray) -> FloatArray:
+    @cached_property
+    def target(self) -> ParametersTarget | WrittenTarget:
+        """Return what is wanted of the parameters."""
+        if self.functional.target is None:
+            return ParametersTarget(self.conditions.names)
+        return WrittenTarget(self.library, self.functional.target, self.fit)
+
+    @cached_property
+    def factor(self) -> Factor:
+        """Return the derivative of the conditions at the fit, ready for solving."""
+        conditions, solver = self.conditions, self.functional.linear_solver
+        return solver.factor(conditions.operator(self.fit, conditions.equal_weights, by_products=solver.by_products))
+
+    @cached_property
+    def linearization(self) -> Linearization:
+        """Return the influence but for its centre, by one solve and one pass over the rows for each output."""
+        conditions, parameters = self.conditions, self.fit
+        directions = adjoints(self.factor, self.target.jacobian(parameters))
+        rows = -np.stack([conditions.along(direction, parameters) for direction in directions], axis=1)
+        shifts = np.abs(directions @ conditions.residual(parameters, conditions.equal_weights))
+        visible = np.where(shifts > _VISIBLE * np.abs(self.estimate), shifts, 0.0)
+        return Linearization(rows, distance_in_errors(visible, rows))
+
+    def _refit(self, weights: FloatArray) -> FloatArray:
         """Return the parameters fitted with `weights`, from the fit to the data, from afar where that fails."""
-        start, solver = self._fit(data), self.linear_solver
-        known = None if by_products_alone(solver, len(start)) else self._factor(data)
-        refit = Search(self._conditions(data), solver, weights, known)
+        start, solver = self.fit, self.functional.linear_solver
+        known = None if by_products_alone(solver, len(start)) else self.factor
+        refit = Search(self.conditions, solver, weights, known)
         try:
-            return refit.from_nearby(start, self._spread(data))
+            return refit.from_nearby(start, self.spread)
         except FitError:
             return refit.from_afar(start)
-
-    @once_per_data
-    def _equal_weights(self, data: Data) -> Any:
-        return self._autodiff.array(np.full(data.sizes[0], 1 / data.sizes[0]))
-
-    @once_per_data
-    def _factor(self, data: Data) -> Factor:
-        """Return the derivative of the conditions at the fit, ready for solving."""
-        conditions, weights, solver = self._conditions(data), self._equal_weights(data), self.linear_solver
-        return solver.factor(conditions.operator(self._fit(data), weights, by_products=solver.by_products))
-
-    @once_per_data
-    def _linearization(self, data: Data) -> Linearization:
-        """Return the influence but for its centre, by one solve and one pass over the rows for each output."""
-        conditions, parameters = self._conditions(data), self._fit(data)
-        directions = adjoints(self._factor(data), self._target(data).jacobian(parameters))
-        rows = -np.stack([conditions.along(direction, parameters) for direction in directions], axis=1)
-        shift = np.abs(directions @ conditions.residual(parameters, self._equal_weights(data)))
-        error = rows.std(axis=0) / np.sqrt(len(rows))
-        visible = (shift > _VISIBLE * np.abs(self.estimate(data))) & (error > 0)
-        return Linearization(rows, float(np.max(shift[visible] / error[visible], initial=0.0)))
-
-
-def _programs(kind: type[Programs], library: Autodiff, written: Written, penalty: Written | None) -> Programs:
-    """Return the derivatives, those compiled before for the same steps, as for the same loss with another target."""
-    kept: Callable[..., Programs] = _compiled
-    return kept(kind, library, written, penalty) if library.compiles else kind(library, written, penalty)
-
-
-@lru_cache(maxsize=_PROGRAMS_KEPT)
-def _compiled(kind: Callable[..., Any], *written: Any) -> Any:
-    return kind(*written)
 
 
 def _traced(argument: str, library: Autodiff, function: Written, *arguments: Any) -> Written:

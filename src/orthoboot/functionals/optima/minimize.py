@@ -15,14 +15,16 @@ from orthoboot.autodiff import PACKAGES, Written, autodiff_for
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError, FitWarning, OrthobootWarning
-from orthoboot.functionals.base import Covariance, Functional
-from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows, once_per_data
+from orthoboot.functionals.base import Covariance, Functional, Prepared
+from orthoboot.functionals.evaluation import NO_FITS, Convergence
+from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.user.returned_values import feature_rows
 from orthoboot.functionals.user.user_function import value_of
 from orthoboot.optimisation.constrained_search import METHODS, optimum_from, optimum_near
 from orthoboot.optimisation.kkt import Optimum, Problem, System, independent, system_at, with_constancy
-from orthoboot.optimisation.lagrangian import Lagrangian, lagrangian_of
+from orthoboot.optimisation.lagrangian import Lagrangian
 from orthoboot.solvers import adjoints
 from orthoboot.typing import FloatArray, Influence, IntArray
 
@@ -60,7 +62,7 @@ class SolvedProblem(FunctionOfMeans):
         """Return the rows whose mean is xi."""
         return self.means.centre + self.means.deviations
 
-    def feature_means(self, data: Data) -> FeatureMeans:
+    def derived(self, data: Data) -> FeatureMeans:
         """Return the mean and the deviations of the rows, which are known."""
         return self.means
 
@@ -82,8 +84,8 @@ class SolvedProblem(FunctionOfMeans):
         mixed, own = self._curvature_along(directions)
         return np.array([own.sum() - np.sum(mixed * self._system.factor.solve(mixed))])
 
-    def output(self, data: Data) -> Output:
-        """Return one row of numbers; `ConstrainedOptimum` gives them names."""
+    def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
+        """Return one row of numbers; `PreparedOptimum` gives them names."""
         return output_like(self.outputs(), self.name)
 
     def outputs(self) -> FloatArray:
@@ -152,6 +154,7 @@ class ConstrainedOptimum(Functional):
 
     paired = True
     batched = False
+    releases_gil = False
 
     def __post_init__(self) -> None:
         for argument in ("objective", "equality", "inequality"):
@@ -174,81 +177,101 @@ class ConstrainedOptimum(Functional):
         """Return the same statistic with other options, named as the arguments of `minimize`."""
         return super().replace(**{"of" if option == "output" else option: value for option, value in options.items()})
 
+    def at(self, data: Data) -> PreparedOptimum:
+        """Return the problem at `data`, not checked yet."""
+        return PreparedOptimum(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedOptimum(Prepared[ConstrainedOptimum]):
+    """A constrained problem at its data: the mean of the rows is its parameter."""
+
+    one_by_one = True
+
     @property
     def influence_source(self) -> str:
         """Return that it comes from the conditions of the optimum."""
-        return f"derivative of the KKT conditions of `{self.name}`"
+        return f"derivative of the KKT conditions of `{self.functional.name}`"
 
-    def check(self, data: Data) -> None:
+    def check(self) -> None:
         """Raise unless there is one sample, on which the problem is well posed and has a solution."""
-        if len(data.sizes) > 1:
+        n_samples = len(self.data.sizes)
+        if n_samples > 1:
             raise DataError(
-                f"`{self.name}` takes one sample, whose mean is the problem's parameter; got {len(data.sizes)} "
-                f"independent samples.{data.samples_hint}"
+                f"`{self.functional.name}` takes one sample, whose mean is the problem's parameter; got {n_samples} "
+                f"independent samples.{self.data.samples_hint}"
             )
-        self.solved(data)
+        _ = self.solved
 
-    def output(self, data: Data) -> Output:
+    @cached_property
+    def output(self) -> Output:
         """Return a vector for the solution, a number for the value, a dict for both."""
-        x = self.solved(data).optimum.x
+        of, variables, x = self.functional.of, self.functional.variables, self.solved.optimum.x
         values = {"solution": x, "value": 0.0}
-        output = output_like(values if self.of == "both" else values[self.of], self.name)
-        if self.variables is None or self.of == "value":
+        output = output_like(values if of == "both" else values[of], self.functional.name)
+        if variables is None or of == "value":
             return output
-        labels = self.variables if self.of == "solution" else [f"solution[{name}]" for name in self.variables]
+        labels = variables if of == "solution" else [f"solution[{name}]" for name in variables]
         return replace(output, names=(*labels, *output.names[len(x) :]))
 
-    def estimate(self, data: Data) -> FloatArray:
+    @cached_property
+    def estimate(self) -> FloatArray:
         """Return the solution and the value on the data, which are known."""
-        return self.solved(data).outputs()
+        return self.solved.outputs()
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return the statistic at the weighted means, each solved from the optimum on the data, shape ``(B, k)``."""
-        return self.solved(data).evaluate(data, resamples)
+        return self._function_of_mean.values(resamples)
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self) -> Influence | None:
         """Return the derivative by xi times ``xi_j - xi`` for every row."""
-        return self.solved(data).influence(data)
+        return self._function_of_mean.influence()
 
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray:
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return half the trace of the second derivative by xi times the covariance of xi."""
-        return self.solved(data).second_order_bias(data, covariance)
+        return self._function_of_mean.second_order_bias(covariance)
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return what weakens the influence function: dependent gradients, and constraints that bind by chance."""
-        return tuple(FitWarning(text) for text in _doubts(self.solved(data).optimum))
+        return tuple(FitWarning(text) for text in _doubts(self.solved.optimum))
 
-    @once_per_data
-    def solved(self, data: Data) -> SolvedProblem:
+    @cached_property
+    def solved(self) -> SolvedProblem:
         """Return the problem at the mean of the rows, solved."""
-        means = FeatureMeans(*centred_rows(self._rows(data)))
+        means = FeatureMeans(*centred_rows(self._rows()))
         start = self._start(means.centre)
         lagrangian = self._lagrangian(start, means.centre)
         lengths = lagrangian.checked_lengths(start, means.centre)
         problem = Problem(lagrangian, lengths.get("equality", 0), lengths.get("inequality", 0))
         lagrangian.check_derivatives(start, problem.n_constraints, means.centre)
-        optimum = optimum_from(problem, means.centre, start, self.method)
-        return SolvedProblem(problem, optimum, means, self.of, self.method)
+        optimum = optimum_from(problem, means.centre, start, self.functional.method)
+        return SolvedProblem(problem, optimum, means, self.functional.of, self.functional.method)
 
-    def _rows(self, data: Data) -> FloatArray:
-        n = data.sizes[0]
-        if self.parameters is None:
-            return np.hstack([array.reshape(n, -1) for array in data.arrays])
-        return feature_rows(value_of("parameters", self.parameters, *data.arrays), n, "parameters")
+    @property
+    def _function_of_mean(self) -> PreparedFormula[FeatureMeans]:
+        return self.solved.at(self.data)
+
+    def _rows(self) -> FloatArray:
+        n, parameters = self.data.sizes[0], self.functional.parameters
+        if parameters is None:
+            return np.hstack([array.reshape(n, -1) for array in self.data.arrays])
+        return feature_rows(value_of("parameters", parameters, *self.data.arrays), n, "parameters")
 
     def _start(self, xi: FloatArray) -> FloatArray:
-        start = checked_start(value_of("init", self.init, xi) if callable(self.init) else self.init)
-        if self.variables is not None and len(self.variables) != len(start):
+        init, variables = self.functional.init, self.functional.variables
+        start = checked_start(value_of("init", init, xi) if callable(init) else init)
+        if variables is not None and len(variables) != len(start):
             raise ArgumentError(
-                f"`variables` must have one name for each of the {len(start)} variables; got {len(self.variables)}."
+                f"`variables` must have one name for each of the {len(start)} variables; got {len(variables)}."
             )
         return start
 
     def _lagrangian(self, x: FloatArray, xi: FloatArray) -> Lagrangian:
-        library = autodiff_for(self.objective, self.equality, self.inequality, name=self.library)
-        functions = {"equality": self.equality, "inequality": self.inequality}
+        asked = self.functional
+        library = autodiff_for(asked.objective, asked.equality, asked.inequality, name=asked.library)
+        functions = {"equality": asked.equality, "inequality": asked.inequality}
         constraints = {name: function for name, function in functions.items() if function is not None}
-        return lagrangian_of(library, self.objective, constraints, x, xi)
+        return Lagrangian(library, asked.objective, constraints, x, xi)
 
 
 def checked_start(init: Any) -> FloatArray:

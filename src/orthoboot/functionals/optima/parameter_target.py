@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.autodiff import Autodiff, Written
+from orthoboot.autodiff import Autodiff, NumpyFunction, Written
 from orthoboot.autodiff.values import check_written, numpy_value
 from orthoboot.errors import StatisticError
 from orthoboot.functionals.output import Output, output_like
@@ -35,35 +35,63 @@ class ParametersTarget:
         return output_like(parameters, name, self._names)
 
 
+class TargetPrograms(NamedTuple):
+    """A target of many parameters one after the other, and its derivative by those of one."""
+
+    values: NumpyFunction
+    jacobian: NumpyFunction
+
+
 class WrittenTarget:
-    """A function of the parameters that the user wrote: a number, an array, or a dict of these."""
+    """A function of the parameters that the user wrote: a number, an array, or a dict of these.
+
+    Parameters
+    ----------
+    library
+        The package that the function is written in.
+    function
+        Takes the parameters, shape ``(p,)``, as an array of the package.
+    parameters
+        A point at which it is tried, and whose shape its program is for.
+    """
 
     def __init__(self, library: Autodiff, function: Written, parameters: FloatArray) -> None:
+        self._library, self._function, self._parameters = library, function, parameters
         self._example = numpy_value(first_value("target", library, function, parameters), library)
+        _ = self._programs  # traced now, so that what it does wrong is told now
+
+    @cached_property
+    def _programs(self) -> TargetPrograms:
+        library, function = self._library, self._function
 
         def joined(point: Any) -> Any:
             value = function(point)
             return library.flat(list(value.values()) if isinstance(value, Mapping) else value)
 
-        program = of_user("target", partial(library.traced, joined), parameters)
-        self._values = library.one_by_one(program)
-        self._jacobian = library.jacobian(program)
+        program = of_user("target", partial(library.traced, joined), self._parameters)
+        return TargetPrograms(library.one_by_one(program), library.jacobian(program))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the programs: these belong to their process, and another one compiles its own."""
+        state = dict(vars(self))
+        state.pop("_programs", None)
+        return state
 
     def value(self, parameters: FloatArray) -> FloatArray:
         """Return its numbers in a row, shape ``(k,)``."""
-        value: FloatArray = of_user("target", self._values, parameters[np.newaxis])[0]
+        value: FloatArray = of_user("target", self._programs.values, parameters[np.newaxis])[0]
         return value
 
     def jacobian(self, parameters: FloatArray) -> FloatArray:
         """Return its derivative, shape ``(k, p)``; raise where there is none, or nothing to differentiate."""
-        jacobian: FloatArray = of_user("target", self._jacobian, parameters)
+        jacobian: FloatArray = of_user("target", self._programs.jacobian, parameters)
         if not np.isfinite(jacobian).all():
             raise StatisticError(
                 "`target` must be differentiable at the fit; its derivative is NaN or infinite there, as that of a "
                 "root or a norm is at zero. Choose a smooth function of the parameters."
             )
         elsewhere = parameters + 0.1 * (np.abs(parameters).max() or 1.0)
-        if not (jacobian.any(axis=1) | self._jacobian(elsewhere).any(axis=1)).all():
+        if not (jacobian.any(axis=1) | self._programs.jacobian(elsewhere).any(axis=1)).all():
             raise StatisticError(
                 "`target` must depend smoothly on the parameters; the derivative of one of its outputs is zero, at the "
                 "fit and elsewhere. Rounding, signs, comparisons and numbers taken out of the library "

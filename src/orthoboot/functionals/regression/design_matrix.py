@@ -1,11 +1,14 @@
 """The matrix of a regression: read from the data, checked, and rewritten in an orthonormal basis.
 
 Replicates must have the same bits whatever the batch and however many threads the linear algebra library starts. It
-starts none for products of few numbers, so here long products are taken block by block.
+starts none for products of few numbers, so here long products are taken block by block, and systems are solved for one
+right-hand side at a time: for many it shares them out among its threads, however small they are, and how a column is
+rounded may depend on which others a thread has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,8 +140,7 @@ class Factor:
 
     def back_rotation(self) -> FloatArray:
         """Return the matrix that `coefficients` multiplies with, shape ``(d, d)``."""
-        inverse: FloatArray = linalg.solve_triangular(self.triangle, np.diag(np.ones(len(self.scales))))
-        return inverse / self.scales[:, np.newaxis]
+        return self._inverse_triangle() / self.scales[:, np.newaxis]
 
     def condition(self) -> float:
         """Return the condition of the scaled columns: by how much errors in them may grow."""
@@ -151,10 +153,12 @@ class Factor:
 
         the share of row j in the coefficient; m rows of equal share give m.
         """
-        inverse = linalg.solve_triangular(self.triangle, np.diag(np.ones(len(self.scales))))
-        squares = np.square(rows_times(self.orthonormal, inverse.T))
+        squares = np.square(rows_times(self.orthonormal, self._inverse_triangle().T))
         effective: FloatArray = squares.sum(axis=0) ** 2 / np.einsum("jp,jp->p", squares, squares)
         return effective
+
+    def _inverse_triangle(self) -> FloatArray:
+        return _solved(lambda right: linalg.solve_triangular(self.triangle, right), np.eye(len(self.scales)))
 
     def dependence(self, labels: tuple[str, ...]) -> str | None:
         """Return in words which columns are combinations of others; None where the columns are independent."""
@@ -256,15 +260,24 @@ def _blocks(matrix: FloatArray, rows: int) -> FloatArray:
 
 
 def positive_solution(matrix: FloatArray, right: FloatArray, *, least_condition: float) -> FloatArray | None:
-    """Return ``matrix^-1 right`` of a positive definite matrix; None where its reciprocal condition is too small."""
+    """Return ``matrix^-1 right`` of a positive definite matrix; None where its reciprocal condition is too small.
+
+    `right` has shape ``(d,)`` or ``(d, k)``.
+    """
     triangle, failed = linalg.lapack.dpotrf(matrix, lower=1)
     if failed:
         return None
     reciprocal_condition, _ = linalg.lapack.dpocon(triangle, np.abs(matrix).sum(axis=0).max(), uplo="L")
     if not reciprocal_condition > least_condition:
         return None
-    solution: FloatArray = linalg.lapack.dpotrs(triangle, right, lower=1)[0]
-    return solution
+    return _solved(lambda columns: linalg.lapack.dpotrs(triangle, columns, lower=1)[0], right)
+
+
+def _solved(solve: Callable[[FloatArray], FloatArray], right: FloatArray) -> FloatArray:
+    """Return the solutions for right-hand sides ``(d,)`` or ``(d, k)``, one by one where that keeps threads away."""
+    if right.ndim == 1 or len(right) ** 2 > _NUMBERS_IN_ONE_THREAD:
+        return solve(right)
+    return np.column_stack([solve(column) for column in right.T])
 
 
 def factor_of_data(name: str, rows: RegressionRows) -> Factor:

@@ -195,8 +195,9 @@ class LinearRegression(Regression):
 
     Refits are solved in the orthonormal basis Q of all rows, :math:`\sqrt{A} X = QR`, for the change alone:
     :math:`\phi_b = \hat\phi + R^{-1} (Q'W_bQ)^{-1} Q'W_b \hat e`. So their error grows with the condition of X and
-    not with its square. With numpy 2, up to 50 columns, the bits do not depend on the number of
-    threads either.
+    not with its square. Up to 50 columns all products are kept so small that OpenBLAS, numpy's own library, takes one
+    thread for each: with numpy 2 the bits do not depend on the number of threads either. On another processor it rounds
+    in another order, and the last digits may differ.
 
     The data are ``(X, y)`` with ``paired=True``, or ``(X, y, case_weights)``; a resample on which the columns are
     dependent counts as a failed replicate.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,12 @@ from orthoboot.errors import (
     MissingDependencyError,
     OrthobootWarning,
 )
-from orthoboot.functionals import Functional
-from orthoboot.functionals.base import Covariance
+from orthoboot.functionals.base import Covariance, Functional, Prepared
+from orthoboot.functionals.combined.parts import all_known
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
-from orthoboot.functionals.feature_means import FunctionOfMeans, once_per_data
+from orthoboot.functionals.evaluation import NO_FITS, Convergence
+from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
+from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.user.recognition import recognized
 from orthoboot.functionals.user.returned_values import feature_rows
@@ -45,6 +48,13 @@ _LISTED = 6
 
 
 @dataclass(frozen=True)
+class ArrayMeans(FeatureMeans):
+    """Features of one data set that are arrays: their means and deviations in a row, and the shape of one of them."""
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class FeatureMean(FunctionOfMeans):
     """The mean of features of the rows, each an array of any shape, from the user's own function."""
 
@@ -53,11 +63,14 @@ class FeatureMean(FunctionOfMeans):
     name = "mean of features"
     paired = True
 
+    def derived(self, data: Data) -> ArrayMeans:
+        """Return the features as means and deviations, with the shape of one row's."""
+        array = self._array(data)
+        return ArrayMeans(*centred_rows(self._flat(array, data)), array.shape[1:])
+
     def features(self, data: Data) -> FloatArray:
         """Return the features of the rows, shape ``(n, p)``."""
-        array = self._array(data)
-        flat = array.reshape(len(array), -1) if array.ndim > 2 else array
-        return feature_rows(flat, data.sizes[0], self.argument)
+        return self._flat(self._array(data), data)
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the means themselves."""
@@ -71,15 +84,18 @@ class FeatureMean(FunctionOfMeans):
         """Return zeros."""
         return np.zeros(len(means))
 
-    def output(self, data: Data) -> Output:
+    def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
         """Return the shape of the features of one row."""
-        self.feature_means(data)
-        return output_like(np.zeros(self._array(data).shape[1:]), self.name)
+        assert isinstance(at.derived, ArrayMeans)
+        return output_like(np.zeros(at.derived.shape), self.name)
 
-    @once_per_data
     def _array(self, data: Data) -> FloatArray:
         returned = self.rows(*data.arrays)
         return np.asarray(np.stack(returned, axis=1) if isinstance(returned, (list, tuple)) else returned)
+
+    def _flat(self, array: FloatArray, data: Data) -> FloatArray:
+        flat = array.reshape(len(array), -1) if array.ndim > 2 else array
+        return feature_rows(flat, data.sizes[0], self.argument)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +107,7 @@ class ConvexOptimum(Functional):
     name: str
 
     batched = False
+    releases_gil = False
 
     @property
     def smooth(self) -> bool:  # type: ignore[override]
@@ -107,97 +124,128 @@ class ConvexOptimum(Functional):
         """Return whether an estimate of a parameter needs paired arrays."""
         return any(functional.paired for functional in self.estimates)
 
+    def at(self, data: Data) -> PreparedConvexOptimum:
+        """Return the problem at `data`, not checked yet."""
+        return PreparedConvexOptimum(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedConvexOptimum(Prepared[ConvexOptimum]):
+    """A cvxpy problem at its data: its parameters are estimated, and it is solved on objects of its own."""
+
+    one_by_one = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: all but the compiled problem, which another process compiles for itself."""
+        state = dict(vars(self))
+        state.pop("solutions", None)
+        return state
+
+    @cached_property
+    def solutions(self) -> SolutionMap:
+        """Return the targets as a function of the parameters."""
+        return self.functional.solution_map.copied()
+
+    @cached_property
+    def estimates(self) -> tuple[Prepared[Any], ...]:
+        """Return what estimates the parameters, at the data."""
+        return tuple(functional.at(self.data) for functional in self.functional.estimates)
+
     @property
     def influence_source(self) -> str:
         """Return how the solution is differentiated."""
-        how = "diffcp" if self.solution_map.is_differentiable else "differences in its parameters"
-        return f"derivative of the cvxpy solution `{self.name}`, by {how}"
+        how = "diffcp" if self.solutions.is_differentiable else "differences in its parameters"
+        return f"derivative of the cvxpy solution `{self.functional.name}`, by {how}"
 
-    def check(self, data: Data) -> None:
+    def check(self) -> None:
         """Raise unless the estimates have the shapes of the parameters, and the problem a solution at them."""
-        for parameter, functional in zip(self.solution_map.parameters, self.estimates, strict=True):
-            functional.check(data)
-            _check_shape(parameter, functional.output(data))
-        self.estimate(data)
+        for parameter, estimate in zip(self.solutions.parameters, self.estimates, strict=True):
+            estimate.check()
+            _check_shape(parameter, estimate.output)
+        _ = self.estimate
 
-    def output(self, data: Data) -> Output:
+    @property
+    def output(self) -> Output:
         """Return the shapes of the targets."""
-        return self.solution_map.output(data.columns[0], self.name)
+        return self.solutions.output(self.data.columns[0], self.functional.name)
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return the targets at the parameters of each resample, shape ``(B, k)``."""
-        points = np.hstack([functional.evaluate(data, resamples) for functional in self.estimates])
-        return _rounded(self.value(points.T).T, self._units(data))
+        points = np.hstack([estimate.values(resamples) for estimate in self.estimates])
+        return _rounded(self.value(points.T).T, self._units)
 
     def value(self, points: FloatArray) -> FloatArray:
         """Return the targets at parameters in columns ``(K, ...)``, shape ``(k, ...)``; each column is solved alone."""
         columns = points.reshape(len(points), -1).T
-        return np.stack([self.solution_map(column) for column in columns], axis=1).reshape(-1, *points.shape[1:])
+        return np.stack([self.solutions(column) for column in columns], axis=1).reshape(-1, *points.shape[1:])
 
-    def estimate(self, data: Data) -> FloatArray:
+    @cached_property
+    def estimate(self) -> FloatArray:
         """Return the targets at the estimates of the parameters, shape ``(k,)``."""
-        return _rounded(self._solution(data), self._units(data))
+        return _rounded(self.solution, self._units)
 
-    @once_per_data
-    def influence(self, data: Data) -> Influence | None:
+    def influence(self) -> Influence | None:
         """Return the derivative of the targets times the influence of the parameters; None if there is either not."""
-        parts = self._influences(data)
-        jacobian = None if parts is None else self._jacobian(data, parts)
+        return self._influence
+
+    @cached_property
+    def _influence(self) -> Influence | None:
+        parts, jacobian = self.parameter_influence, self.jacobian
         if parts is None or jacobian is None:
             return None
         influence = tuple(part @ jacobian.T for part in parts)
         errors = _standard_errors(influence)
-        moving = errors > _DERIVATIVE_NOISE * self.solution_map.scales(errors)
+        moving = errors > _DERIVATIVE_NOISE * self.solutions.scales(errors)
         return tuple(np.where(moving, part, 0.0) for part in influence)
 
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return t' times the biases of the parameters, plus ``(1/2) tr(t'' C)``, C the covariance of their errors."""
-        biases = [functional.second_order_bias(data, covariance) for functional in self.estimates]
-        parts = self._influences(data)
-        jacobian = None if parts is None else self._jacobian(data, parts)
-        if parts is None or jacobian is None or any(bias is None for bias in biases):
+        biases = all_known(estimate.second_order_bias(covariance) for estimate in self.estimates)
+        parts, jacobian = self.parameter_influence, self.jacobian
+        if parts is None or jacobian is None or biases is None:
             return None
         directions = principal_directions(covariance(parts))
-        trace = curvature_by_differences(self.value, self._point(data), directions, sum(data.sizes))
-        bias: FloatArray = jacobian @ np.concatenate([known for known in biases if known is not None]) + trace / 2
+        trace = curvature_by_differences(self.value, self.point, directions, sum(self.data.sizes))
+        bias: FloatArray = jacobian @ np.concatenate(biases) + trace / 2
         return bias
 
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return what weakens the influence function or slows the replicates."""
-        of_estimates = (finding for functional in self.estimates for finding in functional.findings(data))
-        return (*of_estimates, *(FitWarning(text) for text in self._doubts(data)))
+        of_estimates = (finding for estimate in self.estimates for finding in estimate.findings(convergence))
+        return (*of_estimates, *(FitWarning(text) for text in self._doubts()))
 
-    @once_per_data
-    def _solution(self, data: Data) -> FloatArray:
-        """Return the targets on the data with all digits, shape ``(k,)``."""
-        return self.value(self._point(data))
-
-    def _units(self, data: Data) -> FloatArray:
-        """Return to multiples of what the numbers are rounded, shape ``(k,)``."""
-        return _RESOLUTION * self.solution_map.scales(self._solution(data))
-
-    @once_per_data
-    def _point(self, data: Data) -> FloatArray:
+    @cached_property
+    def point(self) -> FloatArray:
         """Return the estimates of the parameters one after the other, shape ``(K,)``."""
-        return np.concatenate([functional.estimate(data) for functional in self.estimates])
+        return np.concatenate([estimate.estimate for estimate in self.estimates])
 
-    @once_per_data
-    def _influences(self, data: Data) -> Influence | None:
+    @cached_property
+    def solution(self) -> FloatArray:
+        """Return the targets on the data with all digits, shape ``(k,)``."""
+        return self.value(self.point)
+
+    @cached_property
+    def parameter_influence(self) -> Influence | None:
         """Return the influence of the parameters side by side, one ``(n_i, K)`` array per sample."""
-        found = [functional.influence(data) for functional in self.estimates]
-        known = [parts for parts in found if parts is not None]
-        if len(known) < len(found):
+        parts = all_known(estimate.influence() for estimate in self.estimates)
+        return None if parts is None else tuple(np.hstack(of_sample) for of_sample in zip(*parts, strict=True))
+
+    @cached_property
+    def jacobian(self) -> FloatArray | None:
+        """Return the derivative of the targets by the parameters, shape ``(k, K)``; None where there is none."""
+        parts = self.parameter_influence
+        if parts is None:
             return None
-        return tuple(np.hstack(of_sample) for of_sample in zip(*known, strict=True))
+        if self.solutions.is_differentiable:
+            return self.solutions.derivative(self.point)
+        return self._jacobian_by_differences(parts)
 
-    def _jacobian(self, data: Data, parts: Influence) -> FloatArray | None:
-        """Return the derivative of the targets by the parameters, shape ``(k, K)``."""
-        point = self._point(data)
-        if self.solution_map.is_differentiable:
-            return self.solution_map.derivative(point)
-        return self._jacobian_by_differences(point, parts)
+    @property
+    def _units(self) -> FloatArray:
+        """Return to multiples of what the numbers are rounded, shape ``(k,)``."""
+        return _RESOLUTION * self.solutions.scales(self.solution)
 
-    def _jacobian_by_differences(self, point: FloatArray, parts: Influence) -> FloatArray:
+    def _jacobian_by_differences(self, parts: Influence) -> FloatArray:
         """Return the derivative in the directions in which the estimates vary, and zero in others.
 
         The numbers of a parameter one by one would leave the symmetric matrices, for example.
@@ -207,49 +255,49 @@ class ConvexOptimum(Functional):
         # The directions are as long as a standard error, and a row is farther away by the root of n.
         scale = np.full(n_directions, np.sqrt(n_rows))
         slopes = jacobian_by_differences(
-            lambda steps: self.value((point + (directions @ steps).T).T), np.zeros(n_directions), scale, n_rows
+            lambda steps: self.value((self.point + (directions @ steps).T).T), np.zeros(n_directions), scale, n_rows
         )
         return slopes @ np.linalg.pinv(directions)
 
-    def _doubts(self, data: Data) -> Iterator[str]:
-        if not self.solution_map.is_dpp:
+    def _doubts(self) -> Iterator[str]:
+        if not self.solutions.is_dpp:
             yield (
                 "the problem is no disciplined parametrised program (DPP): cvxpy compiles it again for each replicate, "
                 "and its solution is differentiated by solving it at other parameters. Write it so that "
                 "`problem.is_dpp()` is True: for example `cp.sum_squares(F @ x)` with F from `ob.covariance_factor` in "
                 "place of `cp.quad_form(x, Sigma)`."
             )
-        if not self.solution_map.is_accurate(self._point(data)):
+        if not self.solutions.is_accurate(self.point):
             yield (
                 'the solver calls the solution "optimal_inaccurate": its digits, and the influence function with them, '
                 "are in doubt. Scale the variables and the parameters so that their sizes are near one."
             )
-        kinked = self._disagreeing(data)
+        kinked = self._disagreeing()
         if kinked.size:
             yield (
-                f"the derivative of the solution is unstable for {self._listed(data, kinked)}: a step of a hundredth "
+                f"the derivative of the solution is unstable for {self._listed(kinked)}: a step of a hundredth "
                 "of a standard error of the parameters does not move the solution as the derivative says, or not to "
                 "both sides alike. A constraint may bind by chance, or the solution not be unique. Compare with "
                 'estimator="standard".'
             )
 
-    def _disagreeing(self, data: Data) -> Any:
+    def _disagreeing(self) -> Any:
         """Return which numbers do not follow their derivative along one random direction of the parameters."""
-        parts, influence = self._influences(data), self.influence(data)
+        parts, influence = self.parameter_influence, self.influence()
         if parts is None or influence is None:
             return np.empty(0, dtype=np.int64)
         rng = np.random.default_rng(0)
         # Such weights make of influence values an error of estimation, as large as a standard error.
-        noise = [rng.standard_normal(n) / n for n in data.sizes]
+        noise = [rng.standard_normal(n) / n for n in self.data.sizes]
         step = _STEP * sum(weights @ part for weights, part in zip(noise, parts, strict=True))
         slope = sum(weights @ part for weights, part in zip(noise, influence, strict=True))
-        point, centre = self._point(data), self._solution(data)
+        point, centre = self.point, self.solution
         errors = [np.abs((self.value(point + sign * step) - centre) / (sign * _STEP) - slope) for sign in (1, -1)]
         allowed = _DISAGREEMENT * np.maximum(_standard_errors(influence), np.abs(slope))
         return np.flatnonzero(np.max(errors, axis=0) > allowed + _SOLVER_NOISE / _STEP * np.abs(centre).max())
 
-    def _listed(self, data: Data, numbers: Any) -> str:
-        names = [self.output(data).names[i] for i in numbers]
+    def _listed(self, numbers: Any) -> str:
+        names = [self.output.names[i] for i in numbers]
         return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
 
 
@@ -285,8 +333,8 @@ def from_cvxpy(problem: Any, parameters: Mapping[Any, Any], target: Any, *, name
     for the target :math:`t(x, p)`, with the derivative of the solution by the conditions of the optimum of the cone
     program (``appendix: constrained optimization``): one adjoint solve of diffcp for each number of the target.
 
-    Replicates solve the problem, compiled once, at the parameters of each resample, with Clarabel. The values of the
-    user's variables and parameters are left as they were.
+    Replicates solve the problem, compiled once, at the parameters of each resample, with Clarabel. They solve a copy:
+    your own variables and parameters are left as they are.
 
     Parameters
     ----------

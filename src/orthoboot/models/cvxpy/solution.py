@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
+import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib.util import find_spec
+from threading import RLock
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from cvxpy.lin_ops import lin_utils
 
-from orthoboot.errors import ArgumentError, FitError
+from orthoboot.errors import ArgumentError, FitError, silenced
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray
 
@@ -26,13 +28,19 @@ _CONE_TOLERANCES = (1e-11, 1e-9, 1e-8)
 """For the problem that is differentiated: squares are cones there, which costs half of the digits of a solution."""
 _SYMMETRIC = ("symmetric", "PSD", "NSD")
 
+_CVXPY = RLock()
+"""Held while cvxpy works: it numbers objects by a counter, and reads rules by a switch, of the whole process.
+
+Besides, a problem is solved at the values that its parameters have at the time.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class SolutionMap:
     """The targets at the solution of a problem, as a function of the parameters.
 
-    The objects are the user's, so that targets are what the user wrote: every call leaves their values as they were.
-    Only the `cp.Problem` around them is our own, with the compiled problem and the status in it.
+    That of a statistic has the objects of the user, which are never given a value: `copied` has its own ones, and is
+    what solves. A copy that has solved cannot be pickled, since the solver cannot.
 
     Attributes
     ----------
@@ -53,6 +61,29 @@ class SolutionMap:
     constants: tuple[tuple[Any, Any], ...]
     targets: tuple[Any, ...]
     keys: tuple[str, ...] | None
+
+    def copied(self) -> SolutionMap:
+        """Return the same function on variables, parameters and constraints of its own, not compiled yet."""
+        # A deep copy would number them anew, and what cvxpy remembers of a problem that was solved has the old numbers.
+        with _CVXPY:
+            copied: SolutionMap = pickle.loads(pickle.dumps(self))
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the objects, and the first number that cvxpy has not given to any of them."""
+        with _CVXPY:
+            return {"parts": self._parts, "next_number": lin_utils.ID_COUNTER.count}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the objects in; cvxpy must not give their numbers to others that it makes in this process."""
+        for field, part in zip(fields(self), state["parts"], strict=True):
+            object.__setattr__(self, field.name, part)
+        with _CVXPY:
+            lin_utils.ID_COUNTER.count = max(lin_utils.ID_COUNTER.count, state["next_number"])
+
+    @property
+    def _parts(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field.name) for field in fields(self))
 
     def __call__(self, point: FloatArray) -> FloatArray:
         """Return the targets in a row, shape ``(k,)``, at the parameters in a row, shape ``(K,)``."""
@@ -84,9 +115,15 @@ class SolutionMap:
         """Return whether cvxpy can differentiate the solution: a parametrised program (DPP), and diffcp at hand."""
         return self.is_dpp and find_spec("diffcp") is not None
 
-    @cached_property
+    @property
     def is_dpp(self) -> bool:
         """Return whether cvxpy compiles the problem once for all values of its parameters."""
+        with _CVXPY:
+            return self._is_dpp
+
+    @cached_property
+    def _is_dpp(self) -> bool:
+        # Asked for under the lock alone: Python 3.11 has a lock of its own here, and two in either order would block.
         return bool(self.problem.is_dpp())
 
     def output(self, columns: tuple[str, ...] | None, name: str) -> Output:
@@ -98,18 +135,12 @@ class SolutionMap:
 
     @contextmanager
     def _at(self, point: FloatArray) -> Iterator[None]:
-        """Give the parameters the numbers of `point`; afterwards everything has the value that it had."""
+        """Give the parameters the numbers of `point`, and keep other threads out while they have them."""
         pieces = np.split(point, np.cumsum([parameter.size for parameter in self.parameters])[:-1])
-        with _unchanged(self._leaves):
+        with _CVXPY:
             for parameter, value in (*zip(self.parameters, pieces, strict=True), *self.constants):
                 _assign(parameter, np.reshape(value, parameter.shape))
             yield
-
-    @cached_property
-    def _leaves(self) -> tuple[Any, ...]:
-        """Return all objects of the user's to which a solve or a derivative gives a value."""
-        duals = (dual for constraint in self.problem.constraints for dual in constraint.dual_variables)
-        return (*self.parameters, *(constant for constant, _ in self.constants), *self.problem.variables(), *duals)
 
     def _solve(self) -> bool:
         """Solve at the values in place; return whether to the tolerance that the solver calls optimal."""
@@ -131,8 +162,7 @@ class SolutionMap:
     def _outcome(self, **options: Any) -> str:
         """Solve at the values in place and return the status, without a word of cvxpy's own."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with silenced():
                 # Without a warm start, for a replicate must not depend on which one was solved before it.
                 self.problem.solve(warm_start=False, **options)
         except (cp.SolverError, KeyError):  # the latter where cvxpy has no name for what Clarabel told diffcp
@@ -174,18 +204,6 @@ class SolutionMap:
             id(parameter): stand_in for parameter, stand_in in zip(self.parameters, self._stand_ins, strict=True)
         }
         return tuple(target.tree_copy(replacements) for target in self.targets)
-
-
-@contextmanager
-def _unchanged(leaves: Sequence[Any]) -> Iterator[None]:
-    """Give variables and parameters back their values and gradients, whatever happens in between."""
-    kept = [(leaf, leaf.value, getattr(leaf, "gradient", None)) for leaf in leaves]
-    try:
-        yield
-    finally:
-        for leaf, value, gradient in kept:
-            leaf.save_value(value)
-            leaf.gradient = gradient
 
 
 def _assign(parameter: Any, value: Any) -> None:

@@ -25,7 +25,7 @@ from orthoboot.errors import (
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.output import Output
-from orthoboot.models.fitting import ONE_AT_A_TIME, evaluated_refits, found_once, silenced
+from orthoboot.models.fitting import ONE_AT_A_TIME, evaluated_refits, found_once, quiet_refit
 from orthoboot.models.sklearn.adapters import adapter_of, known_adapter
 from orthoboot.models.sklearn.arguments import check_estimator, check_tables
 from orthoboot.models.sklearn.findings import near_kinks, random_fits, stopped_early, unconverged_fits
@@ -53,7 +53,7 @@ from orthoboot.models.sklearn.refitting import (
 )
 from orthoboot.models.sklearn.solution import Solution, polished
 from orthoboot.models.sklearn.targets import ModelTarget, RowsTarget, first_line, first_value, target_of
-from orthoboot.optimisation.distance import largest_shift
+from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.typing import FloatArray, Influence
 
 
@@ -209,7 +209,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     def _influence(self) -> Influence:
         solution = self.solution
         try:
-            with silenced():  # told once already, by the first value of the target
+            with quiet_refit():  # told once already, by the first value of the target
                 jacobian = solution.jacobian(self.functional.model_target, self.output)
         except (InfluenceError, FitError):
             raise
@@ -243,7 +243,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
         except InfluenceError:  # that of an attribute such as `n_iter_`
             return 0.0
         target = self.functional.model_target.value(solution.model)
-        return largest_shift(self.output.flatten(target) - self.estimate, influence)
+        return distance_in_errors(self.output.flatten(target) - self.estimate, influence)
 
     # Refits
 
@@ -303,7 +303,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     ) -> Refit:
         """Return the one refit whose steps before the network learn from the resample too."""
         try:
-            with silenced():
+            with quiet_refit():
                 model = refitted_transformers(solution.model, self.data, resamples, states)
             with ONE_AT_A_TIME:
                 return adapter.refits(solution, model, self.data, resamples)[0]
@@ -319,7 +319,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     def _value(self, refit: Refit) -> FloatArray:
         if refit.error is not None:
             raise refit.error
-        with silenced():
+        with quiet_refit():
             value = self.functional.model_target.value(refit.model)
         try:
             return self.output.flatten(value)

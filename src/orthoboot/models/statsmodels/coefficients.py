@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import ArgumentError, FitError
+from orthoboot.errors import ArgumentError, FitError, silenced
 from orthoboot.functionals.base import Functional
-from orthoboot.functionals.feature_means import once_per_data
-from orthoboot.functionals.regression.design_matrix import RegressionRows
 from orthoboot.functionals.regression.families import FAMILIES
 from orthoboot.functionals.regression.generalized_linear import Glm
-from orthoboot.functionals.regression.linear import LinearRegression, Regression
+from orthoboot.functionals.regression.linear import LinearRegression, PreparedRegression, Regression
 from orthoboot.models.statsmodels.robust_regression import FixedScale, HuberScale, MedianScale, RobustRegression, Scale
 from orthoboot.typing import FloatArray, Influence
 
@@ -242,35 +240,42 @@ class ForeignGlm(Regression):
     intercept: bool = False
     name: str = "GLM"
     batched = False
+    releases_gil = False
+
+    def at(self, data: Data) -> ForeignGlmFit:
+        """Return the model at `data`, not checked yet."""
+        return ForeignGlmFit(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignGlmFit(PreparedRegression[ForeignGlm]):
+    """A generalised linear model of statsmodels' own at its data."""
 
     @property
     def influence_source(self) -> str:
         """Return whose derivatives they are."""
-        return f"scores and Hessian of `{self.name}` by statsmodels"
+        return f"scores and Hessian of `{self.functional.name}` by statsmodels"
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return the coefficients on each resample, shape ``(B, d)``."""
-        rows, start = self.rows(data), self.fit(data)
-        return np.array([self._fitted(rows, weights, start) for weights in resamples.weights[0]])
+        return np.array([self._fitted(weights, self.fit) for weights in resamples.weights[0]])
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self) -> Influence:
         """Return ``-n H^-1 s_j`` for every row."""
-        rows, coefficients = self.rows(data), self.fit(data)
-        model = self._model(rows, rows.case_weights)
-        scores = model.score_obs(coefficients, scale=1.0)
-        hessian = model.hessian(coefficients, scale=1.0, observed=True)
+        model = self._model(self.rows.case_weights)
+        scores = model.score_obs(self.fit, scale=1.0)
+        hessian = model.hessian(self.fit, scale=1.0, observed=True)
         influence: FloatArray = -len(scores) * np.linalg.solve(hessian, scores.T).T
         return (influence - influence.mean(axis=0),)
 
-    @once_per_data
-    def fit(self, data: Data) -> FloatArray:
+    @cached_property
+    def fit(self) -> FloatArray:
         """Return the coefficients of all rows, shape ``(d,)``."""
-        return self._fitted(self.rows(data), np.ones(data.sizes[0]), self.start)
+        return self._fitted(np.ones(self.data.sizes[0]), self.functional.start)
 
-    def _fitted(self, rows: RegressionRows, weights: FloatArray, start: FloatArray) -> FloatArray:
-        model = self._model(rows, rows.case_weights * weights)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whether it converged is looked at
+    def _fitted(self, weights: FloatArray, start: FloatArray) -> FloatArray:
+        model = self._model(self.rows.case_weights * weights)
+        with silenced():  # whether it converged is looked at
             result = model.fit(
                 start_params=start,
                 maxiter=_MAX_ITERATIONS,
@@ -279,15 +284,15 @@ class ForeignGlm(Regression):
                 atol=_TOLERANCE * np.abs(start).max(),
             )
         if not result.converged:
-            raise FitError(f"`{self.name}` did not converge in {_MAX_ITERATIONS} steps of reweighted least squares")
+            name = self.functional.name
+            raise FitError(f"`{name}` did not converge in {_MAX_ITERATIONS} steps of reweighted least squares")
         coefficients: FloatArray = np.asarray(result.params, dtype=np.float64)
         return coefficients
 
-    def _model(self, rows: RegressionRows, weights: FloatArray) -> Any:
+    def _model(self, weights: FloatArray) -> Any:
         """Return the model of statsmodels for the rows of positive weight; the family is copied, since it has state."""
         from statsmodels.genmod.generalized_linear_model import GLM
 
-        kept = weights > 0
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the choice of the link the user has been told
-            return GLM(rows.response[kept], rows.X[kept], family=copy.deepcopy(self.family), freq_weights=weights[kept])
+        rows, kept, family = self.rows, weights > 0, copy.deepcopy(self.functional.family)
+        with silenced():  # of the choice of the link the user has been told
+            return GLM(rows.response[kept], rows.X[kept], family=family, freq_weights=weights[kept])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,11 +21,12 @@ from orthoboot.errors import (
     OrthobootWarning,
     StatisticError,
 )
-from orthoboot.functionals.base import Covariance, Functional
+from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.differences import jacobian_by_differences
-from orthoboot.functionals.feature_means import once_per_data
+from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.models.statsmodels.coefficients import READERS, is_of_statsmodels, not_covered, specification
+from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.result import Result
 from orthoboot.typing import FloatArray, Influence
 
@@ -62,7 +64,8 @@ class StatsmodelsFit(Functional):
     Attributes
     ----------
     result
-        statsmodels' own.
+        statsmodels' own; None where the model has been unpickled, since no replicate needs it and a formula in it may
+        not be understood there.
     data
         ``(X, y)``, or ``(X, y, weights)``: what to pass to `bootstrap`, with ``paired=True``.
     coefficients
@@ -81,12 +84,16 @@ class StatsmodelsFit(Functional):
     paired = True
 
     def __post_init__(self) -> None:
-        _ = self._target  # a target that cannot be evaluated is told now
+        _ = self.wanted  # a target that cannot be evaluated is told now
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but statsmodels' result, with what is known from it."""
+        return {**vars(self), "distance": self.distance, "wanted": self.wanted, "result": None}
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the coefficients."""
-        return tuple(map(str, self.result.model.exog_names))
+        return tuple(map(str, self.data[0].columns))
 
     @property
     def batched(self) -> bool:  # type: ignore[override]
@@ -94,48 +101,13 @@ class StatsmodelsFit(Functional):
         return self.coefficients.batched
 
     @property
-    def influence_source(self) -> str:
-        """Return where the influence of the coefficients comes from, and that of the target from them."""
-        return self.coefficients.influence_source + ("" if self.target is None else ", chain rule for `target`")
+    def releases_gil(self) -> bool:  # type: ignore[override]
+        """Return whether the refits are done in compiled code, as those of statsmodels' own are not."""
+        return self.coefficients.releases_gil
 
-    def check(self, data: Data) -> None:
-        """Raise unless the data have the columns that the model was fitted to."""
-        self._check_tables(data)
-        self.coefficients.check(data)
-
-    def output(self, data: Data) -> Output:
-        """Return the names of the coefficients, or what the target returns."""
-        if self._target is not None:
-            return self._target.output
-        return output_like(np.zeros(len(self.names)), self.name, self.names)
-
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
-        """Return the target at the coefficients of each resample, shape ``(B, k)``."""
-        coefficients = self.coefficients.evaluate(data, resamples)
-        return coefficients if self._target is None else self._target.value(coefficients.T).T
-
-    def influence(self, data: Data) -> Influence | None:
-        """Return the influence of the coefficients, times the derivative of the target by them."""
-        influence = self.coefficients.influence(data)
-        if self._target is None or influence is None:
-            return influence
-        return (influence[0] @ self._jacobian(data).T,)
-
-    def second_order_bias(self, data: Data, covariance: Covariance) -> FloatArray | None:
-        """Return that of the coefficients where it is known; a target's is not."""
-        return self.coefficients.second_order_bias(data, covariance) if self.target is None else None
-
-    def findings(self, data: Data) -> tuple[OrthobootWarning, ...]:
-        """Return what is found in the columns, and a warning where statsmodels stopped short of the solution."""
-        found = self.coefficients.findings(data)
-        distance = self.distance
-        if distance <= _NOTED_DISTANCE:
-            return found
-        warning = FitWarning(
-            f"statsmodels' fit of `{self.name}` is {distance:.2g} standard errors from the solution, which is the "
-            "estimate here. Fit it with a smaller `tol`, or more iterations."
-        )
-        return (*found, warning)
+    def at(self, data: Data) -> PreparedStatsmodelsFit:
+        """Return the model at `data`, not checked yet."""
+        return PreparedStatsmodelsFit(self, data)
 
     def compared(self, result: Result) -> Any:
         """Return a frame of the standard errors of `result` beside those of statsmodels.
@@ -157,8 +129,14 @@ class StatsmodelsFit(Functional):
                 "`compared` takes a result of this very model, `bootstrap(model.data, model, paired=True)`; got "
                 f"{'that of another statistic' if isinstance(result, Result) else type(result).__name__}."
             )
-        ours = result.to_frame()
-        jacobian = self._jacobian(result.run.data)
+        if self.result is None:
+            raise ArgumentError(
+                "`compared` needs the result of statsmodels, which is not pickled with a model. Make the model anew, "
+                "with `from_statsmodels(result)`."
+            )
+        ours, at = result.to_frame(), result.run.prepared
+        assert isinstance(at, PreparedStatsmodelsFit)
+        jacobian = at.jacobian
         columns = {
             "estimate": ours["estimate"],
             "standard_error": ours["standard_error"],
@@ -171,26 +149,84 @@ class StatsmodelsFit(Functional):
     @cached_property
     def distance(self) -> float:
         """Return how far statsmodels' coefficients are from ours, in standard errors, where that is most."""
-        data = read(self.data, paired=True)
-        self.check(data)
-        influence = self.coefficients.influence(data)
+        at = self.at(read(self.data, paired=True))
+        at.check()
+        influence = at.coefficients.influence()
         assert influence is not None
-        errors = influence[0].std(axis=0) / np.sqrt(len(influence[0]))
-        apart = np.abs(self.coefficients.estimate(data) - np.asarray(self.result.params))
-        return float(np.max(apart[errors > 0] / errors[errors > 0], initial=0.0))
+        return distance_in_errors(at.coefficients.estimate - np.asarray(self.result.params), influence[0])
 
     @cached_property
-    def _target(self) -> Target | None:
+    def wanted(self) -> Target | None:
+        """Return the target as a function of the coefficients, evaluated once at statsmodels' fit."""
         return None if self.target is None else _target_of(self.result, self.target)
 
-    @once_per_data
-    def _jacobian(self, data: Data) -> FloatArray:
+
+@dataclass(frozen=True, eq=False)
+class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
+    """A model of statsmodels at its data."""
+
+    one_by_one = True
+
+    @cached_property
+    def coefficients(self) -> Prepared[Any]:
+        """Return what refits the model, at the data."""
+        return self.functional.coefficients.at(self.data)
+
+    @property
+    def influence_source(self) -> str:
+        """Return where the influence of the coefficients comes from, and that of the target from them."""
+        rule = "" if self.functional.target is None else ", chain rule for `target`"
+        return self.coefficients.influence_source + rule
+
+    def check(self) -> None:
+        """Raise unless the data have the columns that the model was fitted to."""
+        _check_tables(self.functional, self.data)
+        self.coefficients.check()
+
+    @property
+    def output(self) -> Output:
+        """Return the names of the coefficients, or what the target returns."""
+        if self.functional.wanted is not None:
+            return self.functional.wanted.output
+        names = self.functional.names
+        return output_like(np.zeros(len(names)), self.functional.name, names)
+
+    def values(self, resamples: Resamples) -> FloatArray:
+        """Return the target at the coefficients of each resample, shape ``(B, k)``."""
+        coefficients, target = self.coefficients.values(resamples), self.functional.wanted
+        return coefficients if target is None else target.value(coefficients.T).T
+
+    def influence(self) -> Influence | None:
+        """Return the influence of the coefficients, times the derivative of the target by them."""
+        influence = self.coefficients.influence()
+        if self.functional.wanted is None or influence is None:
+            return influence
+        return (influence[0] @ self.jacobian.T,)
+
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
+        """Return that of the coefficients where it is known; a target's is not."""
+        return self.coefficients.second_order_bias(covariance) if self.functional.target is None else None
+
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
+        """Return what is found in the columns, and a warning where statsmodels stopped short of the solution."""
+        found = self.coefficients.findings(convergence)
+        distance = self.functional.distance
+        if distance <= _NOTED_DISTANCE:
+            return found
+        warning = FitWarning(
+            f"statsmodels' fit of `{self.functional.name}` is {distance:.2g} standard errors from the solution, which "
+            "is the estimate here. Fit it with a smaller `tol`, or more iterations."
+        )
+        return (*found, warning)
+
+    @cached_property
+    def jacobian(self) -> FloatArray:
         """Return the derivative of the target by the coefficients, shape ``(k, p)``."""
-        influence = self.coefficients.influence(data)
-        if self._target is None or influence is None:
-            return np.eye(len(self.names))
-        point, n_rows = self.coefficients.estimate(data), data.sizes[0]
-        jacobian = jacobian_by_differences(self._target.value, point, influence[0].std(axis=0), n_rows)
+        influence, target = self.coefficients.influence(), self.functional.wanted
+        if target is None or influence is None:
+            return np.eye(len(self.functional.names))
+        point, n_rows = self.coefficients.estimate, self.data.sizes[0]
+        jacobian = jacobian_by_differences(target.value, point, influence[0].std(axis=0), n_rows)
         if not np.isfinite(jacobian).all():
             raise StatisticError(
                 "`target` must be differentiable at the fit; its derivative is NaN or infinite there. Choose a smooth "
@@ -198,20 +234,22 @@ class StatsmodelsFit(Functional):
             )
         return jacobian
 
-    def _check_tables(self, data: Data) -> None:
-        if len(data.sizes) > 1 or len(data.tables) != len(self.data):
-            expected = "`(X, y)`" if len(self.data) == 2 else "`(X, y, weights)`"
-            raise DataError(
-                f"`{self.name}` was fitted to {expected}, whose rows are drawn together; got {len(data.tables)} "
-                f"array(s) in {len(data.sizes)} sample(s). Pass `model.data` with `paired=True`."
-            )
-        columns, shape = data.columns[0], data.arrays[0].shape
-        if shape[1:] != (len(self.names),) or (columns is not None and columns != self.names):
-            got = _listed(columns) if columns is not None else f"shape {shape}"
-            raise DataError(
-                f"`{self.name}` was fitted to the {len(self.names)} columns {_listed(self.names)}; got {got}. Pass "
-                "`model.data`, which a formula has turned into these columns already."
-            )
+
+def _check_tables(model: StatsmodelsFit, data: Data) -> None:
+    """Raise unless the data are as many arrays as the model has, with its columns."""
+    if len(data.sizes) > 1 or len(data.tables) != len(model.data):
+        expected = "`(X, y)`" if len(model.data) == 2 else "`(X, y, weights)`"
+        raise DataError(
+            f"`{model.name}` was fitted to {expected}, whose rows are drawn together; got {len(data.tables)} "
+            f"array(s) in {len(data.sizes)} sample(s). Pass `model.data` with `paired=True`."
+        )
+    columns, shape = data.columns[0], data.arrays[0].shape
+    if shape[1:] != (len(model.names),) or (columns is not None and columns != model.names):
+        got = _listed(columns) if columns is not None else f"shape {shape}"
+        raise DataError(
+            f"`{model.name}` was fitted to the {len(model.names)} columns {_listed(model.names)}; got {got}. Pass "
+            "`model.data`, which a formula has turned into these columns already."
+        )
 
 
 def from_statsmodels(result: Any, target: Any = None) -> StatsmodelsFit:
@@ -319,14 +357,50 @@ def _target_of(result: Any, target: Any) -> Target:
     return _predicted_target(result, target)
 
 
+@dataclass(frozen=True, eq=False)
+class NamedParameters:
+    """A function of the user's, called with the parameters as a series that has their names."""
+
+    function: Callable[..., Any]
+    names: tuple[str, ...]
+
+    def __call__(self, parameters: FloatArray) -> Any:
+        """Return its value at parameters ``(p,)``."""
+        import pandas as pd
+
+        return self.function(pd.Series(parameters, index=list(self.names)))
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedMeans:
+    """The means of new rows, as the model of statsmodels predicts them.
+
+    Attributes
+    ----------
+    model
+        The model of statsmodels; pickled without its rows and its formula, which predictions do not need.
+    columns
+        The new rows, shape ``(m, p)``.
+    """
+
+    model: Any
+    columns: FloatArray
+
+    def __call__(self, parameters: FloatArray) -> Any:
+        """Return them for parameters ``(p,)``."""
+        return self.model.predict(parameters, self.columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the new rows, and the model without its own."""
+        model = copy.copy(self.model)
+        for name in ("data", *model._data_attr):  # the arrays that statsmodels' own `remove_data` takes out
+            vars(model).pop(name, None)
+        return {"model": model, "columns": self.columns}
+
+
 def _called_target(result: Any, target: Callable[..., Any]) -> Target:
-    import pandas as pd
-
-    names = list(map(str, result.model.exog_names))
-
-    def function(parameters: FloatArray) -> Any:
-        return target(pd.Series(parameters, index=names))
-
+    names = tuple(map(str, result.model.exog_names))
+    function = NamedParameters(target, names)
     try:
         example = function(np.asarray(result.params))
     except Exception as error:  # whatever the user's function raises is told with its cause
@@ -356,10 +430,7 @@ def _predicted_target(result: Any, rows: Any) -> Target:
             f"{columns.shape}."
         )
     labels = tuple(f"prediction[{label}]" for label in (range(len(columns)) if index is None else index))
-    return Target(
-        lambda parameters: model.predict(parameters, columns),
-        output_like(np.zeros(len(columns)), "prediction", labels),
-    )
+    return Target(PredictedMeans(model, columns), output_like(np.zeros(len(columns)), "prediction", labels))
 
 
 def _listed(names: Any) -> str:

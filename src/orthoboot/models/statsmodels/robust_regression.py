@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,8 @@ from scipy.special import ndtr, ndtri
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError
-from orthoboot.functionals.feature_means import once_per_data
 from orthoboot.functionals.regression.design_matrix import CrossProducts, positive_solution, rows_times
-from orthoboot.functionals.regression.linear import LeastSquares, Regression
+from orthoboot.functionals.regression.linear import LeastSquares, PreparedRegression, Regression
 from orthoboot.typing import FloatArray, Influence
 
 _STEP = 1e-11
@@ -100,7 +100,7 @@ def weighted_median(values: FloatArray, weights: FloatArray) -> float:
 
 
 @dataclass(frozen=True)
-class _Solution:
+class Solution:
     """Coefficients, shape ``(d,)``, and the scale that goes with them."""
 
     coefficients: FloatArray
@@ -137,62 +137,71 @@ class RobustRegression(Regression):
     name: str = "RLM"
     batched = False
 
+    def at(self, data: Data) -> RobustFit:
+        """Return the regression at `data`, not checked yet."""
+        return RobustFit(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class RobustFit(PreparedRegression[RobustRegression]):
+    """An M-estimation with a scale at its data."""
+
     @property
     def influence_source(self) -> str:
         """Return where the influence comes from, and what it leaves out."""
-        held = "" if isinstance(self.scale, FixedScale) else ", the scale held fixed"
-        return f"estimating equations of `{self.name}`{held}"
+        held = "" if isinstance(self.functional.scale, FixedScale) else ", the scale held fixed"
+        return f"estimating equations of `{self.functional.name}`{held}"
 
-    def evaluate(self, data: Data, resamples: Resamples) -> FloatArray:
+    def values(self, resamples: Resamples) -> FloatArray:
         """Return the coefficients on each resample, shape ``(B, d)``."""
-        least_squares, start = self._least_squares(data), self.solution(data)
-        return np.array([self._solved(least_squares, w, start).coefficients for w in resamples.weights[0]])
+        return np.array([self._solved(weights, self.solution).coefficients for weights in resamples.weights[0]])
 
-    def influence(self, data: Data) -> Influence:
+    def influence(self) -> Influence:
         """Return ``n s A^-1 x_j psi_j`` for every row, A the derivative of the equations."""
-        fit, solution = self._least_squares(data), self.solution(data)
-        factor = fit.factor
-        standardized = _residuals(fit, solution.coefficients) / solution.scale
-        slopes = np.asarray(self.norm.psi_deriv(standardized), dtype=np.float64)
+        norm, solution, factor = self.functional.norm, self.solution, self.least_squares.factor
+        standardized = _residuals(self.least_squares, solution.coefficients) / solution.scale
+        slopes = np.asarray(norm.psi_deriv(standardized), dtype=np.float64)
         derivative = CrossProducts(factor.orthonormal, factor.orthonormal)(slopes)
         by_score = positive_solution(derivative, factor.back_rotation().T, least_condition=_REGULAR)
         if by_score is None:
             raise FitError(
-                f"`{self.name}` has no influence function: too few residuals are where the norm "
-                f"{type(self.norm).__name__} rises for all coefficients to be determined. Choose a wider norm."
+                f"`{self.functional.name}` has no influence function: too few residuals are where the norm "
+                f"{type(norm).__name__} rises for all coefficients to be determined. Choose a wider norm."
             )
-        psi = np.asarray(self.norm.psi(standardized), dtype=np.float64)
+        psi = np.asarray(norm.psi(standardized), dtype=np.float64)
         scores = factor.orthonormal * (psi * solution.scale)[:, np.newaxis]
         influence = len(scores) * rows_times(scores, by_score)
         return (influence - influence.mean(axis=0),)
 
-    @once_per_data
-    def solution(self, data: Data) -> _Solution:
+    @cached_property
+    def solution(self) -> Solution:
         """Return the fit of all rows."""
-        fit = self._least_squares(data)
+        start = Solution(self.functional.start, self.functional.start_scale)
         try:
-            return self._solved(fit, np.ones(len(fit.residuals)), _Solution(self.start, self.start_scale))
+            return self._solved(np.ones(self.data.sizes[0]), start)
         except FitError as error:
-            raise FitError(f"`{self.name}` has no fit on these data: {error}.") from error
+            raise FitError(f"`{self.functional.name}` has no fit on these data: {error}.") from error
 
-    @once_per_data
-    def _least_squares(self, data: Data) -> LeastSquares:
-        return LeastSquares.of(self.rows(data), self.factor(data))
+    @cached_property
+    def least_squares(self) -> LeastSquares:
+        """Return the fit of all rows by least squares, in whose basis the steps are made."""
+        return LeastSquares.of(self.rows, self.factor)
 
-    def _solved(self, fit: LeastSquares, weights: FloatArray, start: _Solution) -> _Solution:
+    def _solved(self, weights: FloatArray, start: Solution) -> Solution:
         """Return the solution for weights on the rows: reweighted least squares and scale, turn by turn."""
+        fit, norm = self.least_squares, self.functional.norm
         kept, size = weights > 0, float(np.abs(fit.rows.response).max())
         coefficients, scale = start.coefficients, start.scale
         residuals = _residuals(fit, coefficients)
         for _ in range(_MAX_ITERATIONS):
             if not scale > _NO_SCALE * size:
                 raise FitError("the scale is zero, since half of the rows or more are fitted without error")
-            coefficients = fit.refitted(weights * self.norm.weights(residuals / scale))
+            coefficients = fit.refitted(weights * norm.weights(residuals / scale))
             previous, residuals = residuals, _residuals(fit, coefficients)
-            previous_scale, scale = scale, self.scale.updated(residuals[kept], weights[kept], scale)
+            previous_scale, scale = scale, self.functional.scale.updated(residuals[kept], weights[kept], scale)
             moved = max(float(np.abs(residuals - previous)[kept].max()), abs(scale - previous_scale))
             if moved <= _STEP * scale + _ROUNDING * size:
-                return _Solution(coefficients, scale)
+                return Solution(coefficients, scale)
         raise FitError(f"coefficients and scale did not settle in {_MAX_ITERATIONS} steps of reweighted least squares")
 
 

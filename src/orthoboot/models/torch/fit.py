@@ -12,7 +12,7 @@ from scipy import linalg
 from orthoboot.errors import FitError
 from orthoboot.models.fitting import DENSE_PARAMETERS, found_once
 from orthoboot.models.torch.network import NetworkLoss
-from orthoboot.optimisation.distance import largest_shift
+from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.optimisation.lbfgs import Minima, lbfgs_minima
 from orthoboot.solvers import Cholesky, ConjugateGradients, DenseOperator, Factor, ProductOperator
 from orthoboot.typing import FloatArray
@@ -191,7 +191,7 @@ class NetworkFit:
     def distance(self, jacobian: FloatArray) -> float:
         """Return the mean of the influence in standard errors, where it is most: how far the minimum still is."""
         rows = self.uncentred_influence(jacobian)
-        return largest_shift(rows.mean(axis=0), rows)
+        return distance_in_errors(rows.mean(axis=0), rows)
 
     def refits(self, weights: FloatArray, *, max_steps: int | None = None) -> Minima:
         """Return the minima at weights ``(B, n)``, from the fit to the data and all together.

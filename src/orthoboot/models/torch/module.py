@@ -29,7 +29,7 @@ from orthoboot.functionals.optima.parameter_target import ParametersTarget, Writ
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.user.user_function import first_line
 from orthoboot.models.fitting import ONE_AT_A_TIME, evaluated_refits, found_once
-from orthoboot.optimisation.distance import largest_shift
+from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.result import Result
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
@@ -343,7 +343,7 @@ class FittedTorchModel(Prepared[TorchModel]):
             (influence,) = self.influence()
         except InfluenceError:  # told elsewhere
             return []
-        distance = largest_shift(self.parameter_target.value(self.network.start) - self.estimate, influence)
+        distance = distance_in_errors(self.parameter_target.value(self.network.start) - self.estimate, influence)
         if distance < _NOTED_DISTANCE:
             return []
         return [

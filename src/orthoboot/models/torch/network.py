@@ -273,7 +273,7 @@ def groups_of(n_networks: int, most: int) -> list[IntArray]:
     """Return the networks in groups of at most `most`, none of them alone: its twin keeps it company.
 
     Torch multiplies a single matrix by other routines than a stack of them, and the last digits differ. In company
-    they do not, whoever the others are.
+    they do not on many processors, whoever the others are; on others they do, with the place in the stack.
 
     Examples
     --------
@@ -298,8 +298,12 @@ def threads_for(work: float) -> Iterator[None]:
 
 
 def tensor(numbers: Any) -> Any:
-    """Return numbers as a tensor in double precision."""
-    return torch.from_numpy(np.array(numbers, dtype=np.float64))
+    """Return numbers as a tensor in double precision, a copy.
+
+    Its memory is torch's own, which starts at a multiple of 64 bytes: the kernels of MKL round by where an array lies,
+    so that the same work elsewhere would not have the same bits.
+    """
+    return torch.from_numpy(np.array(numbers, dtype=np.float64)).clone()
 
 
 def _flat(parameters: dict[str, Any]) -> FloatArray:

@@ -47,7 +47,8 @@ class AdamTraining:
     ) -> FloatArray:
         """Return the parameters of one network for each set of rows, shape ``(B, p)``.
 
-        A network depends on its own rows and its own seed alone, not on those that it is trained with.
+        A network depends on its own rows and its own seed alone. Those that it is trained with may change the order in
+        which the processor's kernels add, and so the rounding: a step of the training by a few units in the last place.
 
         Parameters
         ----------

@@ -1,0 +1,75 @@
+"""Prepared statistics used elsewhere: in a process that has never seen them, and in several threads at once."""
+
+from __future__ import annotations
+
+import pathlib
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orthoboot.draws.resamples import Resamples
+
+REPOSITORY = pathlib.Path(__file__).parents[1]
+N_THREADS = 8
+
+PROGRAM = """
+import pickle, sys
+prepared, resamples = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())
+found = [(one.estimate, one.values(resamples), one.influence(), one.output, one.influence_source) for one in prepared]
+pathlib.Path(sys.argv[2]).write_bytes(pickle.dumps(found))
+"""
+
+
+def check_in_fresh_process(
+    prepared: list[Any], resamples: Resamples, folder: pathlib.Path, *, by_value: bool = False
+) -> None:
+    """Check that statistics, used here and then pickled, give the same numbers in a process of their own.
+
+    Functions of the user's are pickled by their names, or `by_value` where they have none, as lambdas.
+    """
+    expected = [(one.estimate, one.values(resamples), one.influence()) for one in prepared]
+    dumps = pytest.importorskip("cloudpickle").dumps if by_value else pickle.dumps
+    (folder / "prepared").write_bytes(dumps((prepared, resamples)))
+    command = [sys.executable, "-c", "import pathlib" + PROGRAM, str(folder / "prepared"), str(folder / "found")]
+    run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    for one, here, there in zip(prepared, expected, pickle.loads((folder / "found").read_bytes()), strict=True):
+        check_equal(here, there[:3])
+        assert there[3:] == (one.output, one.influence_source)
+
+
+def in_threads(task: Callable[[int], Any]) -> list[Any]:
+    """Return what a task gives in each of eight threads, which all start at once and get their numbers."""
+    start = Barrier(N_THREADS)
+
+    def started(number: int) -> Any:
+        start.wait()
+        return task(number)
+
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        return list(pool.map(started, range(N_THREADS)))
+
+
+def check_in_threads(prepare: Callable[[], Any], resamples: Resamples) -> None:
+    """Check that threads which prepare a statistic at once, or share one, get what one thread gets."""
+
+    def used(prepared: Any) -> tuple[Any, ...]:
+        return prepared.estimate, prepared.values(resamples), prepared.influence()
+
+    expected, shared = used(prepare()), prepare()
+    for pair in in_threads(lambda number: [used(one) for one in (prepare(), shared)[:: 1 if number % 2 else -1]]):
+        for found in pair:
+            check_equal(expected, found)
+
+
+def check_equal(expected: tuple[Any, ...], found: tuple[Any, ...]) -> None:
+    """Check that numbers are equal but for what linear algebra rounds otherwise where an array lies elsewhere."""
+    for mine, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(other, mine, rtol=0, atol=1e-9 * np.abs(mine).max())
