@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -37,15 +38,18 @@ def perceptron(kind: Any = MLPRegressor, **options: Any) -> Any:
     return kind(hidden_layer_sizes=(3,), **(settings | options))
 
 
-NETWORK = pytest.importorskip("torch") and perceptron()
+NETWORK = perceptron()
+NETWORKS = {
+    "network": (NETWORK, NUMBERS),
+    "network pipeline": (make_pipeline(StandardScaler(), NETWORK), NUMBERS),
+    "network of the paper": (ob.NeuralRegressor(3, epochs=3, protocol="paper", random_state=0), NUMBERS),
+}
 CASES = {
     "ridge pipeline": (make_pipeline(StandardScaler(), Ridge(2.0)), NUMBERS),
     "lasso": (Lasso(0.1), NUMBERS),
     "logistic": (LogisticRegression(C=0.5), LABELS),
-    "network": (NETWORK, NUMBERS),
-    "network pipeline": (make_pipeline(StandardScaler(), NETWORK), NUMBERS),
-    "network of the paper": (ob.NeuralRegressor(3, epochs=3, protocol="paper", random_state=0), NUMBERS),
     "forest": (RandomForestRegressor(3), NUMBERS),
+    **(NETWORKS if find_spec("torch") else {}),
 }
 every_case = pytest.mark.parametrize("case", CASES)
 
@@ -231,6 +235,7 @@ def test_a_refit_that_fails_costs_the_others_nothing() -> None:
 
 
 def test_networks_that_keep_their_classes_are_refitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
     from orthoboot.models.torch.fit import NetworkFit
 
     labels = np.zeros(N_ROWS, dtype=int)
