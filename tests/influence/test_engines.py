@@ -133,5 +133,5 @@ def test_a_vector_of_outputs_is_differentiated_at_once():
         return weights @ d / weights.sum()
 
     functional = as_functional(both, read(PAIRS))
-    (found,) = KNOWN["finite-difference"](functional, read(PAIRS))
+    (found,) = KNOWN["finite-difference"](functional.prepared(read(PAIRS)), Execution())
     np.testing.assert_allclose(found, PAIRS - PAIRS.mean(axis=0), atol=1e-8)
