@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.func import functional_call, grad, grad_and_value, jacrev, jvp, vjp, vmap
+from torch.func import functional_call, grad, grad_and_value, jacrev, vjp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from orthoboot.autodiff.torch import load_forward_mode
+from orthoboot.autodiff.torch import pushed_forward
 from orthoboot.errors import FitError
 from orthoboot.models.fitting import ONE_AT_A_TIME
 from orthoboot.typing import FloatArray, IntArray
@@ -176,10 +176,9 @@ class NetworkLoss:
 
     def scores_along(self, directions: FloatArray, point: FloatArray) -> FloatArray:
         """Return the scores times directions ``(k, p)``, shape ``(n, k)``: no gradients of single rows are held."""
-        load_forward_mode()
 
         def along(direction: Any, X: Any, y: Any) -> Any:
-            return jvp(lambda at: self._losses(at, X, y), (tensor(point),), (direction,))[1]
+            return pushed_forward(lambda at: self._losses(at, X, y), tensor(point), direction)[1]
 
         pieces = [
             torch.stack([along(tensor(direction), X, y) for direction in directions], dim=1).numpy()
@@ -210,11 +209,10 @@ class NetworkLoss:
 
     def gauss_newton_product(self, point: FloatArray, weights: FloatArray, vector: FloatArray) -> FloatArray:
         """Return the product of that matrix with a vector ``(p,)``, by a forward and a backward pass."""
-        load_forward_mode()
         product = self.decay * vector
         at, direction = tensor(point), tensor(vector)
         for X, y, w in _pieces(_ROWS_AT_ONCE, self.X, self.y, tensor(weights / weights.sum())):
-            outputs, moved = jvp(lambda theta, rows=X: self.network(theta, rows), (at,), (direction,))
+            outputs, moved = pushed_forward(lambda theta, rows=X: self.network(theta, rows), at, direction)
             _, bend = vjp(lambda outputs, response=y: vmap(grad(self.output_loss))(outputs, response), outputs)
             _, pull = vjp(lambda theta, rows=X: self.network(theta, rows), at)
             (bent,) = bend(moved)
@@ -226,7 +224,6 @@ class NetworkLoss:
 
         X is a table, `changes` has its shape ``(n, d)``, and the result ``(p, d)``.
         """
-        load_forward_mode()
         at = tensor(point)
 
         def gradient(X: Any) -> Any:
@@ -236,7 +233,7 @@ class NetworkLoss:
         for column in range(changes.shape[1]):
             direction = torch.zeros_like(self.X)
             direction[:, column] = tensor(changes[:, column])
-            derivatives.append(jvp(gradient, (self.X,), (direction,))[1].numpy())
+            derivatives.append(pushed_forward(gradient, self.X, direction)[1].numpy())
         return np.stack(derivatives, axis=1)
 
     def check_finite(self, point: FloatArray, when: str) -> None:
