@@ -14,7 +14,7 @@ import torch
 from torch.func import functional_call, grad, grad_and_value, jacrev, jvp, vjp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from orthoboot.autodiff.torch import load_forward_mode
+from orthoboot.autodiff.torch import FORWARD_MODE, load_forward_mode
 from orthoboot.errors import FitError
 from orthoboot.models.fitting import ONE_AT_A_TIME
 from orthoboot.typing import FloatArray, IntArray
@@ -176,15 +176,15 @@ class NetworkLoss:
 
     def scores_along(self, directions: FloatArray, point: FloatArray) -> FloatArray:
         """Return the scores times directions ``(k, p)``, shape ``(n, k)``: no gradients of single rows are held."""
-        load_forward_mode()
 
         def along(direction: Any, X: Any, y: Any) -> Any:
             return jvp(lambda at: self._losses(at, X, y), (tensor(point),), (direction,))[1]
 
-        pieces = [
-            torch.stack([along(tensor(direction), X, y) for direction in directions], dim=1).numpy()
-            for X, y in _pieces(_ROWS_AT_ONCE, self.X, self.y)
-        ]
+        with _forwards():
+            pieces = [
+                torch.stack([along(tensor(direction), X, y) for direction in directions], dim=1).numpy()
+                for X, y in _pieces(_ROWS_AT_ONCE, self.X, self.y)
+            ]
         return np.concatenate(pieces) + directions @ (self.decay * point)
 
     def hessian(self, point: FloatArray, weights: FloatArray) -> FloatArray:
@@ -210,11 +210,11 @@ class NetworkLoss:
 
     def gauss_newton_product(self, point: FloatArray, weights: FloatArray, vector: FloatArray) -> FloatArray:
         """Return the product of that matrix with a vector ``(p,)``, by a forward and a backward pass."""
-        load_forward_mode()
         product = self.decay * vector
         at, direction = tensor(point), tensor(vector)
         for X, y, w in _pieces(_ROWS_AT_ONCE, self.X, self.y, tensor(weights / weights.sum())):
-            outputs, moved = jvp(lambda theta, rows=X: self.network(theta, rows), (at,), (direction,))
+            with _forwards():
+                outputs, moved = jvp(lambda theta, rows=X: self.network(theta, rows), (at,), (direction,))
             _, bend = vjp(lambda outputs, response=y: vmap(grad(self.output_loss))(outputs, response), outputs)
             _, pull = vjp(lambda theta, rows=X: self.network(theta, rows), at)
             (bent,) = bend(moved)
@@ -226,7 +226,6 @@ class NetworkLoss:
 
         X is a table, `changes` has its shape ``(n, d)``, and the result ``(p, d)``.
         """
-        load_forward_mode()
         at = tensor(point)
 
         def gradient(X: Any) -> Any:
@@ -236,7 +235,8 @@ class NetworkLoss:
         for column in range(changes.shape[1]):
             direction = torch.zeros_like(self.X)
             direction[:, column] = tensor(changes[:, column])
-            derivatives.append(jvp(gradient, (self.X,), (direction,))[1].numpy())
+            with _forwards():
+                derivatives.append(jvp(gradient, (self.X,), (direction,))[1].numpy())
         return np.stack(derivatives, axis=1)
 
     def check_finite(self, point: FloatArray, when: str) -> None:
@@ -295,6 +295,17 @@ def threads_for(work: float) -> Iterator[None]:
             yield
         finally:
             torch.set_num_threads(before)
+
+
+@contextmanager
+def _forwards() -> Iterator[None]:
+    """Let one thread at a time differentiate forwards: torch has the state of that once for the process.
+
+    The lock of calls comes first, as for everybody: a call within takes it too.
+    """
+    load_forward_mode()
+    with ONE_AT_A_TIME, FORWARD_MODE:
+        yield
 
 
 def tensor(numbers: Any) -> Any:
