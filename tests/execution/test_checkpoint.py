@@ -119,7 +119,7 @@ def test_without_a_seed_that_of_the_file_is_taken(tmp_path):
         ({"rng": 2}, "the seed"),
         ({"rng": 2, "data": X + 1}, "the data and the seed"),
     ],
-    ids=repr,
+    ids=["statistic", "option", "function", "data", "order", "plan", "seed", "data and seed"],
 )
 def test_the_file_of_another_run_is_refused_and_left_alone(tmp_path, change, words):
     file = tmp_path / "run"

@@ -112,6 +112,76 @@ def test_a_cluster_gives_the_same_numbers(cluster, case):
     same(found, quietly(CASES[case]))
 
 
+def logistic():
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    return (TABLE, Y > 0), ob.from_sklearn(sklearn.LogisticRegression())
+
+
+def forest():
+    sklearn = pytest.importorskip("sklearn.ensemble")
+    return (TABLE, Y), ob.from_sklearn(sklearn.RandomForestRegressor(5), TABLE[:3])
+
+
+def statsmodels_fit():
+    api = pytest.importorskip("statsmodels.api")
+    model = ob.from_statsmodels(api.Logit((Y > 0).astype(float), TABLE).fit(disp=0))
+    return model.data, model
+
+
+def torch_module():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1))
+    model = ob.from_torch(
+        module, torch.nn.MSELoss(), TABLE, Y, lambda net: net(torch.zeros(1, 3, dtype=torch.float64)), weight_decay=0.1
+    )
+    return model.data, model
+
+
+def convex_problem():
+    cp = pytest.importorskip("cvxpy")
+    x, mean = cp.Variable(3), cp.Parameter(3)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - mean)), [x >= 0])
+    return TABLE + 1, ob.from_cvxpy(problem, {mean: ob.mean}, x)
+
+
+def constrained():
+    pytest.importorskip("jax")
+    return TABLE + 1, ob.minimize(
+        lambda x, xi: ((x - xi) ** 2).sum(), 3, equality=lambda x, xi: x.sum() - 1, library="jax"
+    )
+
+
+MODELS = [logistic, forest, statsmodels_fit, torch_module, convex_problem, constrained]
+
+
+@pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
+def test_models_give_the_same_in_other_processes_and_in_threads(make):
+    data, model = make()
+    options = {"paired": isinstance(data, tuple), "rng": 1, "n_resamples": 10}
+    if make is forest:
+        options["estimator"] = "standard"
+    alone = quietly(ob.bootstrap, data=data, statistic=model, **options)
+    for backend in ("threading", "loky"):
+        with joblib.parallel_config(backend):
+            found = quietly(ob.bootstrap, data=data, statistic=model, n_jobs=2, **options)
+        # Linear algebra of one thread may round otherwise than that of several, and a network by its company.
+        unit = np.atleast_1d(alone.standard_error).max()
+        np.testing.assert_allclose(found.replicates.values, alone.replicates.values, rtol=0, atol=1e-6 * unit)
+        assert found.replicates.failures == alone.replicates.failures
+        assert [str(warning) for warning in found.warnings] == [str(warning) for warning in alone.warnings]
+
+
+def test_prediction_intervals_give_the_same_in_other_processes():
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    models = [
+        ob.PredictionIntervalRegressor(linear_model.Ridge(), n_resamples=8, rng=1, n_jobs=n_jobs).fit(TABLE, Y)
+        for n_jobs in (None, 2)
+    ]
+    first, second = (model.predict_interval(TABLE[:5])[1] for model in models)
+    np.testing.assert_allclose(first, second, rtol=1e-12)
+
+
 def test_the_number_of_jobs_may_come_from_joblibs_configuration():
     with joblib.parallel_config("threading", n_jobs=2):
         assert effective_jobs(None) == 2

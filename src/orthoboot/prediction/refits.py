@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthoboot.arguments import too_few_replicates
 from orthoboot.data import Data
 from orthoboot.errors import FallbackWarning, FitError, InfluenceError, OrthobootWarning, ReplicationError
 from orthoboot.estimators import ESTIMATORS, Estimator
-from orthoboot.execution.execution import batches
+from orthoboot.execution.execution import Execution, batches
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.evaluation import Convergence
 from orthoboot.models.fitting import DENSE_PARAMETERS
@@ -113,12 +115,17 @@ class RefitOutcome(NamedTuple):
     converged: bool = True
 
 
-def refits(prepared: FittedSklearnModel, plan: Plan, key: Key, n_resamples: int) -> Refits:
+def refits(
+    prepared: FittedSklearnModel, plan: Plan, key: Key, n_resamples: int, execution: Execution | None = None
+) -> Refits:
     """Return the refits on the resamples 0 to `n_resamples` - 1; raise where more than half of them fail."""
+    execution = Execution() if execution is None else execution
     outcomes: list[RefitOutcome] = []
-    with ProgressBar(n_resamples) as bar:
-        for numbers in batches(range(n_resamples), _TOGETHER if prepared.functional.batched else 1):
-            outcomes += refitted(prepared, plan, key, numbers)
+    work, in_threads = partial(refitted, prepared, plan, key), prepared.functional.releases_gil
+    size = execution.task_size(n_resamples, _TOGETHER if prepared.functional.batched else 1)
+    with ProgressBar(n_resamples, shown=execution.progress) as bar:
+        for numbers, found in execution.completed(work, batches(range(n_resamples), size), in_threads=in_threads):
+            outcomes = sorted([*outcomes, *found], key=lambda outcome: outcome.number)
             _check_failures(outcomes, n_resamples)
             bar.advance(len(numbers))
     return _collected(prepared, outcomes)
@@ -304,7 +311,6 @@ def usable_estimator(
 def check_enough(kept: Refits, estimator: Estimator) -> None:
     """Raise where too many refits failed for the estimator."""
     if len(kept) < estimator.minimum:
-        raise ReplicationError(
-            f"only {len(kept)} refit(s) succeeded, and variance_estimator={estimator.name!r} needs "
-            f"{estimator.minimum}. The first failure was: {kept.first_failure}."
-        )
+        asker, cause = f"variance_estimator={estimator.name!r}", f"The first failure was: {kept.first_failure}."
+        got = f"only {len(kept)} of {len(kept) + len(kept.failures)} refits succeeded"
+        raise ReplicationError(too_few_replicates(asker, estimator.minimum, got, cause))

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clon
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from orthoboot.arguments import checked_name
+from orthoboot.arguments import checked_jobs, checked_name
 from orthoboot.data import Data
 from orthoboot.errors import (
     ArgumentError,
@@ -29,6 +29,7 @@ from orthoboot.errors import (
 from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread, moments_of, r_squared
 from orthoboot.estimators.diagnostics import FEW_REPLICATES, FEW_UNITS, WEAK_R_SQUARED
 from orthoboot.estimators.moments import deleted_moments
+from orthoboot.execution.execution import Execution
 from orthoboot.models.fitting import ONE_AT_A_TIME
 from orthoboot.models.sklearn.model import FittedSklearnModel, SklearnModel
 from orthoboot.models.sklearn.point import predictions
@@ -77,6 +78,9 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         "out-of-bag" for the paper's :math:`\sigma^2`, the mean squared residual at the rows left out. It contains the
         variance of the refits, so that intervals are wide where models vary much; "corrected", the default, takes that
         out, and the chance of which rows are left out.
+    n_jobs
+        How many processes share the refits, -1 for one per core; None for one, or for what `joblib.parallel_config`
+        says. The refits do not depend on it, those of networks but for rounding.
     rng
         None, a whole number, a SeedSequence or a Generator. Refit b depends on the seed and b alone.
 
@@ -117,6 +121,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         confidence_level: float = 0.95,
         variance_estimator: str = "orthogonal",
         noise: str = "corrected",
+        n_jobs: int | None = None,
         rng: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -124,6 +129,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         self.confidence_level = confidence_level
         self.variance_estimator = variance_estimator
         self.noise = noise
+        self.n_jobs = n_jobs
         self.rng = rng
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -150,7 +156,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         usable, solution, fallback = usable_estimator(prepared, chosen)
         checked_resamples(n_resamples, usable)
         plan = plan_for(data.sizes)
-        kept = refits(prepared, plan, key, n_resamples)
+        kept = refits(prepared, plan, key, n_resamples, Execution(checked_jobs(self.n_jobs)))
         check_enough(kept, usable)
 
         self.estimator_ = prepared.fitted
