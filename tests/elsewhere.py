@@ -6,7 +6,7 @@ import pathlib
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
@@ -18,6 +18,8 @@ from orthoboot.draws.resamples import Resamples
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
 N_THREADS = 8
+ROUNDING = 1e-9
+"""What rounding may change, relative to the largest number."""
 
 PROGRAM = """
 import pickle, sys
@@ -28,7 +30,12 @@ pathlib.Path(sys.argv[2]).write_bytes(pickle.dumps(found))
 
 
 def check_in_fresh_process(
-    prepared: list[Any], resamples: Resamples, folder: pathlib.Path, *, by_value: bool = False
+    prepared: list[Any],
+    resamples: Resamples,
+    folder: pathlib.Path,
+    *,
+    by_value: bool = False,
+    tolerance: float = ROUNDING,
 ) -> None:
     """Check that statistics, used here and then pickled, give the same numbers in a process of their own.
 
@@ -41,8 +48,12 @@ def check_in_fresh_process(
     run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     for one, here, there in zip(prepared, expected, pickle.loads((folder / "found").read_bytes()), strict=True):
-        check_equal(here, there[:3])
+        check_equal(here, there[:3], tolerance)
         assert there[3:] == (one.output, one.influence_source)
+
+
+def _used(prepared: Any, resamples: Resamples) -> tuple[Any, ...]:
+    return prepared.estimate, prepared.values(resamples), prepared.influence()
 
 
 def in_threads(task: Callable[[int], Any]) -> list[Any]:
@@ -57,19 +68,26 @@ def in_threads(task: Callable[[int], Any]) -> list[Any]:
         return list(pool.map(started, range(N_THREADS)))
 
 
-def check_in_threads(prepare: Callable[[], Any], resamples: Resamples) -> None:
-    """Check that threads which prepare a statistic at once, or share one, get what one thread gets."""
+def check_in_threads(
+    prepare: Callable[[], Any],
+    resamples: Resamples,
+    *,
+    used: Callable[[Any, Resamples], Sequence[Any]] = _used,
+    tolerance: float = ROUNDING,
+) -> None:
+    """Check that threads which prepare a statistic at once, or share one, get what one thread gets.
 
-    def used(prepared: Any) -> tuple[Any, ...]:
-        return prepared.estimate, prepared.values(resamples), prepared.influence()
-
-    expected, shared = used(prepare()), prepare()
-    for pair in in_threads(lambda number: [used(one) for one in (prepare(), shared)[:: 1 if number % 2 else -1]]):
+    Numbers that `used` returns are compared, and their shapes.
+    """
+    expected, shared = used(prepare(), resamples), prepare()
+    for pair in in_threads(
+        lambda number: [used(one, resamples) for one in (prepare(), shared)[:: 1 if number % 2 else -1]]
+    ):
         for found in pair:
-            check_equal(expected, found)
+            check_equal(expected, found, tolerance)
 
 
-def check_equal(expected: tuple[Any, ...], found: tuple[Any, ...]) -> None:
+def check_equal(expected: Sequence[Any], found: Sequence[Any], tolerance: float = ROUNDING) -> None:
     """Check that numbers are equal but for what linear algebra rounds otherwise where an array lies elsewhere."""
     for mine, other in zip(expected, found, strict=True):
-        np.testing.assert_allclose(other, mine, rtol=0, atol=1e-9 * np.abs(mine).max())
+        np.testing.assert_allclose(other, mine, rtol=0, atol=tolerance * np.abs(mine).max())

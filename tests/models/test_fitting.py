@@ -8,7 +8,7 @@ import warnings
 from dataclasses import dataclass
 
 import pytest
-from tests.other_places import at_once
+from tests import elsewhere
 
 from orthoboot.models.fitting import found_once, quiet_refit
 
@@ -35,7 +35,7 @@ class Slow:
 
 def test_one_thread_finds_for_all() -> None:
     slow = Slow([])
-    found = at_once(lambda: slow.value)
+    found = elsewhere.in_threads(lambda number: slow.value)
     assert len(slow.searches) == 1
     assert all(value is found[0] for value in found)
 
@@ -63,10 +63,10 @@ def test_it_is_described_by_its_own_docstring() -> None:
 def test_threads_that_silence_warnings_leave_the_filters_as_they_were() -> None:
     before = list(warnings.filters)
 
-    def noisy() -> None:
+    def noisy(number: int) -> None:
         for _ in range(20):
             with quiet_refit():
                 warnings.warn("nobody hears this", UserWarning, stacklevel=1)
 
-    at_once(noisy)
+    elsewhere.in_threads(noisy)
     assert warnings.filters == before

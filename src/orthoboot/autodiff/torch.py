@@ -143,17 +143,12 @@ def load_forward_mode() -> None:
         torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
 
 
-def pushed_forward(f: Written, point: Any, direction: Any) -> tuple[Any, Any]:
-    """Return a function at a point and its derivative along a direction, by one pass forwards."""
-    load_forward_mode()
-    with FORWARD_MODE:
-        value, derivative = torch.func.jvp(f, (point,), (direction,))
-    return value, derivative
-
-
 def _along(f: Written) -> Written:
+    load_forward_mode()
+
     def derivative(direction: Any, point: Any, *rest: Any) -> Any:
-        return pushed_forward(lambda at: f(at, *rest), point, direction)[1]
+        with FORWARD_MODE:
+            return torch.func.jvp(lambda at: f(at, *rest), (point,), (direction,))[1]
 
     return derivative
 

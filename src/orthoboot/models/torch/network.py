@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.func import functional_call, grad, grad_and_value, jacrev, vjp, vmap
+from torch.func import functional_call, grad, grad_and_value, jacrev, jvp, vjp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from orthoboot.autodiff.torch import pushed_forward
+from orthoboot.autodiff.torch import FORWARD_MODE, load_forward_mode
 from orthoboot.errors import FitError
 from orthoboot.models.fitting import ONE_AT_A_TIME
 from orthoboot.typing import FloatArray, IntArray
@@ -178,12 +178,13 @@ class NetworkLoss:
         """Return the scores times directions ``(k, p)``, shape ``(n, k)``: no gradients of single rows are held."""
 
         def along(direction: Any, X: Any, y: Any) -> Any:
-            return pushed_forward(lambda at: self._losses(at, X, y), tensor(point), direction)[1]
+            return jvp(lambda at: self._losses(at, X, y), (tensor(point),), (direction,))[1]
 
-        pieces = [
-            torch.stack([along(tensor(direction), X, y) for direction in directions], dim=1).numpy()
-            for X, y in _pieces(_ROWS_AT_ONCE, self.X, self.y)
-        ]
+        with _forwards():
+            pieces = [
+                torch.stack([along(tensor(direction), X, y) for direction in directions], dim=1).numpy()
+                for X, y in _pieces(_ROWS_AT_ONCE, self.X, self.y)
+            ]
         return np.concatenate(pieces) + directions @ (self.decay * point)
 
     def hessian(self, point: FloatArray, weights: FloatArray) -> FloatArray:
@@ -212,7 +213,8 @@ class NetworkLoss:
         product = self.decay * vector
         at, direction = tensor(point), tensor(vector)
         for X, y, w in _pieces(_ROWS_AT_ONCE, self.X, self.y, tensor(weights / weights.sum())):
-            outputs, moved = pushed_forward(lambda theta, rows=X: self.network(theta, rows), at, direction)
+            with _forwards():
+                outputs, moved = jvp(lambda theta, rows=X: self.network(theta, rows), (at,), (direction,))
             _, bend = vjp(lambda outputs, response=y: vmap(grad(self.output_loss))(outputs, response), outputs)
             _, pull = vjp(lambda theta, rows=X: self.network(theta, rows), at)
             (bent,) = bend(moved)
@@ -233,7 +235,8 @@ class NetworkLoss:
         for column in range(changes.shape[1]):
             direction = torch.zeros_like(self.X)
             direction[:, column] = tensor(changes[:, column])
-            derivatives.append(pushed_forward(gradient, self.X, direction)[1].numpy())
+            with _forwards():
+                derivatives.append(jvp(gradient, (self.X,), (direction,))[1].numpy())
         return np.stack(derivatives, axis=1)
 
     def check_finite(self, point: FloatArray, when: str) -> None:
@@ -292,6 +295,17 @@ def threads_for(work: float) -> Iterator[None]:
             yield
         finally:
             torch.set_num_threads(before)
+
+
+@contextmanager
+def _forwards() -> Iterator[None]:
+    """Let one thread at a time differentiate forwards: torch has the state of that once for the process.
+
+    The lock of calls comes first, as for everybody: a call within takes it too.
+    """
+    load_forward_mode()
+    with ONE_AT_A_TIME, FORWARD_MODE:
+        yield
 
 
 def tensor(numbers: Any) -> Any:
