@@ -216,12 +216,12 @@ def test_slow_refits_share_the_cores():
         time.sleep(0.2)
         return float(x.mean())
 
-    options = {"estimator": "standard", "n_resamples": 8, "rng": 1}
-    ob.bootstrap(X, slow, **options, n_jobs=2)  # starts the processes, once
+    options = {"estimator": "standard", "rng": 1, "n_jobs": 2}
+    ob.bootstrap(X, slow, **options, n_resamples=2)  # starts the processes, once
     start = time.perf_counter()
-    ob.bootstrap(X, slow, **options, n_jobs=2)
-    # Sleeping takes no core, so that 8 of 0.2 s in two processes take 0.8 s; 1.8 is serial.
-    assert time.perf_counter() - start < 1.4
+    ob.bootstrap(X, slow, **options, n_resamples=16)
+    # Sleeping takes no core, so that 16 of 0.2 s in two processes, and one before them, take 1.8 s; one by one 3.4 s.
+    assert time.perf_counter() - start < 2.8
 
 
 def test_tasks_are_small_enough_for_every_job_and_no_larger_than_a_batch():
