@@ -217,7 +217,7 @@ def test_slow_refits_share_the_cores():
         return float(x.mean())
 
     options = {"estimator": "standard", "rng": 1, "n_jobs": 2}
-    ob.bootstrap(X, slow, **options, n_resamples=2)  # starts the processes, once
+    ob.bootstrap(X, slow, **options, n_resamples=6)  # starts the processes, once
     start = time.perf_counter()
     ob.bootstrap(X, slow, **options, n_resamples=16)
     # Sleeping takes no core, so that 16 of 0.2 s in two processes, and one before them, take 1.8 s; one by one 3.4 s.

@@ -130,8 +130,8 @@ def test_a_forest_without_a_random_state_gives_the_same_replicates_in_the_same_r
         ob.bootstrap((X, NUMBERS), statistic("forest"), paired=True, n_resamples=20, rng=rng).bootstrap_distribution
         for rng in (0, 0, 1)
     )
-    # But for rounding: a replicate that differs from the estimate by that alone is set to it, and the estimate is that of
-    # another forest in each run.
+    # But for rounding: a replicate that differs from the estimate by that alone is set to it, and the estimate is that
+    # of another forest in each run.
     np.testing.assert_allclose(first, second, rtol=1e-14)
     assert not np.allclose(first, other)
 
