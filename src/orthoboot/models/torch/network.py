@@ -26,6 +26,9 @@ _WORK_OF_A_THREAD = 2e5
 _ROW_GRADIENTS_AT_ONCE = 1 << 23
 """Numbers of single rows' gradients that are held at once: 64 MB."""
 
+_ALIGNMENT = 64
+"""Bytes, of which the address of a tensor is a multiple."""
+
 OutputLoss = Callable[[Any, Any], Any]
 """What one row loses: a function of its output and its response that returns one number."""
 
@@ -309,12 +312,17 @@ def _forwards() -> Iterator[None]:
 
 
 def tensor(numbers: Any) -> Any:
-    """Return numbers as a tensor in double precision, a copy.
+    """Return numbers as a tensor in double precision, a copy with the last axis fastest.
 
-    Its memory is torch's own, which starts at a multiple of 64 bytes: the kernels of MKL round by where an array lies,
-    so that the same work elsewhere would not have the same bits.
+    Its memory starts at a multiple of 64 bytes, as that of torch's own tensors does: the kernels of MKL may round by
+    where an array lies, so that the same work elsewhere would not have the same bits.
     """
-    return torch.from_numpy(np.array(numbers, dtype=np.float64)).clone()
+    array = np.asarray(numbers, dtype=np.float64)
+    room = np.empty(array.size + _ALIGNMENT // 8)
+    start = -room.ctypes.data % _ALIGNMENT // 8
+    placed = room[start : start + array.size].reshape(array.shape)
+    placed[...] = array
+    return torch.from_numpy(placed)
 
 
 def _flat(parameters: dict[str, Any]) -> FloatArray:
