@@ -3,6 +3,7 @@
 #   make test       everything that continuous integration runs
 #   make test-all   the tests on every Python 3.11, 3.12 and 3.13 that is found
 #   make test-core  the tests that need numpy and scipy alone, in an environment that has no more
+#   make coverage   the tests, with the lines that none of them reaches
 #   make test-slow  statistical checks of minutes
 #   make test-portable  the tests as on three other processors, by the libraries' own switches
 #   make map        the map of docs/developer/architecture.md, and whether the house is in order
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-core test-slow test-portable lint pytest hooks map build bench paper clean
+.PHONY: demo test test-all test-core test-slow test-portable coverage lint pytest hooks map build bench paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -41,6 +42,9 @@ test-slow: $(VENV)/.dev
 
 test-portable: $(VENV)/.dev
 	$(BIN)/python -m tests.portable
+
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov
 
 hooks: $(VENV)/.dev
 	$(BIN)/pre-commit install

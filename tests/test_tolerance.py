@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import orthoboot as ob
+from orthoboot.replicates import extended, no_replicates
 
 
 def lognormal_pairs(n):
@@ -91,6 +93,19 @@ def test_an_interrupted_run_can_go_on():
         result = ob.bootstrap(X, InterruptedAt(42), estimator="standard", n_resamples=100, rng=0)
     whole = ob.bootstrap(X, ob.mean, estimator="standard", n_resamples=100, rng=0)
     np.testing.assert_allclose(result.extend(60).bootstrap_distribution, whole.bootstrap_distribution, rtol=1e-13)
+
+
+def test_what_an_interruption_left_out_is_drawn_later_one_by_one_or_at_once():
+    run = ob.bootstrap(np.arange(20.0), ob.variance, estimator="standard", rng=0).run
+    kept = np.array([0, 1, 2, 4, 6, 9])
+    whole = extended(run, no_replicates(run), 10)
+    interrupted = replace(whole.select(kept), left_out=(3, 5, 7, 8), interrupted=True)
+    at_once = extended(run, interrupted, 6)
+    one_by_one = interrupted
+    for _ in range(6):
+        one_by_one = extended(run, one_by_one, 1)
+    assert one_by_one.numbers.tolist() == at_once.numbers.tolist() == list(range(12))
+    np.testing.assert_array_equal(one_by_one.values, at_once.values)
 
 
 def test_an_interrupt_before_there_is_an_answer_is_an_interrupt():

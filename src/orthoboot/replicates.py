@@ -89,7 +89,7 @@ class Replicates:
 
     def next_numbers(self, n: int) -> list[int]:
         """Return the numbers of the `n` replicates to draw next: those left out, and then after all of these."""
-        last = max(*self.numbers.tolist(), *self.failures, -1, -1)
+        last = max([*self.numbers.tolist(), *self.failures], default=-1)
         start = max(self.n_drawn + len(self.left_out), last + 1)
         return [*self.left_out, *range(start, start + n)][:n]
 
@@ -156,7 +156,8 @@ def extended(run: Run, replicates: Replicates, n_resamples: int, note: Note | No
     if interrupted:
         collected.check_failures(collected.n_drawn)
     joined = collected.joined()
-    return replace(joined, interrupted=interrupted, left_out=_left_out(numbers, joined) if interrupted else ())
+    left_out = _left_out([*replicates.left_out, *numbers[len(replicates.left_out) :]], joined)
+    return replace(joined, interrupted=interrupted, left_out=left_out)
 
 
 def _left_out(numbers: Sequence[int], replicates: Replicates) -> tuple[int, ...]:

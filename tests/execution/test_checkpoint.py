@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import signal
@@ -192,6 +193,26 @@ def test_many_quick_replicates_do_not_write_the_file_each_time(tmp_path, monkeyp
     assert len(written) < 1000
 
 
+def test_a_disk_that_is_full_is_told_once(tmp_path, monkeypatch):
+    def full(file, arrays):
+        tried.append(file)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    tried = []
+    monkeypatch.setattr("orthoboot.execution.checkpoint.save_arrays", full)
+    with pytest.raises(CheckpointError, match=f"could not be written: {os.strerror(errno.ENOSPC)}"):
+        ob.bootstrap(X, ratio, estimator="standard", checkpoint=tmp_path / "run", rng=1)
+    assert len(tried) == 1
+
+
+def test_a_run_that_only_reads_writes_nothing(tmp_path):
+    file = tmp_path / "run"
+    ob.bootstrap(X, ratio, estimator="standard", checkpoint=file, rng=1)
+    before = file.stat()
+    ob.bootstrap(X, ratio, estimator="standard", checkpoint=file, rng=1)
+    assert file.stat() == before
+
+
 SLOW = """
 import sys, time
 import numpy as np
@@ -204,37 +225,80 @@ def slow(x):
     return float(x.mean() / x.std())
 
 x = np.random.default_rng(0).gamma(2.0, size=60)
-options = {"estimator": "standard", "n_resamples": 12, "checkpoint": sys.argv[1], "n_jobs": int(sys.argv[3]), "rng": 1}
-result = ob.bootstrap(x, slow, **options)
+options = {"checkpoint": sys.argv[1], "n_jobs": int(sys.argv[3]), "n_resamples": int(sys.argv[4])}
+result = ob.bootstrap(x, slow, estimator="standard", rng=1, **options)
 sys.stdout.write(result.bootstrap_distribution.tobytes().hex())
 """
 
 
+class SlowRun:
+    """A run in a process of its own, with a checkpoint and a log that grows by each evaluation as it begins."""
+
+    def __init__(self, folder, n_jobs, n_resamples):
+        if n_jobs > 1:
+            pytest.importorskip("joblib")
+        self.n_jobs, self.n_resamples, self.log, script = n_jobs, n_resamples, folder / "log", folder / "slow.py"
+        script.write_text(SLOW)
+        self.command = [sys.executable, *map(str, (script, folder / "run", self.log, n_jobs, n_resamples))]
+
+    def start(self):
+        """Start it, and wait until it evaluates."""
+        before = self.evaluations()
+        running = subprocess.Popen(self.command, start_new_session=True, stdout=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while self.evaluations() == before and running.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return running
+
+    def evaluations(self):
+        return self.log.stat().st_size if self.log.exists() else 0
+
+    def check_kills(self, moments, kill):
+        """Kill it so many seconds after its first evaluation, again and again; then let it end."""
+        ended_early = 0
+        for moment in moments:
+            running = self.start()
+            time.sleep(moment)
+            ended_early += running.poll() is not None
+            kill(running.pid, signal.SIGKILL)
+            running.communicate()
+        assert not ended_early
+        ended = subprocess.run(self.command, capture_output=True, text=True, check=True)
+        self.check_output(ended.stdout)
+        # Each run evaluates the data first; each kill may cost what was in flight, one per job.
+        assert self.evaluations() <= self.n_resamples + (1 + len(moments)) + self.n_jobs * len(moments)
+
+    def check_output(self, output):
+        expected = ob.bootstrap(X, ratio, estimator="standard", n_resamples=self.n_resamples, rng=1)
+        assert output == expected.bootstrap_distribution.tobytes().hex()
+
+
+needs_kill = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+
+
+@needs_kill
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_killed_at_any_moment_it_resumes_with_the_same_bits(tmp_path, n_jobs):
-    if n_jobs > 1:
-        pytest.importorskip("joblib")
-    file, log, script = tmp_path / "run", tmp_path / "log", tmp_path / "slow.py"
-    script.write_text(SLOW)
-    command = [sys.executable, str(script), str(file), str(log), str(n_jobs)]
-    moments = np.random.default_rng(n_jobs).uniform(0.3, 1.2, size=3)
-    for moment in moments:
-        running = subprocess.Popen(command, start_new_session=True)
-        wait_for_growth(log, running)
-        time.sleep(moment)
-        os.killpg(running.pid, signal.SIGKILL)
-        running.wait()
-    ended = subprocess.run(command, capture_output=True, text=True, check=True)
-    expected = ob.bootstrap(X, ratio, estimator="standard", n_resamples=12, rng=1).bootstrap_distribution
-    assert ended.stdout == expected.tobytes().hex()
-    # Each run evaluates the data first; each kill may cost what was in flight.
-    evaluations = len(log.read_text())
-    assert evaluations <= 12 + (1 + len(moments)) + n_jobs * 2 * len(moments)
+    moments = np.random.default_rng(n_jobs).uniform(0.0, 0.9, size=3)
+    SlowRun(tmp_path, n_jobs, n_resamples=24).check_kills(moments, os.killpg)
 
 
-def wait_for_growth(log, running, seconds=60):
-    size = log.stat().st_size if log.exists() else 0
-    for _ in range(int(seconds / 0.02)):
-        if (log.exists() and log.stat().st_size > size) or running.poll() is not None:
-            return
-        time.sleep(0.02)
+@needs_kill
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", [os.kill, getattr(os, "killpg", None)])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_killed_at_ten_moments_it_resumes_with_the_same_bits(tmp_path, n_jobs, kill):
+    moments = np.random.default_rng(n_jobs).uniform(0.0, 1.5, size=10)
+    SlowRun(tmp_path, n_jobs, n_resamples=120).check_kills(moments, kill)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_of_two_processes_on_one_file_the_second_is_refused(tmp_path, n_jobs):
+    run = SlowRun(tmp_path, n_jobs, n_resamples=24)
+    first = run.start()
+    second = subprocess.run(run.command, capture_output=True, text=True, check=False)
+    assert first.poll() is None
+    assert second.returncode == 1
+    assert "is in use by another process" in second.stderr.splitlines()[-1]
+    output, _ = first.communicate(timeout=60)
+    run.check_output(output)

@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.errors import ArgumentError, FailedReplicatesWarning
+from orthoboot.errors import ArgumentError, FailedReplicatesWarning, silenced
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.parallel import effective_jobs, parallel
 
@@ -39,6 +40,14 @@ def warns_at_times(x):
     if x[0] > 3:
         warnings.warn("a large first row", RuntimeWarning, stacklevel=1)
     return spread(x)
+
+
+def large_first_row(task):
+    try:
+        warns_at_times(np.array([4.0, 1.0]))
+    except RuntimeWarning:
+        return "raised"
+    return "not raised"
 
 
 def fails_at_times(x):
@@ -92,12 +101,12 @@ def test_no_number_depends_on_the_jobs(case, execution):
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Two worker processes of Dask on this machine, which joblib uses by one line of the user's."""
+    """Two worker processes of Dask with two threads each, which joblib uses by one line of the user's."""
     distributed = pytest.importorskip("distributed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with (
-            distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+            distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as local,
             distributed.Client(local),
         ):
             yield
@@ -152,34 +161,73 @@ def constrained():
     )
 
 
-MODELS = [logistic, forest, statsmodels_fit, torch_module, convex_problem, constrained]
+def function_of_jax():
+    jnp = pytest.importorskip("jax.numpy")
+
+    def ratio_of_moments(x, weights):
+        mean = jnp.average(x, axis=0, weights=weights)
+        return jnp.average((x - mean) ** 2, axis=0, weights=weights) / (1 + mean**2)
+
+    return TABLE, ratio_of_moments
 
 
-@pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
-def test_models_give_the_same_in_other_processes_and_in_threads(make):
+MODELS = [logistic, forest, statsmodels_fit, torch_module, convex_problem, constrained, function_of_jax]
+
+
+def alone_and_with(backends, run):
+    """Return what `run(n_jobs)` gives in one job, and in two jobs of each of joblib's backends."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = run(None)
+        found = []
+        for backend in backends:
+            with joblib.parallel_config(backend):
+                found.append(run(2))
+    return alone, found
+
+
+def check_model(make, backends):
     data, model = make()
     options = {"paired": isinstance(data, tuple), "rng": 1, "n_resamples": 10}
     if make is forest:
         options["estimator"] = "standard"
-    alone = quietly(ob.bootstrap, data=data, statistic=model, **options)
-    for backend in ("threading", "loky"):
-        with joblib.parallel_config(backend):
-            found = quietly(ob.bootstrap, data=data, statistic=model, n_jobs=2, **options)
-        # Linear algebra of one thread may round otherwise than that of several, and a network by its company.
-        unit = np.atleast_1d(alone.standard_error).max()
+    alone, others = alone_and_with(backends, lambda n_jobs: ob.bootstrap(data, model, n_jobs=n_jobs, **options))
+    # Linear algebra of one thread may round otherwise than that of several, and a network by its company.
+    unit = np.atleast_1d(alone.standard_error).max()
+    for found in others:
         np.testing.assert_allclose(found.replicates.values, alone.replicates.values, rtol=0, atol=1e-6 * unit)
         assert found.replicates.failures == alone.replicates.failures
         assert [str(warning) for warning in found.warnings] == [str(warning) for warning in alone.warnings]
 
 
-def test_prediction_intervals_give_the_same_in_other_processes():
+@pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
+def test_models_give_the_same_in_other_processes_and_in_threads(make):
+    check_model(make, ["threading", "loky"])
+
+
+@pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
+def test_a_cluster_gives_the_same_models(cluster, make):
+    check_model(make, ["dask"])
+
+
+def check_prediction_intervals(backends):
     linear_model = pytest.importorskip("sklearn.linear_model")
-    models = [
-        ob.PredictionIntervalRegressor(linear_model.Ridge(), n_resamples=8, rng=1, n_jobs=n_jobs).fit(TABLE, Y)
-        for n_jobs in (None, 2)
-    ]
-    first, second = (model.predict_interval(TABLE[:5])[1] for model in models)
-    np.testing.assert_allclose(first, second, rtol=1e-12)
+
+    def interval(n_jobs):
+        model = ob.PredictionIntervalRegressor(linear_model.Ridge(), n_resamples=8, rng=1, n_jobs=n_jobs)
+        return model.fit(TABLE, Y).predict_interval(TABLE[:5])[1]
+
+    alone, others = alone_and_with(backends, interval)
+    for found in others:
+        np.testing.assert_allclose(found, alone, rtol=1e-12)
+
+
+def test_prediction_intervals_give_the_same_in_other_processes_and_in_threads():
+    check_prediction_intervals(["threading", "loky"])
+
+
+def test_a_cluster_gives_the_same_prediction_intervals(cluster):
+    check_prediction_intervals(["dask"])
 
 
 def test_the_number_of_jobs_may_come_from_joblibs_configuration():
@@ -198,6 +246,53 @@ def test_warnings_of_the_statistic_reach_the_user_from_other_processes():
 
     assert shown(2) == shown(1)
     assert ("RuntimeWarning", "a large first row", "test_parallel.py") in shown(2)
+
+
+def test_a_warning_of_every_replicate_is_shown_once_from_all_processes():
+    def warns_always(x):
+        warnings.warn("always", RuntimeWarning, stacklevel=1)
+        return spread(x)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        ob.bootstrap(X, warns_always, n_resamples=40, estimator="standard", rng=1, n_jobs=2)
+    # Once from here, where the data themselves are evaluated, and once from elsewhere.
+    assert [str(warning.message) for warning in caught] == ["always"] * 2
+
+
+def test_processes_take_the_filters_of_the_user_while_another_thread_is_silent():
+    inside, done = threading.Event(), threading.Event()
+
+    def silent():
+        with silenced():
+            inside.set()
+            done.wait(60)
+
+    with ThreadPoolExecutor(1) as pool, warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        pool.submit(silent)
+        inside.wait(60)
+        try:
+            found = list(parallel(large_first_row, [0, 1], n_jobs=2, in_threads=False))
+        finally:
+            done.set()
+    assert sorted(found) == [(0, "raised"), (1, "raised")]
+
+
+def test_an_estimator_may_fit_others_in_threads_of_its_own():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    part = ob.PredictionIntervalRegressor(linear_model.Ridge(), n_resamples=8, rng=1)
+    model = ob.from_sklearn(ensemble.BaggingRegressor(part, 2, n_jobs=2, random_state=0), TABLE[:2])
+
+    def run():
+        with joblib.parallel_config("threading"):
+            return quietly(
+                ob.bootstrap, data=(TABLE, Y), statistic=model, paired=True, estimator="standard", n_resamples=4, rng=1
+            )
+
+    running = ThreadPoolExecutor(1).submit(run)
+    assert len(running.result(timeout=60).replicates.values) == 4
 
 
 def test_a_warning_that_is_an_error_fails_the_replicate_in_any_process():

@@ -1,16 +1,15 @@
-"""What fits of all kinds have in common: what is found is found once, and warnings are silenced by one thread."""
+"""What fits of all kinds have in common: what is found is found once."""
 
 from __future__ import annotations
 
 import pickle
 import time
-import warnings
 from dataclasses import dataclass
 
 import pytest
 from tests import elsewhere
 
-from orthoboot.models.fitting import found_once, quiet_refit
+from orthoboot.models.fitting import found_once
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +59,13 @@ def test_it_is_described_by_its_own_docstring() -> None:
     assert Slow.value.__doc__ == "Return an object that is another one in every search."
 
 
-def test_threads_that_silence_warnings_leave_the_filters_as_they_were() -> None:
-    before = list(warnings.filters)
+def test_an_instance_may_use_others_in_threads_while_it_is_computed() -> None:
+    @dataclass(frozen=True, eq=False)
+    class Nested:
+        parts: list[Slow]
 
-    def noisy(number: int) -> None:
-        for _ in range(20):
-            with quiet_refit():
-                warnings.warn("nobody hears this", UserWarning, stacklevel=1)
+        @found_once
+        def values(self) -> list[object]:
+            return elsewhere.in_threads(lambda number: self.parts[number % 2].value)
 
-    elsewhere.in_threads(noisy)
-    assert warnings.filters == before
+    assert Nested([Slow([]), Slow([])]).values == [[1]] * elsewhere.N_THREADS

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import RLock
 from typing import Any
 
 import numpy as np
 import torch
 
 from orthoboot.autodiff.base import Autodiff, NumpyFunction, Written
+from orthoboot.autodiff.process_state import TORCH_STATE
 from orthoboot.errors import StatisticError, silenced
 from orthoboot.typing import FloatArray
-
-FORWARD_MODE = RLock()
-"""Held while torch differentiates forwards: it counts the levels of nesting in one place for all threads."""
 
 
 class Torch(Autodiff):
@@ -139,7 +136,7 @@ def _recording() -> Iterator[None]:
 @cache
 def load_forward_mode() -> None:
     """Have torch import what differentiates forwards, without the warning about its own code that comes with it."""
-    with FORWARD_MODE, silenced():
+    with TORCH_STATE, silenced():
         torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
 
 
@@ -147,7 +144,7 @@ def _along(f: Written) -> Written:
     load_forward_mode()
 
     def derivative(direction: Any, point: Any, *rest: Any) -> Any:
-        with FORWARD_MODE:
+        with TORCH_STATE:
             return torch.func.jvp(lambda at: f(at, *rest), (point,), (direction,))[1]
 
     return derivative

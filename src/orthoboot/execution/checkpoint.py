@@ -65,6 +65,7 @@ class Checkpoint:
         self._depth = 0
         self._lock: FileLock | None = None
         self._next_write = 0.0
+        self._is_written = True
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs to know: not the lock, nor what is in the file."""
@@ -98,6 +99,7 @@ class Checkpoint:
         if self.path is None:
             return
         self._kept.setdefault(section, _Section()).add(numbers, evaluation)
+        self._is_written = False
         started = time.monotonic()
         if started >= self._next_write:
             self._write(self.path)
@@ -110,7 +112,7 @@ class Checkpoint:
             is_free = lock.acquire()
         except OSError as error:
             raise CheckpointError(
-                f"`checkpoint` must be a file that can be written; got {str(path)!r}: {error.strerror}."
+                f"`checkpoint` must be a file that can be locked and written; got {str(path)!r}: {error.strerror}."
             ) from error
         if not is_free:
             raise CheckpointError(
@@ -125,7 +127,7 @@ class Checkpoint:
 
     def _close(self, path: Path) -> None:
         try:
-            if self._kept:
+            if not self._is_written:
                 self._write(path)
         finally:
             if self._lock is not None:
@@ -165,7 +167,13 @@ class Checkpoint:
         }
         for name, section in self._kept.items():
             header |= {f"{name}/{part}": array for part, array in section.arrays().items()}
-        save_arrays(path, header)
+        self._is_written = True  # or tried: what could not be written is not tried again on the way out
+        try:
+            save_arrays(path, header)
+        except OSError as error:
+            raise CheckpointError(
+                f"`checkpoint` {str(path)!r} could not be written: {error.strerror}. What was written before is kept."
+            ) from error
 
 
 def checked_arrays(path: Path) -> Arrays | None:

@@ -57,11 +57,7 @@ def _checked_path(checkpoint: Any) -> Path | None:
 
 
 def _digest_of_data(data: Data) -> str:
-    digest = hashlib.blake2b(repr((data.sizes, data.sample_of, data.columns)).encode(), digest_size=16)
-    for table in data.tables:
-        for part in _described(table.container, _DEEPEST):
-            digest.update(part)
-    return digest.hexdigest()
+    return _digest((data.sizes, data.sample_of, data.columns, [table.container for table in data.tables]))
 
 
 def _digest(value: Any) -> str:
@@ -98,8 +94,14 @@ def _of_array(value: Any) -> Iterator[Any]:
 
 
 def _of_frame(value: Any) -> Iterator[Any]:
+    value = value.detach().cpu() if hasattr(value, "detach") else value  # a tensor that is trained, or elsewhere
     yield repr(list(value.columns) if hasattr(value, "columns") else getattr(value, "name", "")).encode()
     yield np.asarray(value)
+
+
+def _of_set(value: set[Any] | frozenset[Any]) -> Iterator[Any]:
+    # In another process the entries may come in another order.
+    yield from sorted(_digest(entry).encode() for entry in value)
 
 
 def _of_mapping(value: Mapping[Any, Any]) -> Iterator[Any]:
@@ -140,7 +142,8 @@ _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Iterator[Any]]], ...]
     (lambda value: isinstance(value, np.ndarray), _of_array),
     (lambda value: hasattr(value, "__array__") and hasattr(value, "shape"), _of_frame),
     (lambda value: isinstance(value, Mapping), _of_mapping),
-    (lambda value: isinstance(value, (tuple, list, set, frozenset)), iter),
+    (lambda value: isinstance(value, (set, frozenset)), _of_set),
+    (lambda value: isinstance(value, (tuple, list)), iter),
     (dataclasses.is_dataclass, _of_dataclass),
     (lambda value: hasattr(value, "get_params"), lambda value: iter([value.get_params(deep=False)])),
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -18,14 +20,17 @@ class FileLock:
         """Return whether the lock was free and is now held."""
         while True:
             descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
-            if not _locked(descriptor):
-                os.close(descriptor)
+            try:
+                is_free = _locked(descriptor)
+                # Whoever held it before may have removed the file between the two steps: then it guards nothing.
+                if is_free and self._is_current(descriptor):
+                    self._descriptor, descriptor = descriptor, -1
+                    return True
+            finally:
+                if descriptor >= 0:
+                    os.close(descriptor)
+            if not is_free:
                 return False
-            # Whoever held it before may have removed the file between the two steps: then it guards nothing.
-            if self._is_current(descriptor):
-                self._descriptor = descriptor
-                return True
-            os.close(descriptor)
 
     def release(self) -> None:
         """Give the lock back and remove its file."""
@@ -36,7 +41,8 @@ class FileLock:
         os.close(self._descriptor)
         self._descriptor = None
         if sys.platform == "win32":
-            self._file.unlink(missing_ok=True)
+            with suppress(PermissionError):  # another process has opened it meanwhile, and will remove it
+                self._file.unlink(missing_ok=True)
 
     def _is_current(self, descriptor: int) -> bool:
         try:
@@ -56,6 +62,8 @@ def _locked(descriptor: int) -> bool:
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+            return False
+        raise  # such as that the file system has no locks
     return True

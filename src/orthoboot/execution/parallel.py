@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orthoboot.errors import ArgumentError, MissingDependencyError, WorkerError
+from orthoboot.errors import SCOPE, ArgumentError, MissingDependencyError, WarningScope, WorkerError, show_again
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
@@ -49,7 +49,7 @@ def parallel(
         pool = joblib.Parallel(n_jobs=n_jobs, prefer=prefer, return_as=_return_as(joblib, prefer))
         try:
             for done in pool(numbered):
-                _shown_again(done.warnings)
+                show_again(done.warnings, _SHOWN)
                 yield tasks[done.number], done.outcome
         except BrokenExecutor as error:
             raise WorkerError(
@@ -63,7 +63,7 @@ class Done(NamedTuple):
 
     number: int
     outcome: Any
-    warnings: list[tuple[Any, type[Warning], str, int]]
+    warnings: list[warnings.WarningMessage]
 
 
 class _Call(NamedTuple):
@@ -78,12 +78,12 @@ def _within(work: Callable[[Any], Any]) -> _Call:
 
 
 def _sent(work: Callable[[Any], Any]) -> _Call:
-    """Return the call for other processes: the work in one array of bytes, which is sent to each of them once.
+    """Return the call for other processes, with the work in one array of bytes.
 
-    joblib shares large arrays between the processes of one machine through a file, and Dask scatters them.
+    A large one is sent once: joblib shares it between the processes of a machine through a file, and Dask scatters it.
     """
     pickled = np.frombuffer(_pickled(work), dtype=np.uint8)
-    return _Call(_in_other_process, (pickled, uuid4().hex, os.getpid(), list(warnings.filters)))
+    return _Call(_in_other_process, (pickled, uuid4().hex, os.getpid(), SCOPE.filters_outside))
 
 
 def _pickled(work: Callable[[Any], Any]) -> bytes:
@@ -98,29 +98,39 @@ def _pickled(work: Callable[[Any], Any]) -> bytes:
     return pickled
 
 
+_IN_WORKER = WarningScope()
+"""In a process that works for others, which may do so in several threads: the filters of the user's process."""
+
 _received: dict[str, Callable[[Any], Any]] = {}
 """In a process that works for others: what it was sent last, by its name, so that it is unpickled once."""
+
+_RECEIVING = threading.Lock()
+
+_SHOWN: dict[str, dict[Any, Any]] = {}
+"""In the process of the user: the warnings of others that were shown, by file, as each module keeps its own."""
 
 
 def _in_other_process(
     pickled: NDArray[np.uint8], name: str, parent: int, filters: list[Any], number: int, task: Any
 ) -> Done:
     """Return the outcome of a task, with the warnings that it gave: they must reach the process of the user."""
-    if name not in _received:
-        if os.getpid() != parent:
-            leave_interrupts()
-        _received.clear()
-        _received[name] = _cloudpickle().loads(pickled.tobytes())
-    with warnings.catch_warnings(record=True) as caught:
-        # As in the process of the user; `catch_warnings` brings the old ones back.
-        cast(list[Any], warnings.filters)[:] = filters
-        outcome = _received[name](task)
-    return Done(number, outcome, [(w.message, w.category, w.filename, w.lineno) for w in caught])
+    if os.getpid() != parent:
+        leave_interrupts()
+    work = _unpickled(pickled, name)
+    caught: list[warnings.WarningMessage] = []
+    # An estimator that has jobs of its own does its work here: the cores are taken.
+    with _IN_WORKER.handled(caught.append, filters), _joblib().parallel_config("sequential"):
+        outcome = work(task)
+    return Done(number, outcome, caught)
 
 
-def _shown_again(caught: list[tuple[Any, type[Warning], str, int]]) -> None:
-    for message, category, filename, lineno in caught:
-        warnings.warn_explicit(message, category, filename, lineno)
+def _unpickled(pickled: NDArray[np.uint8], name: str) -> Callable[[Any], Any]:
+    """Return the work that was sent under this name, unpickled once for all tasks."""
+    with _RECEIVING:
+        if name not in _received:
+            _received.clear()
+            _received[name] = _cloudpickle().loads(pickled.tobytes())
+        return _received[name]
 
 
 def _chosen_backend(joblib: Any) -> Any | None:

@@ -174,7 +174,7 @@ def unit_resamples(data: Data) -> Resamples:
 
 
 def _given_weights(data: Data, weights: Any) -> Resamples:
-    parts = weights if isinstance(weights, (tuple, list)) and np.ndim(weights[0]) == 1 else (weights,)
+    parts = weights if isinstance(weights, (tuple, list)) and np.ndim(next(iter(weights), 0)) == 1 else (weights,)
     arrays = tuple(np.asarray(part, dtype=np.float64)[np.newaxis] for part in parts)
     if tuple(array.shape[1:] for array in arrays) != tuple((n,) for n in data.sizes):
         raise DataError(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from threading import RLock
 from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 
-from orthoboot.errors import silenced
+from orthoboot.autodiff.process_state import TORCH_STATE
 from orthoboot.functionals.evaluation import Evaluation, Failure
 from orthoboot.typing import BoolArray, FloatArray
 
@@ -20,41 +20,64 @@ PROTOCOLS = ("polished", "paper")
 DENSE_PARAMETERS = 5_000
 """Up to so many parameters a matrix of all pairs of them is held: two hundred megabytes."""
 
-ONE_AT_A_TIME = RLock()
-"""Held by the thread that fits or calls a model: that changes what a process has only one of.
-
-The filters of warnings, which scikit-learn changes in its fits; torch's number of threads, which decides the last
-digits of its sums, and its random numbers; the parameters of a module, which are exchanged while it is called.
-"""
-
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 Refitted = TypeVar("Refitted")
 
 
-class found_once(cached_property[Found]):  # noqa: N801 - a decorator, as the one it is made of
-    """A cached property that one thread finds for all.
+class found_once(cached_property[Value]):  # noqa: N801 - a decorator, as the one it is made of
+    """A cached property that is computed once, by one thread for all.
 
-    With that of `functools` every thread that comes before the first one is done finds its own: two fits of an
-    estimator that draws random numbers, of which one would be lost.
+    With that of `functools` every thread that comes before the first one is done computes its own: two fits of an
+    estimator that draws random numbers, of which one would be lost. Each instance has a lock of its own, so that an
+    estimator may use others in threads while it is fitted.
     """
+
+    def lock_of(self, instance: object) -> AbstractContextManager[Any]:
+        """Return the lock that is held while the value is computed."""
+        lock: AbstractContextManager[Any] = vars(instance).setdefault("_lock", _InstanceLock())
+        return lock
 
     @overload
     def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
 
     @overload
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> Found: ...
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Value: ...
 
-    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> Self | Found:
-        """Return the value that is kept in the instance, found under the lock where it is not there yet."""
+    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> Self | Value:
+        """Return the value that is kept in the instance, computed under the lock where it is not there yet."""
         if instance is None:
             return self
         assert self.attrname is not None
-        with ONE_AT_A_TIME:
+        with self.lock_of(instance):
             kept = vars(instance)
             if self.attrname not in kept:
                 kept[self.attrname] = self.func(instance)
-            found: Found = kept[self.attrname]
+            found: Value = kept[self.attrname]
             return found
+
+
+class found_with_torch(found_once[Value]):  # noqa: N801 - a decorator
+    """A cached property that is computed once, under the lock that evaluations hold when they ask for it."""
+
+    def lock_of(self, instance: object) -> AbstractContextManager[Any]:
+        """Return the lock of torch's state."""
+        return TORCH_STATE
+
+
+class _InstanceLock:
+    """A lock that can be pickled and copied with its instance: a copy has one of its own."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[_InstanceLock], tuple[()]]:
+        return _InstanceLock, ()
 
 
 def evaluated_refits(
@@ -73,10 +96,3 @@ def evaluated_refits(
         except Exception as error:  # the target may be a function of the user's, which may raise anything
             failures[b] = Failure.of(error)
     return Evaluation.of(values, failures, np.asarray(converged, dtype=np.bool_), undefined=undefined)
-
-
-@contextmanager
-def quiet_refit() -> Iterator[None]:
-    """Ignore all warnings: what a refit warns of, the fit to the data has told already."""
-    with ONE_AT_A_TIME, silenced():
-        yield

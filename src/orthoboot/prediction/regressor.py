@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
@@ -25,12 +25,13 @@ from orthoboot.errors import (
     SmallSampleWarning,
     WeakInfluenceWarning,
     emit,
+    recorded,
+    show_again,
 )
 from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread, moments_of, r_squared
 from orthoboot.estimators.diagnostics import FEW_REPLICATES, FEW_UNITS, WEAK_R_SQUARED
 from orthoboot.estimators.moments import deleted_moments
 from orthoboot.execution.execution import Execution
-from orthoboot.models.fitting import ONE_AT_A_TIME
 from orthoboot.models.sklearn.model import FittedSklearnModel, SklearnModel
 from orthoboot.models.sklearn.point import predictions
 from orthoboot.models.sklearn.targets import first_line
@@ -46,6 +47,9 @@ from orthoboot.prediction.arguments import (
 from orthoboot.prediction.refits import LinearPart, Refits, check_enough, linear_part, refits, usable_estimator
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray, IntArray
+
+_NAMES_OF_COLUMNS = re.compile("X (has|does not have valid) feature names")
+"""How scikit-learn's warnings begin where a model was fitted with names of columns and called without, or reversed."""
 
 _NUMBERS_AT_ONCE = 1 << 21
 """Numbers held at once for new rows, 16 MB; those of one row where that has more."""
@@ -298,10 +302,11 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         return validate_data(self, X, reset=False, ensure_all_finite=False)
 
     def _points(self, rows: Any) -> Any:
-        with ONE_AT_A_TIME, warnings.catch_warnings():
-            # Said already, under the name of this class.
-            warnings.filterwarnings("ignore", message="X (has|does not have valid) feature names")
-            return self.estimator_.predict(rows)
+        with recorded() as caught:
+            points = self.estimator_.predict(rows)
+        # Of the names of columns this class has warned already, under its own name.
+        show_again(w for w in caught if not _NAMES_OF_COLUMNS.match(str(w.message)))
+        return points
 
     # The estimates
 

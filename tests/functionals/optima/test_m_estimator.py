@@ -412,7 +412,7 @@ def test_resamples_without_a_fit_are_those_of_the_regression(solver):
     results = []
     for functional in (ob.m_estimator(loss, init=2, solver=solver), ob.logistic_regression.replace(intercept=True)):
         with pytest.warns(FailedReplicatesWarning):
-            results.append(ob.bootstrap((x, y), functional, paired=True, estimator="standard", n_resamples=100, rng=0))
+            results.append(ob.bootstrap((x, y), functional, paired=True, estimator="standard", n_resamples=40, rng=0))
     assert results[0].n_failed == results[1].n_failed > 5
     np.testing.assert_allclose(*(result.bootstrap_distribution for result in results), rtol=1e-6, atol=1e-6)
 

@@ -285,13 +285,12 @@ def test_prediction_intervals_of_a_network(base: Any, variance_estimator: str) -
 
 
 def test_orthogonal_intervals_vary_less_over_seeds_than_standard_ones() -> None:
+    models = [
+        ob.PredictionIntervalRegressor(NEURAL, rng=seed).fit(X[SOME], RESPONSES["number"][SOME]) for seed in range(8)
+    ]
+
     def spread(variance_estimator: str) -> float:
-        widths = [
-            ob.PredictionIntervalRegressor(NEURAL, variance_estimator=variance_estimator, rng=seed)
-            .fit(X[SOME], RESPONSES["number"][SOME])
-            .model_std(NEW)
-            for seed in range(8)
-        ]
+        widths = [model.with_variance_estimator(variance_estimator).model_std(NEW) for model in models]
         return float(np.mean(np.std(np.log(widths), axis=0)))
 
     assert spread("orthogonal") < 0.7 * spread("standard")

@@ -20,7 +20,7 @@ from torch import nn  # noqa: E402
 from orthoboot.models.torch import FittedTorchModel  # noqa: E402
 from orthoboot.models.torch.training import restarted  # noqa: E402
 
-N_ROWS = 100
+N_ROWS = 40
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((N_ROWS, 3))
 Y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.3 * RNG.standard_normal(N_ROWS)
@@ -28,11 +28,11 @@ NEW = RNG.standard_normal((4, 3))
 
 
 def tanh_network():
-    return restarted(nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), 0)
+    return restarted(nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1)), 0)
 
 
 def statistic(target=NEW, **options):
-    return ob.from_torch(tanh_network(), nn.MSELoss(), X, Y, target, **{"weight_decay": 0.02} | options)
+    return ob.from_torch(tanh_network(), nn.MSELoss(), X, Y, target, **{"weight_decay": 0.2} | options)
 
 
 def sum_of_weights(module):

@@ -87,8 +87,13 @@ def test_outputs_and_their_derivatives_are_the_module_s() -> None:
 # The fit
 
 
-def test_the_polished_fit_is_a_minimum_of_the_stated_loss() -> None:
-    model = clone(SMALL).fit(X, Y)
+@pytest.fixture(scope="module")
+def fitted() -> Any:
+    """The small network fitted to the data; not to be changed."""
+    return clone(SMALL).fit(X, Y)
+
+
+def test_the_polished_fit_is_a_minimum_of_the_stated_loss(fitted: Any) -> None:
     rows, response = (X - X.mean(axis=0)) / X.std(axis=0), (Y - Y.mean()) / Y.std()
 
     def stated(point: Any) -> Any:
@@ -96,25 +101,25 @@ def test_the_polished_fit_is_a_minimum_of_the_stated_loss() -> None:
         outputs = torch.tanh(torch.tensor(rows) @ hidden.view(4, 3).T + bias) @ output + last
         return ((outputs - torch.tensor(response)) ** 2).mean() + 0.005 * (point**2).sum()
 
-    at = torch.tensor(model.parameters_)
-    assert model.loss_ == pytest.approx(float(stated(at)), rel=1e-12)
+    at = torch.tensor(fitted.parameters_)
+    assert fitted.loss_ == pytest.approx(float(stated(at)), rel=1e-12)
     assert float(torch.func.grad(stated)(at).abs().max()) < 1e-5
     assert float(torch.linalg.eigvalsh(torch.func.jacrev(torch.func.grad(stated))(at)).min()) > 0
 
 
-def test_adam_stops_above_the_minimum_to_which_its_fit_is_polished() -> None:
+def test_adam_stops_above_the_minimum_to_which_its_fit_is_polished(fitted: Any) -> None:
     trained = clone(PAPER).set_params(learning_rate=1e-3).fit(X, Y)
-    assert clone(SMALL).fit(X, Y).loss_ < trained.loss_ < 1.5
+    assert fitted.loss_ < trained.loss_ < 1.5
 
 
-def test_predictions_do_not_depend_on_units_of_measurement_but_for_those_of_y() -> None:
+def test_predictions_do_not_depend_on_units_of_measurement_but_for_those_of_y(fitted: Any) -> None:
     scaled = clone(SMALL).fit(X * [100.0, 1.0, 0.01] + 7.0, 1000 * Y - 5).predict(NEW * [100.0, 1.0, 0.01] + 7.0)
-    np.testing.assert_allclose(scaled, 1000 * clone(SMALL).fit(X, Y).predict(NEW) - 5, rtol=1e-5)
+    np.testing.assert_allclose(scaled, 1000 * fitted.predict(NEW) - 5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("unit", [1e300, 1e-300])
-def test_columns_whose_squares_overflow_or_vanish_are_no_constants(unit: float) -> None:
-    expected = clone(SMALL).fit(X, Y).predict(NEW)
+def test_columns_whose_squares_overflow_or_vanish_are_no_constants(fitted: Any, unit: float) -> None:
+    expected = fitted.predict(NEW)
     np.testing.assert_allclose(clone(SMALL).fit(unit * X, Y).predict(unit * NEW), expected, rtol=1e-5)
     np.testing.assert_allclose(clone(SMALL).fit(X, unit * Y).predict(NEW), unit * expected, rtol=1e-5)
 
@@ -133,8 +138,8 @@ def test_without_standardising_the_data_are_taken_as_they_are() -> None:
     np.testing.assert_allclose(model.predict(NEW), expected)
 
 
-def test_it_learns() -> None:
-    assert clone(SMALL).fit(X, Y).score(*wavy_data(500, seed=2)) > 0.85
+def test_it_learns(fitted: Any) -> None:
+    assert fitted.score(*wavy_data(500, seed=2)) > 0.85
     assert clone(PAPER).set_params(epochs=100).fit(X, Y).score(*wavy_data(500, seed=2)) > 0.8
 
 
@@ -155,9 +160,10 @@ def test_the_seed_decides(model: Any) -> None:
     def parameters(random_state: Any) -> Any:
         return clone(model).set_params(random_state=random_state).fit(X, Y).parameters_
 
-    np.testing.assert_array_equal(parameters(0), parameters(0))
+    first = parameters(0)
+    np.testing.assert_array_equal(first, parameters(0))
     np.testing.assert_array_equal(parameters(np.random.RandomState(3)), parameters(np.random.RandomState(3)))
-    assert np.abs(parameters(0) - parameters(1)).max() > 0.01
+    assert np.abs(first - parameters(1)).max() > 0.01
 
 
 def test_torch_s_own_random_numbers_are_left_alone() -> None:
@@ -177,21 +183,20 @@ def test_the_attributes_are_plain_arrays_of_the_stated_shapes() -> None:
     assert not any(isinstance(value, torch.Tensor) for value in vars(model).values())
 
 
-def test_a_pickled_network_predicts_where_torch_is_not_installed() -> None:
-    model = clone(SMALL).fit(X, Y)
+def test_a_pickled_network_predicts_where_torch_is_not_installed(fitted: Any) -> None:
     program = (
         "import sys, pickle\n"
-        "model, rows = pickle.load(sys.stdin.buffer); print(model.predict(rows).tolist(), 'torch' in sys.modules)\n"
+        "fitted, rows = pickle.load(sys.stdin.buffer); print(fitted.predict(rows).tolist(), 'torch' in sys.modules)\n"
         "sys.modules['torch'] = None\n"
-        "try: model.fit(rows, rows[:, 0])\n"
+        "try: fitted.fit(rows, rows[:, 0])\n"
         "except Exception as error: print(error)"
     )
     run = subprocess.run(
-        [sys.executable, "-c", program], input=pickle.dumps((model, NEW)), capture_output=True, check=True
+        [sys.executable, "-c", program], input=pickle.dumps((fitted, NEW)), capture_output=True, check=True
     )
     predicted, message = run.stdout.decode().splitlines()
     numbers, _, imported = predicted.rpartition(" ")
-    np.testing.assert_allclose(json.loads(numbers), model.predict(NEW), rtol=1e-12)
+    np.testing.assert_allclose(json.loads(numbers), fitted.predict(NEW), rtol=1e-12)
     assert imported == "False"
     assert message == "`NeuralRegressor.fit` needs PyTorch; install it with `pip install 'orthoboot[torch]'`."
 
@@ -218,8 +223,12 @@ def test_without_scikit_learn_the_extra_is_named() -> None:
 # scikit-learn's own checks
 
 
+# Batches of one length, since each length costs a recording of its steps.
 @parametrize_with_checks(
-    [ob.NeuralRegressor(5, epochs=10), ob.NeuralRegressor(5, epochs=60, learning_rate=0.01, protocol="paper")]
+    [
+        ob.NeuralRegressor(5, epochs=10, batch_size=200),
+        ob.NeuralRegressor(5, epochs=60, batch_size=100, learning_rate=0.01, protocol="paper"),
+    ]
 )
 def test_scikit_learn_s_checks_pass(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -69,6 +69,10 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
 
     one_by_one = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but the compiled program and the package's arrays, which another process makes again."""
+        return {name: value for name, value in vars(self).items() if name not in ("program", "package_arrays")}
+
     @property
     def influence_source(self) -> str:
         """Return for example ``jax, automatic differentiation (as asked)``."""

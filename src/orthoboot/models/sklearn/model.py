@@ -21,11 +21,12 @@ from orthoboot.errors import (
     MissingDependencyError,
     OrthobootWarning,
     StatisticError,
+    silenced,
 )
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.output import Output
-from orthoboot.models.fitting import ONE_AT_A_TIME, evaluated_refits, found_once, quiet_refit
+from orthoboot.models.fitting import evaluated_refits, found_once
 from orthoboot.models.sklearn.adapters import adapter_of, known_adapter
 from orthoboot.models.sklearn.arguments import check_estimator, check_tables
 from orthoboot.models.sklearn.findings import near_kinks, random_fits, stopped_early, unconverged_fits
@@ -209,7 +210,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     def _influence(self) -> Influence:
         solution = self.solution
         try:
-            with quiet_refit():  # told once already, by the first value of the target
+            with silenced():  # told once already, by the first value of the target
                 jacobian = solution.jacobian(self.functional.model_target, self.output)
         except (InfluenceError, FitError):
             raise
@@ -293,8 +294,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
             alone = map(resamples.one, range(len(resamples)))
             return [self._continued_alone(solution, adapter, *each) for each in zip(alone, states, strict=True)]
         try:
-            with ONE_AT_A_TIME:
-                return adapter.refits(solution, solution.model, self.data, resamples)
+            return adapter.refits(solution, solution.model, self.data, resamples)
         except Exception as error:  # such as that there is no memory for so many
             return [Refit(error=error)] * len(resamples)
 
@@ -303,10 +303,9 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     ) -> Refit:
         """Return the one refit whose steps before the network learn from the resample too."""
         try:
-            with quiet_refit():
+            with silenced():
                 model = refitted_transformers(solution.model, self.data, resamples, states)
-            with ONE_AT_A_TIME:
-                return adapter.refits(solution, model, self.data, resamples)[0]
+            return adapter.refits(solution, model, self.data, resamples)[0]
         except Exception as error:  # a step may refuse a resample in any way
             return Refit(error=error)
 
@@ -319,7 +318,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     def _value(self, refit: Refit) -> FloatArray:
         if refit.error is not None:
             raise refit.error
-        with quiet_refit():
+        with silenced():
             value = self.functional.model_target.value(refit.model)
         try:
             return self.output.flatten(value)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.errors import silenced
 from orthoboot.functionals.differences import jacobian_by_differences
-from orthoboot.models.fitting import quiet_refit
 from orthoboot.models.sklearn.interface import Adapter
 from orthoboot.models.sklearn.pipeline import Scaling, last_step, transformed, with_last_step
 from orthoboot.typing import FloatArray
@@ -18,7 +18,7 @@ from orthoboot.typing import FloatArray
 
 def predictions(model: Any, rows: Any) -> FloatArray:
     """Return what a fitted model predicts, shape ``(m,)``; what it warns of, the fit to the data has told already."""
-    with quiet_refit():
+    with silenced():
         return np.asarray(model.predict(rows), dtype=np.float64).reshape(-1)
 
 

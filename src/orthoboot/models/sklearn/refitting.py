@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.models.fitting import ONE_AT_A_TIME
+from orthoboot.errors import recorded, show_again
 from orthoboot.models.sklearn.adapters import adapter_of
 from orthoboot.models.sklearn.interface import ContinuedModel, RefittedModel
 from orthoboot.models.sklearn.pipeline import last_step, takes_weights, transformers_take_weights, with_last_step
@@ -28,22 +27,18 @@ class Fit(NamedTuple):
 
 
 def fitted(estimator: Any, X: Any, y: Any, arguments: dict[str, FloatArray] | None = None, *, quiet: bool) -> Fit:
-    """Fit the estimator itself and return it; its warnings but those of convergence are told unless `quiet`.
+    """Fit the estimator itself and return it; unless `quiet`, show its warnings but those of convergence.
 
     `arguments` are those of `fit` beside the rows.
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    with ONE_AT_A_TIME, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with recorded() as caught:
         estimator.fit(X, y, **(arguments or {}))
-    converged = True
-    for warning in caught:
-        if issubclass(warning.category, ConvergenceWarning):
-            converged = False
-        elif not quiet:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return Fit(estimator, converged)
+    others = [warning for warning in caught if not issubclass(warning.category, ConvergenceWarning)]
+    if not quiet:
+        show_again(others)
+    return Fit(estimator, converged=len(others) == len(caught))
 
 
 def response_of(y: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from orthoboot.errors import FitError
-from orthoboot.models.fitting import DENSE_PARAMETERS, found_once
+from orthoboot.models.fitting import DENSE_PARAMETERS, found_with_torch
 from orthoboot.models.torch.network import NetworkLoss
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.optimisation.lbfgs import Minima, lbfgs_minima
@@ -234,7 +234,7 @@ class NetworkFit:
         product = product + self.curvature.damping * solution
         return float(np.linalg.norm(product - rhs) / np.linalg.norm(rhs))
 
-    @found_once
+    @found_with_torch
     def _scores(self) -> FloatArray:
         return self.loss.scores(self.point)
 
@@ -242,13 +242,13 @@ class NetworkFit:
     def _gradient(self) -> FloatArray:
         return self._value_and_gradient[1]
 
-    @found_once
+    @found_with_torch
     def _value_and_gradient(self) -> tuple[float, FloatArray]:
         weights = _equal_weights(self.loss)[np.newaxis]
         (value,), (gradient,) = self.loss.values_and_gradients(self.point[np.newaxis], weights)
         return float(value), np.asarray(gradient)
 
-    @found_once
+    @found_with_torch
     def _unit(self) -> float:
         return loss_unit(self.loss, self.point)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthoboot.arguments import checked_count, checked_nonnegative
+from orthoboot.autodiff.process_state import TORCH_STATE
 from orthoboot.data import Data, read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import (
@@ -28,7 +29,7 @@ from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, F
 from orthoboot.functionals.optima.parameter_target import ParametersTarget, WrittenTarget
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.user.user_function import first_line
-from orthoboot.models.fitting import ONE_AT_A_TIME, evaluated_refits, found_once
+from orthoboot.models.fitting import evaluated_refits, found_with_torch
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.result import Result
 from orthoboot.typing import BoolArray, FloatArray, Influence
@@ -164,20 +165,20 @@ class FittedTorchModel(Prepared[TorchModel]):
                 )
         _ = self.output
 
-    @found_once
+    @found_with_torch
     def output(self) -> Output:
         """Return the shape and the names of the target."""
         name = "parameters" if self.functional.target is None else "target"
         return self.parameter_target.output(self.fit.point, name)
 
-    @found_once
+    @found_with_torch
     def estimate(self) -> FloatArray:
         """Return the target at the fit."""
         return self.parameter_target.value(self.fit.point)
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the target of a refit on each resample; NaN where training diverges. Shape ``(B, k)``."""
-        with ONE_AT_A_TIME:
+        with TORCH_STATE:
             points, _ = self._refits(resamples)
             return np.stack([self._value(point) for point in points])
 
@@ -185,7 +186,7 @@ class FittedTorchModel(Prepared[TorchModel]):
         """Return the target of a refit on each resample or why there is none, and which refits reached a minimum."""
         try:
             # The last digits depend on torch's number of threads, which must not change on the way.
-            with ONE_AT_A_TIME:
+            with TORCH_STATE:
                 points, converged = self._refits(resamples)
                 return evaluated_refits(self._value, list(points), converged, self.output.size, self._undefined)
         except Exception as error:  # such as that there is no memory for so many
@@ -225,7 +226,7 @@ class FittedTorchModel(Prepared[TorchModel]):
 
     def diagnostics(self) -> NetworkDiagnostics:
         """Return how far the influence function can be trusted, as far as that is known without replicates."""
-        with ONE_AT_A_TIME:
+        with TORCH_STATE:
             return NetworkDiagnostics(
                 n_parameters=len(self.fit.point),
                 curvature=" ".join(filter(None, (self.fit.curvature.title, self.fit.curvature.reason))),
@@ -237,14 +238,14 @@ class FittedTorchModel(Prepared[TorchModel]):
 
     # What is found once
 
-    @found_once
+    @found_with_torch
     def network(self) -> Network:
         """Return the module as a function of its parameters: a copy, whose parameters are exchanged in every call."""
         from orthoboot.models.torch.network import Network
 
         return Network(self.functional.module)
 
-    @found_once
+    @found_with_torch
     def loss(self) -> NetworkLoss:
         """Return what the module minimises on the data."""
         from orthoboot.models.torch.network import NetworkLoss
@@ -253,7 +254,7 @@ class FittedTorchModel(Prepared[TorchModel]):
         decay = np.full(self.network.size, self.functional.decay)
         return NetworkLoss(self.network, self.functional.output_loss, X, y, decay)
 
-    @found_once
+    @found_with_torch
     def fit(self) -> NetworkFit:
         """Return the minimum near the module; the module itself where refits train from scratch."""
         from orthoboot.models.torch.fit import fit_at, polished
@@ -268,7 +269,7 @@ class FittedTorchModel(Prepared[TorchModel]):
         except FitError as error:
             raise FitError(f"`{self.functional.name}` has no fit on these data: {error}") from error
 
-    @found_once
+    @found_with_torch
     def parameter_target(self) -> ParametersTarget | WrittenTarget:
         """Return the target as a function of the parameters."""
         from orthoboot.autodiff import autodiff
@@ -278,11 +279,11 @@ class FittedTorchModel(Prepared[TorchModel]):
             return ParametersTarget(self.network.names)
         return WrittenTarget(autodiff("torch"), self.network.bound(target), self.fit.point)
 
-    @found_once
+    @found_with_torch
     def _jacobian(self) -> FloatArray:
         return self.parameter_target.jacobian(self.fit.point)
 
-    @found_once
+    @found_with_torch
     def _influence(self) -> Influence:
         try:
             with self._differentiation():

@@ -14,9 +14,9 @@ import torch
 from torch.func import functional_call, grad, grad_and_value, jacrev, jvp, vjp, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from orthoboot.autodiff.torch import FORWARD_MODE, load_forward_mode
+from orthoboot.autodiff.process_state import TORCH_STATE
+from orthoboot.autodiff.torch import load_forward_mode
 from orthoboot.errors import FitError
-from orthoboot.models.fitting import ONE_AT_A_TIME
 from orthoboot.typing import FloatArray, IntArray
 
 _ROWS_AT_ONCE = 1 << 16
@@ -64,7 +64,7 @@ class Network:
     def __call__(self, point: Any, X: Any) -> Any:
         """Return the outputs for rows X at a point ``(p,)``, both tensors."""
         # Of attention the faster ways have no second derivative.
-        with ONE_AT_A_TIME, sdpa_kernel(SDPBackend.MATH):
+        with TORCH_STATE, sdpa_kernel(SDPBackend.MATH):
             return functional_call(self._module, self.placed(point), (X,))
 
     def placed(self, point: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Network:
 
         def of_point(point: Any) -> Any:
             parts = {f"module.{name}": part for name, part in self.placed(point).items()}
-            with ONE_AT_A_TIME:
+            with TORCH_STATE:
                 return functional_call(_Called(self._module, function), parts, ())
 
         return of_point
@@ -291,7 +291,7 @@ def groups_of(n_networks: int, most: int) -> list[IntArray]:
 @contextmanager
 def threads_for(work: float) -> Iterator[None]:
     """Let torch use one thread for small work, whatever else it uses; the work is that of one network, not of all."""
-    with ONE_AT_A_TIME:
+    with TORCH_STATE:
         before = torch.get_num_threads()
         torch.set_num_threads(1 if work < _WORK_OF_A_THREAD else before)
         try:
@@ -302,12 +302,9 @@ def threads_for(work: float) -> Iterator[None]:
 
 @contextmanager
 def _forwards() -> Iterator[None]:
-    """Let one thread at a time differentiate forwards: torch has the state of that once for the process.
-
-    The lock of calls comes first, as for everybody: a call within takes it too.
-    """
+    """Let one thread at a time differentiate forwards."""
     load_forward_mode()
-    with ONE_AT_A_TIME, FORWARD_MODE:
+    with TORCH_STATE:
         yield
 
 

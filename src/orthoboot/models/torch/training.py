@@ -13,7 +13,7 @@ import torch
 from torch.func import functional_call, grad, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from orthoboot.models.fitting import ONE_AT_A_TIME
+from orthoboot.autodiff.process_state import TORCH_STATE
 from orthoboot.models.torch.network import OutputLoss, groups_of, threads_for
 from orthoboot.typing import FloatArray, IntArray
 
@@ -161,7 +161,7 @@ def _shape(step: Any) -> Any:
 def restarted(module: Any, seed: int) -> Any:
     """Return a copy of `module` with parameters drawn anew, as its layers draw them when they are made."""
     result = copy.deepcopy(module).cpu()
-    with ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
+    with TORCH_STATE, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         for part in result.modules():
             if hasattr(part, "reset_parameters"):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from orthoboot.models.fitting import ONE_AT_A_TIME
+from orthoboot.autodiff.process_state import TORCH_STATE
 from orthoboot.models.torch.network import Network, NetworkLoss, tensor
 from orthoboot.models.torch.two_layer_numpy import TwoLayers
 from orthoboot.typing import FloatArray
@@ -93,7 +93,7 @@ def _bends(layers: TwoLayers, X: FloatArray, y: FloatArray, shares: FloatArray) 
 
 def two_layer_module(n_features: int, hidden_units: int) -> Any:
     """Return the module, in double precision; what it starts from is drawn elsewhere."""
-    with ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
+    with TORCH_STATE, torch.random.fork_rng(devices=[]):
         return nn.Sequential(nn.Linear(n_features, hidden_units), nn.Tanh(), nn.Linear(hidden_units, 1)).double()
 
 
