@@ -32,10 +32,10 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-core: $(VENV)-core/.test
-	$(VENV)-core/bin/python -m pytest -n 2 --dist loadgroup
+	$(VENV)-core/bin/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow -s

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import os
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -14,7 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from orthoboot.errors import MissingDependencyError
+# Workers share the cores: with threads for each of them, half of the time is spent on waiting. No test needs this.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from orthoboot.errors import MissingDependencyError  # noqa: E402
 
 ROOTS = (Path(__file__).parent / "src", Path(__file__).parent)
 OPTIONAL = (

@@ -116,7 +116,7 @@ def main(arguments: list[str]) -> int:
         parser.error(f"there is no {', '.join(sorted(unknown))}, but {', '.join(PROCESSORS)}")
     if platform.machine() not in ("x86_64", "AMD64"):
         parser.error(f"the switches are for x86-64; this machine is {platform.machine()}")
-    tests = [sys.executable, "-m", "pytest", *(arguments[cut + 1 :] or ["-n", "2", "--dist", "loadgroup"])]
+    tests = [sys.executable, "-m", "pytest", *(arguments[cut + 1 :] or ["-n", "2", "--dist", "worksteal"])]
     command = [sys.executable, "-c", SHOW] if options.show else tests
     failed = []
     for name in options.processors or PROCESSORS:

@@ -233,7 +233,11 @@ class PreparedOptimum(Prepared[ConstrainedOptimum]):
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return what weakens the influence function: dependent gradients, and constraints that bind by chance."""
-        return tuple(FitWarning(text) for text in _doubts(self.solved.optimum))
+        return self._irregularities
+
+    @cached_property
+    def _irregularities(self) -> tuple[OrthobootWarning, ...]:
+        return tuple(FitWarning(text) for text in _irregularities(self.solved.optimum))
 
     @cached_property
     def solved(self) -> SolvedProblem:
@@ -290,7 +294,7 @@ def checked_start(init: Any) -> FloatArray:
     return start
 
 
-def _doubts(optimum: Optimum) -> Iterator[str]:
+def _irregularities(optimum: Optimum) -> Iterator[str]:
     """Yield in words which regularity conditions fail at the optimum."""
     problem, jacobian = optimum.system.problem, optimum.system.jacobian
     binding = np.flatnonzero(optimum.binding(_WEAK))

@@ -110,6 +110,10 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
 
         Less than that is harmless: a divisor such as ``weights.sum() - 1`` depends on the scale of the weights too.
         """
+        return self._dependence_on_scale
+
+    @cached_property
+    def _dependence_on_scale(self) -> tuple[OrthobootWarning, ...]:
         values = self._probed(_doubled(self.data))
         if values is None:
             return ()
