@@ -19,7 +19,7 @@ import pytest
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from orthoboot.errors import MissingDependencyError  # noqa: E402
+from orthoboot.errors import MissingDependencyError
 
 ROOTS = (Path(__file__).parent / "src", Path(__file__).parent)
 OPTIONAL = (

@@ -142,7 +142,7 @@ def torch_module():
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1))
     model = ob.from_torch(
-        module, torch.nn.MSELoss(), TABLE, Y, lambda net: net(torch.zeros(1, 3, dtype=torch.float64)), weight_decay=0.1
+        module, torch.nn.MSELoss(), TABLE, Y, lambda net: net(torch.zeros(1, 3, dtype=torch.float64)), weight_decay=0.5
     )
     return model.data, model
 

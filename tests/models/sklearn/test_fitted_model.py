@@ -43,7 +43,7 @@ NETWORK = perceptron()
 NETWORKS = {
     "network": (NETWORK, NUMBERS),
     "network pipeline": (make_pipeline(StandardScaler(), NETWORK), NUMBERS),
-    "network of the paper": (ob.NeuralRegressor(3, epochs=3, protocol="paper", random_state=0), NUMBERS),
+    "network of the paper": (ob.NeuralRegressor(3, epochs=3, batch_size=60, protocol="paper", random_state=0), NUMBERS),
 }
 CASES = {
     "ridge pipeline": (make_pipeline(StandardScaler(), Ridge(2.0)), NUMBERS),

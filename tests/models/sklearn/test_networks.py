@@ -185,7 +185,7 @@ def test_what_is_held_fixed_is_said(estimator: Any, source: str) -> None:
 
 def test_a_network_with_kinks_has_an_influence_function_between_them() -> None:
     case = Case("relu", perceptron(MLPRegressor, "relu", 5.0).set_params(random_state=1), "number")
-    result = ob.bootstrap(case.data, case.model, paired=True, n_resamples=20, rng=0)
+    result = ob.bootstrap(case.data, case.model, paired=True, n_resamples=10, rng=0)
     assert np.median(result.r_squared) > 0.5
 
 
