@@ -67,7 +67,7 @@ def entry(case: Callable[[], object]) -> dict[str, Any]:
     kept = answer.warnings if isinstance(answer, ob.Result) else shown
     parts = _parts(answer)
     return {
-        "numbers": {field: _plain(value) for field, value in parts.items() if not isinstance(value, str)},
+        "numbers": {field: _jsonable(value) for field, value in parts.items() if not isinstance(value, str)},
         "texts": {
             **{field: _without_addresses(value) for field, value in parts.items() if isinstance(value, str)},
             "shown": ", ".join(type(warning).__name__ for warning in shown),
@@ -151,7 +151,7 @@ def _parts_of_check(check: ob.InfluenceCheck) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> list[float | str]:
+def _jsonable(value: Any) -> list[float | str]:
     """Return numbers as JSON has them, those that it has not as words; Python writes every float with all its bits."""
     return [number if math.isfinite(number) else str(number) for number in flat(value).tolist()]
 

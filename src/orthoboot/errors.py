@@ -118,6 +118,11 @@ class MissingBiasWarning(OrthobootWarning):
     """The second-order bias was not available and was taken as zero."""
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, without its full stop."""
+    return next(iter(str(error).strip().splitlines()), "").rstrip(".")
+
+
 def emit(warning: OrthobootWarning) -> None:
     """Show `warning` at the line of the user's that called the library, however deep we are in it."""
     depth, frame = 2, sys._getframe(1)

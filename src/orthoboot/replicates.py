@@ -12,7 +12,7 @@ from orthoboot.execution.execution import batches
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.evaluation import Convergence, Evaluation
 from orthoboot.influence import Design, InfluenceFunction, regression_fit
-from orthoboot.run import Piece, Run
+from orthoboot.run import ReplicateBatch, Run
 from orthoboot.typing import FloatArray, IntArray
 
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -142,14 +142,14 @@ def extended(run: Run, replicates: Replicates, n_resamples: int, note: Note | No
         try:
             done, known = checkpoint.known(_SECTION, numbers)
             if known is not None:
-                collected.add(done, Piece(known, _linear(run, done)))
+                collected.add(done, ReplicateBatch(known, _linear(run, done)))
                 bar.advance(len(done))
             finished = set(done)
             missing = [number for number in numbers if number not in finished] if done else numbers
             tasks = batches(missing, execution.task_size(len(missing), run.batch_size))
-            for some, piece in execution.completed(run.simulated, tasks, in_threads=run.functional.releases_gil):
-                collected.add(some, piece)
-                checkpoint.add(_SECTION, some, piece.evaluation)
+            for some, batch in execution.completed(run.simulated, tasks, in_threads=run.functional.releases_gil):
+                collected.add(some, batch)
+                checkpoint.add(_SECTION, some, batch.evaluation)
                 bar.advance(len(some), None if note is None else lambda: note(collected.joined()))
         except KeyboardInterrupt:
             interrupted = True
@@ -178,8 +178,8 @@ class _Collected:
     def n_drawn(self) -> int:
         return sum(piece.n_drawn for piece in self._pieces)
 
-    def add(self, numbers: Sequence[int], piece: Piece) -> None:
-        replicates = _of_piece(self._run, numbers, piece)
+    def add(self, numbers: Sequence[int], batch: ReplicateBatch) -> None:
+        replicates = _of_batch(self._run, numbers, batch)
         self._pieces.append(replicates)
         if replicates.n_failed:
             self.check_failures(self._n_requested)
@@ -244,15 +244,15 @@ def regressed(run: Run, design: Design, n_resamples: int) -> tuple[Run, Replicat
     return fitted, replace(drawn, linear=fit.linear, linear_variance=fitted.linear_variance)
 
 
-def _of_piece(run: Run, numbers: Sequence[int], piece: Piece) -> Replicates:
-    evaluation = piece.evaluation
+def _of_batch(run: Run, numbers: Sequence[int], batch: ReplicateBatch) -> Replicates:
+    evaluation = batch.evaluation
     _check_rules(evaluation)
     kept = evaluation.succeeded
     failures = zip(numbers, evaluation.failures, strict=True)
     return Replicates(
         estimate=run.estimate,
         values=_without_rounding(evaluation.values[kept], run.estimate),
-        linear=None if piece.linear is None else piece.linear[kept],
+        linear=None if batch.linear is None else batch.linear[kept],
         linear_variance=run.linear_variance,
         numbers=np.asarray(numbers, dtype=np.int64)[kept],
         failures={number: failure.reason for number, failure in failures if failure is not None},

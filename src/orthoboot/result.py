@@ -303,7 +303,7 @@ class Result:
             "influence_source": self.influence_source,
             "warnings": [str(warning) for warning in self.warnings],
         }
-        return {name: _plain(value) for name, value in fields.items()}
+        return {name: _jsonable(value) for name, value in fields.items()}
 
     def to_frame(self) -> Any:
         """Return a pandas frame with one row per output."""
@@ -446,11 +446,11 @@ def _check_enough(estimator: Estimator, n_chosen: int, n_resamples: int) -> None
         raise ArgumentError(too_few_replicates(f"estimator={estimator.name!r}", estimator.minimum, there_are, advice))
 
 
-def _plain(value: Any) -> Any:
+def _jsonable(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): _jsonable(entry) for key, entry in value.items()}
     if isinstance(value, (np.ndarray, list, tuple)):
-        return [_plain(entry) for entry in value]
+        return [_jsonable(entry) for entry in value]
     if isinstance(value, (float, np.floating)):
         return float(value) if np.isfinite(value) else None
     return value

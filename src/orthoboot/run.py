@@ -24,7 +24,7 @@ COUNTS_AT_ONCE = 1 << 21
 """Counts held at once: 16 MB, or those of one resample where the data are larger."""
 
 
-class Piece(NamedTuple):
+class ReplicateBatch(NamedTuple):
     """What some resamples gave: the statistic's values, and the linear part where there is an influence function."""
 
     evaluation: Evaluation
@@ -106,10 +106,10 @@ class Run:
         """Return the resamples with these numbers."""
         return self.plan.resamples(self.key, numbers)
 
-    def simulated(self, numbers: Sequence[int]) -> Piece:
+    def simulated(self, numbers: Sequence[int]) -> ReplicateBatch:
         """Return what the resamples with these numbers give: a pure function, which any process may compute."""
         resamples = self.resamples(numbers)
-        return Piece(self.prepared.evaluate(resamples), self.linear(resamples))
+        return ReplicateBatch(self.prepared.evaluate(resamples), self.linear(resamples))
 
     def linear(self, resamples: Resamples) -> FloatArray | None:
         """Return linear_b, centred at its exact mean: ``sum_i (1/n_i) weights_i . influence_i``, shape ``(B, k)``."""

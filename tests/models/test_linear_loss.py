@@ -11,9 +11,9 @@ from orthoboot.errors import FitError
 from orthoboot.models.linear_loss import (
     FamilyLoss,
     HuberLoss,
+    LossFunction,
     MultinomialLoss,
     PenalisedLoss,
-    RowLoss,
     TweedieLoss,
 )
 
@@ -48,7 +48,7 @@ def test_slopes_and_curvatures_are_derivatives(name: str) -> None:
     ("loss", "predictors"),
     [(TweedieLoss(1.0, log_link=False), [[-0.5]]), (HuberLoss(1.35), [[0.0, -1.0]]), (HuberLoss(1.35), [[0.0, 0.0]])],
 )
-def test_impossible_predictors_lose_infinitely(loss: RowLoss, predictors: list[list[float]]) -> None:
+def test_impossible_predictors_lose_infinitely(loss: LossFunction, predictors: list[list[float]]) -> None:
     assert loss(np.ones(1), np.array(predictors)).value == np.inf
 
 

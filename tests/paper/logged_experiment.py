@@ -19,7 +19,7 @@ from orthoboot.paper import EXPERIMENTS
 from orthoboot.paper.experiment import Case, Experiment
 from orthoboot.presentation.figures import Figure
 from orthoboot.presentation.report import Report
-from orthoboot.presentation.tables import Simulated, Table
+from orthoboot.presentation.tables import ReportTable, Simulated
 
 
 class Logged(Experiment):
@@ -51,7 +51,7 @@ class Logged(Experiment):
             panel.legend()
 
         rows = [[case, len(one["mean"]), _simulated(one["mean"], "5.0")] for case, one in found.items()]
-        table = Table("means", "Means & a | bar", ["case", "n", "mean [units]"], rows)
+        table = ReportTable("means", "Means & a | bar", ["case", "n", "mean [units]"], rows)
         return Report("A logged <i>experiment</i>", ["Words in `code` & <b>tags</b>."], [table], [_figure(draw)])
 
 

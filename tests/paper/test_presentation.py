@@ -17,10 +17,10 @@ from orthoboot.paper.page import excerpt, html_page
 from orthoboot.paper.section import Section
 from orthoboot.presentation.figures import Figure
 from orthoboot.presentation.report import Report
-from orthoboot.presentation.tables import MARK, Simulated, Table
+from orthoboot.presentation.tables import MARK, ReportTable, Simulated
 from orthoboot.presentation.text import csv_table, markdown_table
 
-TABLE = Table(
+TABLE = ReportTable(
     "widths",
     "Widths <of> 95% & more",
     ["method", "B", "width"],
@@ -186,7 +186,7 @@ def test_a_wide_table_fits_a_terminal_and_loses_nothing(columns, monkeypatch):
     headings = ["method", "B", "coverage", "mean width", "its deviation"]
     row = ["the paper's orthogonal", 10, *[Simulated(0.123, 0.011, printed="0.999")] * 3]
     monkeypatch.setenv("COLUMNS", str(columns))
-    shown = _on_the_terminal(section(tables=[Table("wide", "Wide", headings, [row])]), terminal=True)
+    shown = _on_the_terminal(section(tables=[ReportTable("wide", "Wide", headings, [row])]), terminal=True)
     lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
     assert max(map(len, lines)) <= columns
     assert "…" not in shown
@@ -194,13 +194,15 @@ def test_a_wide_table_fits_a_terminal_and_loses_nothing(columns, monkeypatch):
 
 
 def test_a_table_without_rows_is_shown_by_its_headings():
-    empty = section(tables=[Table("empty", "Empty", ["method", "B"], [])])
+    empty = section(tables=[ReportTable("empty", "Empty", ["method", "B"], [])])
     for shown in (_on_the_terminal(empty), markdown_report(empty), page_of(empty)):
         assert "method" in shown
 
 
 def test_a_pipe_gets_whole_rows_without_colours():
-    shown = _on_the_terminal(section(tables=[Table("wide", "Wide", ["word"] * 9, [["a word of some length"] * 9])]))
+    shown = _on_the_terminal(
+        section(tables=[ReportTable("wide", "Wide", ["word"] * 9, [["a word of some length"] * 9])])
+    )
     assert "  ".join(["a word of some length"] * 9) in shown
     assert "\x1b" not in shown
 

@@ -16,7 +16,7 @@ pytest.importorskip("threadpoolctl")
 
 import orthoboot as ob
 from orthoboot.errors import ArgumentError, DataError, WorkerError
-from orthoboot.execution.store import write_whole
+from orthoboot.execution.store import write_atomically
 from orthoboot.paper import EXPERIMENTS
 from orthoboot.paper.experiment import Case, Settings, seed_of
 from orthoboot.paper.reproduction import reproduce
@@ -255,10 +255,10 @@ def test_a_full_disk_leaves_no_half_file_and_ends_the_run(monkeypatch, tmp_path)
         raise OSError("no space left")
 
     file = tmp_path / "kept"
-    write_whole(file, b"before")
+    write_atomically(file, b"before")
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(OSError, match="no space left"):
-        write_whole(file, b"after")
+        write_atomically(file, b"after")
     assert [one.name for one in tmp_path.iterdir()] == ["kept"]
     assert file.read_bytes() == b"before"
     with pytest.raises(OSError, match="no space left"):

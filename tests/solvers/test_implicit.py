@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.registry import SOLVERS
 
-from orthoboot.solvers import LU, DenseOperator, Factor, adjoints
+from orthoboot.solvers import LU, DenseOperator, FactoredMatrix, adjoints
 
 
 def test_the_derivative_of_a_root_is_that_of_its_closed_form():
@@ -32,7 +32,7 @@ def test_adjoints_and_direct_derivatives_agree(row):
 
 
 def test_there_is_one_solve_for_each_output():
-    class Counting(Factor):
+    class Counting(FactoredMatrix):
         solved = 0
 
         def solve(self, rhs):

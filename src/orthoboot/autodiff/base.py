@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from orthoboot.typing import FloatArray
 
-Written = Callable[..., Any]
+PackageFunction = Callable[..., Any]
 """A function of a point and further arrays, written in the package: takes and returns its arrays."""
 
 NumpyFunction = Callable[..., FloatArray]
@@ -30,7 +30,7 @@ class Autodiff(ABC):
     compiles: ClassVar[bool]
     """Whether many points in one call cost less than as many calls."""
 
-    def traced(self, f: Written, *example: Any) -> Written:
+    def traced(self, f: PackageFunction, *example: Any) -> PackageFunction:
         """Return f as the program that it is at arguments like `example`; f itself where there is no such program.
 
         Programs that are equal are one object, whose derivatives are compiled once: a function that the user writes
@@ -39,14 +39,14 @@ class Autodiff(ABC):
         """
         return f
 
-    def compiled(self, kind: Callable[..., Programs], *traced: Written | None, **options: Hashable) -> Programs:
+    def compiled(self, kind: Callable[..., Programs], *traced: PackageFunction | None, **options: Hashable) -> Programs:
         """Return ``kind(self, *traced, **options)``, the same object for the same programs where that saves compiling.
 
         What `kind` makes must not change, since several threads may share it.
         """
         return kind(self, *traced, **options)
 
-    def called(self, f: Written, *arguments: Any, **options: Any) -> Any:
+    def called(self, f: PackageFunction, *arguments: Any, **options: Any) -> Any:
         """Return what `f` returns for arrays of the package, in double precision."""
         return f(*arguments, **options)
 
@@ -77,35 +77,35 @@ class Autodiff(ABC):
         """Return whether an array of the package holds numbers that can be differentiated."""
 
     @abstractmethod
-    def function(self, f: Written) -> NumpyFunction:
+    def function(self, f: PackageFunction) -> NumpyFunction:
         """Return f itself."""
 
     @abstractmethod
-    def gradient(self, f: Written) -> NumpyFunction:
+    def gradient(self, f: PackageFunction) -> NumpyFunction:
         """Return the gradient ``(p,)`` of f, which is one number."""
 
     @abstractmethod
-    def jacobian(self, f: Written) -> NumpyFunction:
+    def jacobian(self, f: PackageFunction) -> NumpyFunction:
         """Return the derivative ``(k, p)`` of f, shape ``(k,)``, in reverse: k passes, whatever p."""
 
     @abstractmethod
-    def hessian(self, f: Written) -> NumpyFunction:
+    def hessian(self, f: PackageFunction) -> NumpyFunction:
         """Return the second derivative ``(p, p)`` of f, which is one number."""
 
     @abstractmethod
-    def along(self, f: Written) -> NumpyFunction:
+    def along(self, f: PackageFunction) -> NumpyFunction:
         """Return ``(direction, point, *rest) -> f' direction``, in f's shape: one forward pass."""
 
     @abstractmethod
-    def curvature_along(self, f: Written) -> NumpyFunction:
+    def curvature_along(self, f: PackageFunction) -> NumpyFunction:
         """Return ``(direction, point, *rest) -> direction' f'' direction``, in f's shape."""
 
     @abstractmethod
-    def hessian_product(self, f: Written) -> NumpyFunction:
+    def hessian_product(self, f: PackageFunction) -> NumpyFunction:
         """Return ``(direction, point, *rest) -> f'' direction``, shape ``(p,)``, of f, which is one number."""
 
     @abstractmethod
-    def one_by_one(self, f: Written) -> NumpyFunction:
+    def one_by_one(self, f: PackageFunction) -> NumpyFunction:
         """Return f for many points, ``(B, p)`` to ``(B, k)``, one after the other in one call.
 
         The bits of each value depend on its point alone. Side by side, under a vectorising map, they would depend on

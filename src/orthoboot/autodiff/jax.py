@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orthoboot.autodiff.base import Autodiff, NumpyFunction, Programs, Written
+from orthoboot.autodiff.base import Autodiff, NumpyFunction, PackageFunction, Programs
 from orthoboot.errors import InfluenceError
 from orthoboot.typing import FloatArray
 
@@ -52,7 +52,7 @@ class Jax(Autodiff):
     name = "jax"
     compiles = True
 
-    def traced(self, f: Written, *example: Any) -> Written:
+    def traced(self, f: PackageFunction, *example: Any) -> PackageFunction:
         """Return the steps of `f` as a program, the same object for the same steps."""
         with _double_precision():
             arrays = [_double(array) for array in example]
@@ -71,7 +71,7 @@ class Jax(Autodiff):
                 key += _fingerprint(jax.make_jaxpr(_backwards(f))(*arrays))
             return _kept_program(key, steps)
 
-    def compiled(self, kind: Callable[..., Programs], *traced: Written | None, **options: Hashable) -> Programs:
+    def compiled(self, kind: Callable[..., Programs], *traced: PackageFunction | None, **options: Hashable) -> Programs:
         """Return what `kind` makes of programs: what it made before, for the same steps and options."""
         if not all(program is None or isinstance(program, _Program) for program in traced):
             return kind(self, *traced, **options)
@@ -79,7 +79,7 @@ class Jax(Autodiff):
             kept: Programs = _group(kind, traced, tuple(options.items()))
             return kept
 
-    def called(self, f: Written, *arguments: Any, **options: Any) -> Any:
+    def called(self, f: PackageFunction, *arguments: Any, **options: Any) -> Any:
         """Return what `f` returns, with 64 bits switched on around it."""
         with _double_precision():
             return f(*arguments, **options)
@@ -105,27 +105,27 @@ class Jax(Autodiff):
         """Return whether an array holds floating-point numbers."""
         return bool(jnp.issubdtype(jnp.result_type(value), jnp.floating))
 
-    def function(self, f: Written) -> NumpyFunction:
+    def function(self, f: PackageFunction) -> NumpyFunction:
         """Return f itself."""
         return _compiled(f)
 
-    def gradient(self, f: Written) -> NumpyFunction:
+    def gradient(self, f: PackageFunction) -> NumpyFunction:
         """Return the gradient of f."""
         return _compiled(jax.grad(f))
 
-    def jacobian(self, f: Written) -> NumpyFunction:
+    def jacobian(self, f: PackageFunction) -> NumpyFunction:
         """Return the derivative of f in reverse, one output after the other."""
         return _kept(f, "jacobian", lambda: _compiled(_reverse(f)))
 
-    def hessian(self, f: Written) -> NumpyFunction:
+    def hessian(self, f: PackageFunction) -> NumpyFunction:
         """Return the second derivative of f, forward over reverse."""
         return _compiled(jax.hessian(f))
 
-    def along(self, f: Written) -> NumpyFunction:
+    def along(self, f: PackageFunction) -> NumpyFunction:
         """Return the derivative of f along a direction."""
         return _compiled(_along(f))
 
-    def curvature_along(self, f: Written) -> NumpyFunction:
+    def curvature_along(self, f: PackageFunction) -> NumpyFunction:
         """Return the second derivative of f along a direction."""
 
         def second(direction: Any, point: Any, *rest: Any) -> Any:
@@ -133,16 +133,16 @@ class Jax(Autodiff):
 
         return _kept(f, "curvature_along", lambda: _compiled(second))
 
-    def hessian_product(self, f: Written) -> NumpyFunction:
+    def hessian_product(self, f: PackageFunction) -> NumpyFunction:
         """Return the product of the second derivative of f with a direction, forward over reverse."""
         return _compiled(_along(jax.grad(f)))
 
-    def one_by_one(self, f: Written) -> NumpyFunction:
+    def one_by_one(self, f: PackageFunction) -> NumpyFunction:
         """Return f at each of many points: a loop inside one program, or a loop of calls where there is no program."""
         return _kept(f, "one_by_one", lambda: _one_by_one(f))
 
 
-def _reverse(f: Written) -> Written:
+def _reverse(f: PackageFunction) -> PackageFunction:
     """Return the derivative of f, one pass backwards for each output.
 
     Small ones go side by side. Of large ones a pass holds as much as the data, and ten at once for 100,000 rows were
@@ -159,7 +159,7 @@ def _reverse(f: Written) -> Written:
     return derivative
 
 
-def _along(f: Written) -> Written:
+def _along(f: PackageFunction) -> PackageFunction:
     def derivative(direction: Any, point: Any, *rest: Any) -> Any:
         return jax.jvp(lambda at: f(at, *rest), (point,), (direction,))[1]
 
@@ -172,9 +172,9 @@ def _double(numbers: Any) -> Any:
     return numbers if is_double else jnp.asarray(numbers, dtype=jnp.float64)
 
 
-def _compiled(f: Written) -> NumpyFunction:
+def _compiled(f: PackageFunction) -> NumpyFunction:
     """Return `f` of numpy arrays, compiled; as it is if its path depends on the numbers, which no program can hold."""
-    program: Written = jax.jit(f)
+    program: PackageFunction = jax.jit(f)
 
     def numpy_function(*arguments: Any) -> FloatArray:
         nonlocal program
@@ -190,7 +190,7 @@ def _compiled(f: Written) -> NumpyFunction:
     return numpy_function
 
 
-def _one_by_one(f: Written) -> NumpyFunction:
+def _one_by_one(f: PackageFunction) -> NumpyFunction:
     """Return ``(points, *rest) -> values``, the points handed over in pieces of one size, the last one filled up.
 
     The number of points is an argument of the loop and not a part of the program: the same instructions run for any.
@@ -257,7 +257,7 @@ def _kept_program(key: tuple[str, ...], steps: Any) -> _Program:
     return program
 
 
-def _kept(f: Written, what: str, made: Callable[[], NumpyFunction]) -> NumpyFunction:
+def _kept(f: PackageFunction, what: str, made: Callable[[], NumpyFunction]) -> NumpyFunction:
     """Return what is derived from `f`, kept with it if it is a program."""
     if not isinstance(f, _Program):
         return made()
@@ -268,7 +268,9 @@ def _kept(f: Written, what: str, made: Callable[[], NumpyFunction]) -> NumpyFunc
 
 
 @lru_cache(maxsize=_GROUPS_KEPT)
-def _group(kind: Callable[..., Any], traced: tuple[Written | None, ...], options: tuple[tuple[str, Any], ...]) -> Any:
+def _group(
+    kind: Callable[..., Any], traced: tuple[PackageFunction | None, ...], options: tuple[tuple[str, Any], ...]
+) -> Any:
     """Return what `kind` makes of programs; equal programs are one object, so that this is a cache by value."""
     return kind(Jax(), *traced, **dict(options))
 
@@ -303,7 +305,7 @@ def _digest(constant: Any) -> str:
     return f"{array.dtype}{array.shape}{hashlib.blake2b(array.tobytes()).hexdigest()}"
 
 
-def _backwards(f: Written) -> Written:
+def _backwards(f: PackageFunction) -> PackageFunction:
     """Return one pass backwards through f, from all its outputs."""
 
     def passed(point: Any, *rest: Any) -> Any:
@@ -313,10 +315,10 @@ def _backwards(f: Written) -> Written:
     return passed
 
 
-def _as_function(steps: Any) -> Written:
+def _as_function(steps: Any) -> PackageFunction:
     try:
         from jax.extend.core import jaxpr_as_fun
     except ImportError:  # before JAX 0.4.36
         from jax.core import jaxpr_as_fun
-    function: Written = jaxpr_as_fun(steps)
+    function: PackageFunction = jaxpr_as_fun(steps)
     return function

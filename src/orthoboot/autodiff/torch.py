@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from orthoboot.autodiff.base import Autodiff, NumpyFunction, Written
+from orthoboot.autodiff.base import Autodiff, NumpyFunction, PackageFunction
 from orthoboot.autodiff.process_state import TORCH_STATE
 from orthoboot.errors import StatisticError, silenced
 from orthoboot.typing import FloatArray
@@ -22,7 +22,7 @@ class Torch(Autodiff):
     name = "torch"
     compiles = False
 
-    def called(self, f: Written, *arguments: Any, **options: Any) -> Any:
+    def called(self, f: PackageFunction, *arguments: Any, **options: Any) -> Any:
         """Return what `f` returns; raise if it has changed its arguments, which it gets again and again."""
         samples = [argument for argument in arguments if self.is_array(argument)]
         versions = [sample._version for sample in samples]
@@ -56,15 +56,15 @@ class Torch(Autodiff):
         """Return whether a tensor holds floating-point numbers."""
         return bool(torch.as_tensor(value).is_floating_point())
 
-    def function(self, f: Written) -> NumpyFunction:
+    def function(self, f: PackageFunction) -> NumpyFunction:
         """Return f itself."""
         return self._numpy_function(f)
 
-    def gradient(self, f: Written) -> NumpyFunction:
+    def gradient(self, f: PackageFunction) -> NumpyFunction:
         """Return the gradient of f."""
         return self._numpy_function(_gradient(f))
 
-    def jacobian(self, f: Written) -> NumpyFunction:
+    def jacobian(self, f: PackageFunction) -> NumpyFunction:
         """Return the derivative of f, one backward pass for each output through the same forward pass."""
 
         def rows(point: Any, *rest: Any) -> Any:
@@ -73,7 +73,7 @@ class Torch(Autodiff):
 
         return self._numpy_function(rows)
 
-    def hessian(self, f: Written) -> NumpyFunction:
+    def hessian(self, f: PackageFunction) -> NumpyFunction:
         """Return the second derivative of f, reverse over reverse: a third of the time of torch's own function."""
 
         def second(point: Any, *rest: Any) -> Any:
@@ -81,11 +81,11 @@ class Torch(Autodiff):
 
         return self._numpy_function(second)
 
-    def along(self, f: Written) -> NumpyFunction:
+    def along(self, f: PackageFunction) -> NumpyFunction:
         """Return the derivative of f along a direction."""
         return self._numpy_function(_along(f))
 
-    def curvature_along(self, f: Written) -> NumpyFunction:
+    def curvature_along(self, f: PackageFunction) -> NumpyFunction:
         """Return the second derivative of f along a direction."""
 
         def second(direction: Any, point: Any, *rest: Any) -> Any:
@@ -93,7 +93,7 @@ class Torch(Autodiff):
 
         return self._numpy_function(second)
 
-    def hessian_product(self, f: Written) -> NumpyFunction:
+    def hessian_product(self, f: PackageFunction) -> NumpyFunction:
         """Return the product of the second derivative of f with a direction, by a second backward pass."""
 
         def product(direction: Any, point: Any, *rest: Any) -> Any:
@@ -101,7 +101,7 @@ class Torch(Autodiff):
 
         return self._numpy_function(product)
 
-    def one_by_one(self, f: Written) -> NumpyFunction:
+    def one_by_one(self, f: PackageFunction) -> NumpyFunction:
         """Return f at each of many points in turn."""
 
         def values(points: Any, *rest: Any) -> Any:
@@ -110,7 +110,7 @@ class Torch(Autodiff):
 
         return self._numpy_function(values)
 
-    def _numpy_function(self, f: Written) -> NumpyFunction:
+    def _numpy_function(self, f: PackageFunction) -> NumpyFunction:
         def numpy_function(*arguments: Any) -> FloatArray:
             with _recording():
                 return self.numbers(f(*map(self.array, arguments)))
@@ -140,7 +140,7 @@ def load_forward_mode() -> None:
         torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
 
 
-def _along(f: Written) -> Written:
+def _along(f: PackageFunction) -> PackageFunction:
     load_forward_mode()
 
     def derivative(direction: Any, point: Any, *rest: Any) -> Any:
@@ -150,14 +150,14 @@ def _along(f: Written) -> Written:
     return derivative
 
 
-def _gradient(f: Written) -> Written:
+def _gradient(f: PackageFunction) -> PackageFunction:
     def gradient(point: Any, *rest: Any) -> Any:
         return _backward(*_recorded(f, point, *rest))
 
     return gradient
 
 
-def _recorded(f: Written, point: Any, *rest: Any) -> tuple[Any, Any]:
+def _recorded(f: PackageFunction, point: Any, *rest: Any) -> tuple[Any, Any]:
     """Return the point as the start of a recording, and f there."""
     leaf = point.clone().requires_grad_(True)
     # A copy goes to f, which may well divide its argument in place: a leaf of the recording does not allow that.

@@ -9,7 +9,7 @@ from orthoboot.autodiff.base import Autodiff
 from orthoboot.errors import InfluenceError
 
 
-def check_written(name: str, value: Any, package: Autodiff) -> None:
+def check_package_arrays(name: str, value: Any, package: Autodiff) -> None:
     """Raise unless every number that the function called `name` returned can be traced back to its arguments."""
     for entry in _entries(value):
         if entry is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.data.tables import Table, table_of
+from orthoboot.data.tables import InputTable, table_of
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.typing import FloatArray, IntArray
 
@@ -30,7 +30,7 @@ class Data:
         Rows of each sample.
     """
 
-    tables: tuple[Table, ...]
+    tables: tuple[InputTable, ...]
     sample_of: tuple[int, ...]
     sizes: tuple[int, ...]
 

@@ -30,7 +30,7 @@ _CONVERSIONS = {
 
 
 @dataclass(frozen=True)
-class Table:
+class InputTable:
     """Rows as the user gave them, with what error messages call them.
 
     This class holds a numpy array; its subclasses hold the containers of data frame libraries.
@@ -113,7 +113,7 @@ def _others(broken: list[tuple[str | None, FloatArray]]) -> str:
 
 
 @dataclass(frozen=True)
-class _SeriesTable(Table):
+class _SeriesTable(InputTable):
     """One column of a data frame library."""
 
     library: Library
@@ -144,7 +144,7 @@ class _SeriesTable(Table):
 
 
 @dataclass(frozen=True)
-class _FrameTable(Table):
+class _FrameTable(InputTable):
     """Several named columns of a data frame library; some may hold text, for the user's own function."""
 
     library: Library
@@ -182,7 +182,7 @@ class _FrameTable(Table):
         yield from ((name, values) for name, _, values in self._columns() if values is not None)
 
 
-def table_of(container: Any, label: str) -> Table:
+def table_of(container: Any, label: str) -> InputTable:
     """Return one container of the user's as rows; `label` is what messages call it."""
     # The bases are looked at too, so that a subclass such as a GeoDataFrame is read as what it is.
     for kind in type(container).__mro__:
@@ -191,7 +191,7 @@ def table_of(container: Any, label: str) -> Table:
             return _SeriesTable(library.snapshot(container), label, library)
         if library is not None and kind.__name__ in library.frames:
             return _FrameTable(library.snapshot(container), label, library)
-    return Table(_array(container, label), label)
+    return InputTable(_array(container, label), label)
 
 
 def _array(container: Any, label: str) -> np.ndarray[Any, Any]:

@@ -22,7 +22,7 @@ def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays into one file, in one step: a digest of the rest, and the arrays without pickles."""
     stream = BytesIO()
     np.savez(stream, **cast(dict[str, Any], arrays))
-    write_whole(file, digest(stream.getvalue()) + stream.getvalue())
+    write_atomically(file, digest(stream.getvalue()) + stream.getvalue())
 
 
 def load_arrays(file: Path) -> Arrays | None:
@@ -38,7 +38,7 @@ def load_arrays(file: Path) -> Arrays | None:
         return dict(loaded)
 
 
-def write_whole(file: Path, content: bytes) -> None:
+def write_atomically(file: Path, content: bytes) -> None:
     """Write a file in one step: whoever reads it, or kills this process, finds all of it or what was there before."""
     unfinished = file.with_name(f"{file.name}.{os.getpid()}.unfinished")
     try:

@@ -136,10 +136,10 @@ def output_like(value: Any, name: str, labels: tuple[str, ...] | None = None) ->
         named = zip(keys, entries, shapes, strict=True)
         names = [n for key, entry, shape in named for n in _entry_names(str(key), shape, _labels(entry))]
     axes = tuple(map(_axes, entries))
-    return Output(shapes, keys, _told_apart(names), None if not any(axes) else axes)
+    return Output(shapes, keys, _unique_names(names), None if not any(axes) else axes)
 
 
-def _told_apart(names: Sequence[str]) -> tuple[str, ...]:
+def _unique_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names, those that repeat with a number behind them, as columns of the same name have."""
     counts, seen = Counter(names), Counter[str]()
     numbered = []

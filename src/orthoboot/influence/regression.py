@@ -88,7 +88,7 @@ def regression_on(features: Any) -> RegressionRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class InfluenceFit:
     """Influence values fitted to replicates, and the linear part of those same replicates.
 
     Attributes
@@ -201,7 +201,7 @@ def design_for(regression: RegressionRequest, data: Data, plan: Plan) -> Design:
     return Design(plan, None)
 
 
-def regression_fit(design: Design, key: Key, numbers: IntArray, values: FloatArray) -> Fit:
+def regression_fit(design: Design, key: Key, numbers: IntArray, values: FloatArray) -> InfluenceFit:
     """Return the least-squares influence values: phi_b regressed on the regressors of the resamples.
 
     On the counts it is R's ``empinf(type = "reg")`` (Davison and Hinkley 1997, section 2.7.4). Counts are tied
@@ -231,7 +231,7 @@ def regression_fit(design: Design, key: Key, numbers: IntArray, values: FloatArr
         freed = np.divide(1.0, slack, out=np.zeros_like(slack), where=slack > _CERTAIN)
         own = (whitened * centred).sum(axis=1) * freed
         pieces.append(whitened @ whitened_coefficients - own[:, np.newaxis] * residuals)
-    return Fit(design.influence(whitener @ whitened_coefficients), np.concatenate(pieces))
+    return InfluenceFit(design.influence(whitener @ whitened_coefficients), np.concatenate(pieces))
 
 
 def _sums(

@@ -12,7 +12,7 @@ from scipy import special
 from orthoboot.errors import FitError
 from orthoboot.functionals.regression.families import FAMILIES
 from orthoboot.optimisation.newton import newton_minimum
-from orthoboot.solvers import Cholesky, DenseOperator, Factor
+from orthoboot.solvers import Cholesky, DenseOperator, FactoredMatrix
 from orthoboot.typing import BoolArray, FloatArray
 
 _CAUSES = (
@@ -33,7 +33,7 @@ class RowLosses(NamedTuple):
     curvature: FloatArray
 
 
-class RowLoss(ABC):
+class LossFunction(ABC):
     """A loss of rows as a function of their predictors."""
 
     @abstractmethod
@@ -42,7 +42,7 @@ class RowLoss(ABC):
 
 
 @dataclass(frozen=True)
-class FamilyLoss(RowLoss):
+class FamilyLoss(LossFunction):
     """Minus the log-likelihood of a family of `glm`, one predictor a row."""
 
     family: str
@@ -55,7 +55,7 @@ class FamilyLoss(RowLoss):
 
 
 @dataclass(frozen=True)
-class TweedieLoss(RowLoss):
+class TweedieLoss(LossFunction):
     r"""Half the Tweedie deviance of a power p, but for what does not depend on the mean :math:`\mu`.
 
     .. math:: \ell'(\mu) = \mu^{1-p} - y \mu^{-p},
@@ -91,7 +91,7 @@ class TweedieLoss(RowLoss):
 
 
 @dataclass(frozen=True)
-class MultinomialLoss(RowLoss):
+class MultinomialLoss(LossFunction):
     """Minus the logarithm of the probability of a row's class, one predictor for each class.
 
     The response is the number of the class.
@@ -110,7 +110,7 @@ class MultinomialLoss(RowLoss):
 
 
 @dataclass(frozen=True)
-class HuberLoss(RowLoss):
+class HuberLoss(LossFunction):
     r"""Huber's loss with a scale to be estimated: the predictors are the mean and the scale :math:`\sigma`.
 
     .. math:: \sigma + \sigma H_\epsilon(z), \quad z = (y - \mu)/\sigma, \quad H_\epsilon(z) = z^2
@@ -168,7 +168,7 @@ class PenalisedLoss:
         designs.
     """
 
-    row_loss: RowLoss
+    row_loss: LossFunction
     response: FloatArray
     designs: tuple[FloatArray, ...]
     quadratic: FloatArray
@@ -237,7 +237,7 @@ class PenalisedLoss:
                 blocks[k][:d] += np.diag((shares * slope[:, k]) @ changes)
         return np.concatenate(blocks)
 
-    def factor(self, theta: FloatArray, weights: FloatArray) -> Factor:
+    def factor(self, theta: FloatArray, weights: FloatArray) -> FactoredMatrix:
         """Return the Hessian of the free parameters ready for solving; raise a `FitError` where it is singular."""
         free = np.flatnonzero(self.free)
         if not free.size:

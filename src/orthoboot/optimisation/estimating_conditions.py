@@ -10,10 +10,19 @@ from typing import Any
 import numpy as np
 from scipy import linalg, optimize
 
-from orthoboot.autodiff import Autodiff, Written
+from orthoboot.autodiff import Autodiff, PackageFunction
 from orthoboot.errors import FitError
 from orthoboot.optimisation.newton import Minimum, newton_minimum
-from orthoboot.solvers import LU, Cholesky, ConjugateGradients, DenseOperator, Factor, Operator, ProductOperator, Solver
+from orthoboot.solvers import (
+    LU,
+    Cholesky,
+    ConjugateGradients,
+    DenseOperator,
+    FactoredMatrix,
+    Operator,
+    ProductOperator,
+    Solver,
+)
 from orthoboot.solvers.conjugate_gradients import search
 from orthoboot.typing import FloatArray
 
@@ -82,7 +91,7 @@ class Conditions(ABC):
         """Return the derivative of the conditions."""
 
     @abstractmethod
-    def step(self, factor: Factor, parameters: FloatArray, gradient: FloatArray, weights: Any) -> FloatArray:
+    def step(self, factor: FactoredMatrix, parameters: FloatArray, gradient: FloatArray, weights: Any) -> FloatArray:
         """Return Newton's step with a derivative that is factored, here or nearby."""
 
     @abstractmethod
@@ -105,7 +114,7 @@ class Conditions(ABC):
 class LossPrograms:
     """A loss and a penalty with their derivatives, compiled once for all data of one shape."""
 
-    def __init__(self, library: Autodiff, loss: Written, penalty: Written | None) -> None:
+    def __init__(self, library: Autodiff, loss: PackageFunction, penalty: PackageFunction | None) -> None:
         def objective(parameters: Any, weights: Any, *arrays: Any) -> Any:
             risk = (weights * loss(parameters, *arrays)).sum()
             return risk if penalty is None else risk + penalty(parameters)
@@ -149,7 +158,7 @@ class LossConditions(Conditions):
 
         return ProductOperator(product, len(parameters), names=self.names)
 
-    def step(self, factor: Factor, parameters: FloatArray, gradient: FloatArray, weights: Any) -> FloatArray:
+    def step(self, factor: FactoredMatrix, parameters: FloatArray, gradient: FloatArray, weights: Any) -> FloatArray:
         """Return ``-H^-1 gradient``."""
         return -factor.solve(gradient)
 
@@ -193,7 +202,7 @@ class LossConditions(Conditions):
 class EquationPrograms:
     """Estimating equations and a penalty with their derivatives, compiled once for all data of one shape."""
 
-    def __init__(self, library: Autodiff, psi: Written, penalty: Written | None) -> None:
+    def __init__(self, library: Autodiff, psi: PackageFunction, penalty: PackageFunction | None) -> None:
         def mean(parameters: Any, weights: Any, *arrays: Any) -> Any:
             return weights @ psi(parameters, *arrays)
 
@@ -250,7 +259,7 @@ class EquationConditions(Conditions):
         jacobian = self._jacobian(parameters, weights)
         return DenseOperator(jacobian, title="the derivative of `psi`", names=self.names)
 
-    def step(self, factor: Factor, parameters: FloatArray, gradient: FloatArray, weights: Any) -> FloatArray:
+    def step(self, factor: FactoredMatrix, parameters: FloatArray, gradient: FloatArray, weights: Any) -> FloatArray:
         """Return Newton's step towards the root."""
         return -factor.solve(self.residual(parameters, weights))
 
@@ -306,7 +315,7 @@ def _bounded_step(hessian: FloatArray, gradient: FloatArray) -> FloatArray:
     return step
 
 
-class Search:
+class NewtonFit:
     """Newton's method at one set of weights, which remembers what its end is judged by.
 
     Parameters
@@ -322,7 +331,7 @@ class Search:
     """
 
     def __init__(
-        self, conditions: Conditions, solver: Solver, weights: FloatArray, known: Factor | None = None
+        self, conditions: Conditions, solver: Solver, weights: FloatArray, known: FactoredMatrix | None = None
     ) -> None:
         self._conditions = conditions
         self._solver = solver

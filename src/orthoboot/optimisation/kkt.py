@@ -11,7 +11,7 @@ from scipy import linalg
 from orthoboot.errors import FitError
 from orthoboot.optimisation.kkt_factor import kkt_factor, variable_units
 from orthoboot.optimisation.lagrangian import Lagrangian, described
-from orthoboot.solvers import Factor
+from orthoboot.solvers import FactoredMatrix
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -93,7 +93,7 @@ class System:
         return np.concatenate([np.arange(p), p + self.working])
 
     @cached_property
-    def factor(self) -> Factor:
+    def factor(self) -> FactoredMatrix:
         """Return the factored KKT matrix; raise a `FitError` that names the direction if it is singular."""
         names = (
             *(f"x[{i}]" for i in range(self.problem.lagrangian.n_variables)),

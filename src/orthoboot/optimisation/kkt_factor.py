@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthoboot.solvers import LU, DenseOperator, Factor
+from orthoboot.solvers import LU, DenseOperator, FactoredMatrix
 from orthoboot.typing import FloatArray, IntArray
 
 _SINGULAR_CAUSES = (
@@ -16,7 +16,7 @@ _SINGULAR_CAUSES = (
 )
 
 
-def kkt_factor(matrix: FloatArray, names: tuple[str, ...], n_constraints: int) -> Factor:
+def kkt_factor(matrix: FloatArray, names: tuple[str, ...], n_constraints: int) -> FactoredMatrix:
     """Return the KKT matrix ``[[H, A'], [A, 0]]`` ready for solving; raise a `FitError` if it is singular.
 
     A constraint on one variable alone, such as a bound, determines it without the others. Such variables are solved
@@ -35,7 +35,7 @@ def kkt_factor(matrix: FloatArray, names: tuple[str, ...], n_constraints: int) -
     bounds, held = _bounds(matrix[p:, :p])
     rest = np.setdiff1d(np.arange(len(matrix)), np.concatenate([held, p + bounds]))
     inner = _scaled_factor(matrix[np.ix_(rest, rest)], tuple(names[i] for i in rest), int(np.sum(rest >= p)))
-    return _Eliminated(matrix, inner, p + bounds, held, rest)
+    return _SchurComplement(matrix, inner, p + bounds, held, rest)
 
 
 def variable_units(hessian: FloatArray) -> FloatArray:
@@ -63,11 +63,11 @@ def _bounds(jacobian: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 @dataclass(frozen=True)
-class _Eliminated(Factor):
+class _SchurComplement(FactoredMatrix):
     """The factors of what is left of a symmetric matrix K without the held variables and the multipliers of bounds."""
 
     matrix: FloatArray
-    inner: Factor
+    inner: FactoredMatrix
     bounds: IntArray
     held: IntArray
     rest: IntArray
@@ -82,7 +82,7 @@ class _Eliminated(Factor):
         return solution
 
 
-def _scaled_factor(matrix: FloatArray, names: tuple[str, ...], n_constraints: int) -> Factor:
+def _scaled_factor(matrix: FloatArray, names: tuple[str, ...], n_constraints: int) -> FactoredMatrix:
     """Return the factors of ``D K D``: the Hessian and each constraint's gradient have size one on both sides of it.
 
     Then the units of the objective and of the constraints do not decide what counts as singular.
@@ -92,7 +92,7 @@ def _scaled_factor(matrix: FloatArray, names: tuple[str, ...], n_constraints: in
     lengths = np.linalg.norm(matrix[p:, :p] * units, axis=1)
     scales = np.concatenate([units, 1 / np.where(lengths > 0, lengths, 1.0)])
     if not len(matrix):
-        return _Nothing()
+        return _EmptyFactors()
     operator = DenseOperator(
         matrix * np.outer(scales, scales), title="the KKT matrix", names=names, singular_causes=_SINGULAR_CAUSES
     )
@@ -100,10 +100,10 @@ def _scaled_factor(matrix: FloatArray, names: tuple[str, ...], n_constraints: in
 
 
 @dataclass(frozen=True)
-class _Scaled(Factor):
+class _Scaled(FactoredMatrix):
     """The factors of ``D K D``, D diagonal and K symmetric."""
 
-    factor: Factor
+    factor: FactoredMatrix
     scales: FloatArray
 
     def solve(self, rhs: FloatArray) -> FloatArray:
@@ -111,7 +111,7 @@ class _Scaled(Factor):
         return (self.scales * self.factor.solve((self.scales * rhs.T).T).T).T
 
 
-class _Nothing(Factor):
+class _EmptyFactors(FactoredMatrix):
     """The factors of a matrix without rows, at a vertex of bounds."""
 
     def solve(self, rhs: FloatArray) -> FloatArray:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.autodiff import Autodiff, NumpyFunction, Written
-from orthoboot.errors import StatisticError
+from orthoboot.autodiff import Autodiff, NumpyFunction, PackageFunction
+from orthoboot.errors import StatisticError, first_line
 from orthoboot.typing import FloatArray
 
 
@@ -26,7 +26,9 @@ class LagrangianPrograms:
         The length p of x.
     """
 
-    def __init__(self, library: Autodiff, objective: Written, *constraints: Written, n_variables: int) -> None:
+    def __init__(
+        self, library: Autodiff, objective: PackageFunction, *constraints: PackageFunction, n_variables: int
+    ) -> None:
         def joined(x: Any, xi: Any) -> Any:
             return library.joined([constraint(x, xi) for constraint in constraints])
 
@@ -70,7 +72,12 @@ class Lagrangian:
     """
 
     def __init__(
-        self, library: Autodiff, objective: Written, constraints: Mapping[str, Written], x: FloatArray, xi: FloatArray
+        self,
+        library: Autodiff,
+        objective: PackageFunction,
+        constraints: Mapping[str, PackageFunction],
+        x: FloatArray,
+        xi: FloatArray,
     ) -> None:
         self.library = library
         self.n_variables = len(x)
@@ -188,7 +195,7 @@ class Lagrangian:
             )
 
 
-def _traced(name: str, library: Autodiff, function: Written, x: FloatArray, xi: FloatArray) -> Written:
+def _traced(name: str, library: Autodiff, function: PackageFunction, x: FloatArray, xi: FloatArray) -> PackageFunction:
     try:
         return library.traced(function, x, xi)
     except StatisticError:
@@ -197,7 +204,7 @@ def _traced(name: str, library: Autodiff, function: Written, x: FloatArray, xi: 
         raise _failure(name, error, x, xi) from error
 
 
-def _number(library: Autodiff, objective: Written, x: Any, xi: Any) -> Any:
+def _number(library: Autodiff, objective: PackageFunction, x: Any, xi: Any) -> Any:
     """Return what the objective gives as one number of the package."""
     returned = objective(x, xi)
     shape = tuple(getattr(returned, "shape", ()))
@@ -209,7 +216,7 @@ def _number(library: Autodiff, objective: Written, x: Any, xi: Any) -> Any:
     return library.joined([returned]).sum()
 
 
-def _vector(library: Autodiff, name: str, constraint: Written, x: Any, xi: Any) -> Any:
+def _vector(library: Autodiff, name: str, constraint: PackageFunction, x: Any, xi: Any) -> Any:
     """Return what a constraint function gives as a vector of the package; raise where that has no meaning."""
     returned = constraint(x, xi)
     values = list(returned) if isinstance(returned, (list, tuple)) else [returned]
@@ -246,7 +253,7 @@ def _checked_value(name: str, function: NumpyFunction, x: FloatArray, xi: FloatA
 
 def _failure(name: str, error: Exception, x: FloatArray, xi: FloatArray) -> StatisticError:
     return StatisticError(
-        f"`{name}` must return a value at `init`; it raised {type(error).__name__}: {str(error).rstrip('.')}. It was "
+        f"`{name}` must return a value at `init`; it raised {type(error).__name__}: {first_line(error)}. It was "
         f"called with x of shape {x.shape} and xi of shape {xi.shape}."
     )
 

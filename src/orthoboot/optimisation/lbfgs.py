@@ -17,7 +17,7 @@ ValuesAndGradients = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArr
 """Takes points ``(A, p)`` and which of the B functions each belongs to, ``(A,)``, and returns values ``(A,)`` and
 gradients ``(A, p)``."""
 Precondition = Callable[[FloatArray], FloatArray]
-"""Takes a column ``(p, 1)`` and returns the known inverse Hessian times it: `Factor.solve`, for example."""
+"""Takes a column ``(p, 1)`` and returns the known inverse Hessian times it: `FactoredMatrix.solve`, for example."""
 
 _PATIENCE = 10
 """A decrement that rounding hides in the value, and that has not fallen for so many steps, is rounding itself."""

@@ -11,7 +11,7 @@ from html import escape
 from orthoboot.paper.section import LEGEND, PAPER, Section, run_in_words
 from orthoboot.presentation.figures import Figure, Picture
 from orthoboot.presentation.page_style import STYLE
-from orthoboot.presentation.tables import MARK, Table
+from orthoboot.presentation.tables import MARK, ReportTable
 
 Pictures = Mapping[str, Picture]
 """By the stem of their files."""
@@ -96,7 +96,7 @@ def _section(section: Section, pictures: Pictures) -> str:
     return f'<section id="{escape(section.name)}">\n' + "\n".join(parts) + "\n</section>"
 
 
-def _table(table: Table, stem: str) -> str:
+def _table(table: ReportTable, stem: str) -> str:
     shown = list(zip(table.shown_columns(), table.shown_numbers(), strict=True))
     head = "".join(f'<th scope="col"{_of_kind(is_number)}>{escape(heading)}</th>' for heading, is_number in shown)
     body = "\n".join(
@@ -125,7 +125,7 @@ def _marked(escaped: str) -> str:
     return f'<span class="differs">{escaped}</span>' if MARK in escaped else escaped
 
 
-def _disagreements(table: Table) -> str:
+def _disagreements(table: ReportTable) -> str:
     found = table.disagreements
     if not found:
         return ""

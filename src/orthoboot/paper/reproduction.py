@@ -14,7 +14,7 @@ from typing import Any
 import orthoboot as ob
 from orthoboot.arguments import checked_count, checked_name
 from orthoboot.errors import ArgumentError
-from orthoboot.execution.store import write_whole
+from orthoboot.execution.store import write_atomically
 from orthoboot.paper import EXPERIMENTS
 from orthoboot.paper.experiment import Settings
 from orthoboot.paper.markdown import markdown_report
@@ -151,8 +151,8 @@ class _Gallery:
             self._write(f"{section.stem(table.name)}.csv", csv_table(table))
         pictures = {section.stem(figure.name): drawn(figure) for figure in section.report.figures}
         for stem, picture in pictures.items():
-            write_whole(self.out / f"{stem}.png", picture.png)
-            write_whole(self.out / f"{stem}.svg", picture.svg)
+            write_atomically(self.out / f"{stem}.png", picture.png)
+            write_atomically(self.out / f"{stem}.svg", picture.svg)
         self._write(f"{name}.md", markdown_report(section))
         self._write(f"parts/{name}.json", json.dumps(asdict(excerpt(section, pictures))))
         self.add_run(name)
@@ -181,7 +181,7 @@ class _Gallery:
         return [name for name, run in runs.items() if run != _run(self.settings)]
 
     def _write(self, file: str, text: str) -> None:
-        write_whole(self.out / file, text.encode())
+        write_atomically(self.out / file, text.encode())
 
 
 def _kept(file: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from orthoboot.arguments import too_few_replicates
 from orthoboot.data import Data
-from orthoboot.errors import FallbackWarning, FitError, InfluenceError, OrthobootWarning, ReplicationError
+from orthoboot.errors import FallbackWarning, FitError, InfluenceError, OrthobootWarning, ReplicationError, first_line
 from orthoboot.estimators import ESTIMATORS, Estimator
 from orthoboot.execution.execution import Execution, batches
 from orthoboot.execution.progress import ProgressBar
@@ -22,7 +22,6 @@ from orthoboot.models.sklearn.interface import Refit
 from orthoboot.models.sklearn.model import FittedSklearnModel
 from orthoboot.models.sklearn.point import ModelPoint, predictions
 from orthoboot.models.sklearn.solution import Solution
-from orthoboot.models.sklearn.targets import first_line
 from orthoboot.plans import Plan
 from orthoboot.prediction.out_of_bag import LeftOut, OutOfBag, out_of_bag
 from orthoboot.typing import FloatArray, IntArray, Key

@@ -25,6 +25,7 @@ from orthoboot.errors import (
     SmallSampleWarning,
     WeakInfluenceWarning,
     emit,
+    first_line,
     recorded,
     show_again,
 )
@@ -34,7 +35,6 @@ from orthoboot.estimators.moments import deleted_moments
 from orthoboot.execution.execution import Execution
 from orthoboot.models.sklearn.model import FittedSklearnModel, SklearnModel
 from orthoboot.models.sklearn.point import predictions
-from orthoboot.models.sklearn.targets import first_line
 from orthoboot.plans import key_from, plan_for
 from orthoboot.prediction.arguments import (
     NOISES,
@@ -167,7 +167,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         linear = None if solution is None else linear_part(solution, plan, key, kept.numbers)
         self._keep(kept, usable, linear)
         findings = prepared.findings(kept.convergence)
-        for warning in (*_about_data(data), *fallback, *findings, *self._doubts(tried_rows)):
+        for warning in (*_about_data(data), *fallback, *findings, *self._warnings(tried_rows)):
             emit(warning)
         return self
 
@@ -365,7 +365,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
 
     # What to worry about
 
-    def _doubts(self, tried_rows: Any) -> list[OrthobootWarning]:
+    def _warnings(self, tried_rows: Any) -> list[OrthobootWarning]:
         """Return what a careful user should know of the refits, as seen from some rows of the data."""
         found: list[OrthobootWarning] = []
         kept = self._refits

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orthoboot.presentation.figures import Figure
-from orthoboot.presentation.tables import Table
+from orthoboot.presentation.tables import ReportTable
 
 
 @dataclass(frozen=True)
@@ -25,5 +25,5 @@ class Report:
 
     title: str
     paragraphs: Sequence[str]
-    tables: Sequence[Table] = field(default=())
+    tables: Sequence[ReportTable] = field(default=())
     figures: Sequence[Figure] = field(default=())

@@ -96,7 +96,7 @@ Cell = str | int | float | Simulated
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table of words and figures.
 
     Attributes

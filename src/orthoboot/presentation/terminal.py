@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING
 
 from orthoboot.errors import MissingDependencyError
-from orthoboot.presentation.tables import MARK, Table
+from orthoboot.presentation.tables import MARK, ReportTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,7 @@ def console(stream: IO[str] | None = None) -> Console:
     return shown if shown.is_terminal else Console(file=stream, highlight=False, width=_UNBOUNDED)
 
 
-def rich_table(table: Table) -> RichTable:
+def rich_table(table: ReportTable) -> RichTable:
     """Return a table for the terminal; cells that differ from the paper's are in colour."""
     from rich import box
     from rich.table import Table as RichTable

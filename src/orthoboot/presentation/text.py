@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from orthoboot.presentation.tables import Table
+from orthoboot.presentation.tables import ReportTable
 
 
-def markdown_table(table: Table) -> str:
+def markdown_table(table: ReportTable) -> str:
     """Return a table in Markdown, numbers to the right."""
     rules = ["---:" if number else "---" for number in table.shown_numbers()]
     return "\n".join(_row(cells) for cells in (table.shown_columns(), rules, *table.shown_rows()))
@@ -22,7 +22,7 @@ def _within_row(cell: str) -> str:
     return " ".join(cell.replace("\\", "\\\\").replace("|", "\\|").split())
 
 
-def csv_table(table: Table) -> str:
+def csv_table(table: ReportTable) -> str:
     """Return a table as CSV: every number in full, errors and the paper's in columns of their own."""
     stream = StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from orthoboot.arguments import checked_name
-from orthoboot.solvers.base import DenseOperator, Factor, Operator, ProductOperator, Solver, parameter_names
+from orthoboot.solvers.base import DenseOperator, FactoredMatrix, Operator, ProductOperator, Solver, parameter_names
 from orthoboot.solvers.cholesky import Cholesky
 from orthoboot.solvers.conjugate_gradients import ConjugateGradients
 from orthoboot.solvers.implicit import adjoints
@@ -17,7 +17,7 @@ __all__ = [
     "Cholesky",
     "ConjugateGradients",
     "DenseOperator",
-    "Factor",
+    "FactoredMatrix",
     "Operator",
     "ProductOperator",
     "Solver",

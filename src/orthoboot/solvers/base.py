@@ -116,7 +116,7 @@ class ProductOperator(Operator):
         return np.stack([self._product(unit) for unit in np.eye(self.size)], axis=1)
 
 
-class Factor(ABC):
+class FactoredMatrix(ABC):
     """An operator made ready for solving."""
 
     @abstractmethod
@@ -151,7 +151,7 @@ class Solver(ABC):
         checked_nonnegative("damping", self.damping)
 
     @abstractmethod
-    def factor(self, operator: Operator) -> Factor:
+    def factor(self, operator: Operator) -> FactoredMatrix:
         """Return `operator` ready for solving; raise a `FitError` that says why where it cannot be."""
 
     def damped(self, operator: Operator) -> FloatArray:

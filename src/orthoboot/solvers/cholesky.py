@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from orthoboot.errors import FitError
-from orthoboot.solvers.base import Factor, Operator, Solver, indefinite, is_singular, singular
+from orthoboot.solvers.base import FactoredMatrix, Operator, Solver, indefinite, is_singular, singular
 from orthoboot.typing import FloatArray
 
 
@@ -30,7 +30,7 @@ class Cholesky(Solver):
     name = "cholesky"
     symmetric = True
 
-    def factor(self, operator: Operator) -> Factor:
+    def factor(self, operator: Operator) -> FactoredMatrix:
         """Return the factors; raise a `FitError` if the matrix is singular or indefinite."""
         matrix = self.damped(operator)
         diagonal = np.abs(np.diagonal(matrix))
@@ -39,11 +39,11 @@ class Cholesky(Solver):
         factor, failed_at = linalg.lapack.dpotrf(scaled, lower=True)
         if failed_at or is_singular(_reciprocal_condition(factor, scaled), operator.size):
             raise _diagnosis(operator, scaled, scale)
-        return _Factor(factor, scale)
+        return _CholeskyFactors(factor, scale)
 
 
 @dataclass(frozen=True, eq=False)
-class _Factor(Factor):
+class _CholeskyFactors(FactoredMatrix):
     """The factor of ``D A D``, D diagonal."""
 
     factor: FloatArray

@@ -8,7 +8,7 @@ import numpy as np
 
 from orthoboot.arguments import checked_count, is_real
 from orthoboot.errors import ArgumentError, FitError
-from orthoboot.solvers.base import Factor, Operator, Product, Solver, indefinite, singular
+from orthoboot.solvers.base import FactoredMatrix, Operator, Product, Solver, indefinite, singular
 from orthoboot.typing import FloatArray
 
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -54,14 +54,16 @@ class ConjugateGradients(Solver):
         if self.max_iterations is not None:
             checked_count("max_iterations", self.max_iterations, least=1)
 
-    def factor(self, operator: Operator) -> Factor:
+    def factor(self, operator: Operator) -> FactoredMatrix:
         """Return the operator with what a solve needs; nothing is computed yet."""
         most = _ITERATIONS_PER_UNKNOWN * operator.size if self.max_iterations is None else self.max_iterations
-        return _Factor(operator, self.damping, self.tolerance, most)
+        return _CGMatrix(operator, self.damping, self.tolerance, most)
 
 
 @dataclass(frozen=True, eq=False)
-class _Factor(Factor):
+class _CGMatrix(FactoredMatrix):
+    """A matrix that conjugate gradients solve with, by its products with vectors."""
+
     operator: Operator
     damping: float
     tolerance: float
@@ -81,12 +83,12 @@ class _Factor(Factor):
     def _product(self, vector: FloatArray) -> FloatArray:
         return self.operator.product(vector) + self.damping * vector
 
-    def _not_positive(self, found: Search) -> FitError:
+    def _not_positive(self, found: CGResult) -> FitError:
         assert found.flat_direction is not None
         tells = indefinite if found.curvature < -_EPSILON * self.operator.size else singular
         return tells(self.operator, found.curvature, found.flat_direction)
 
-    def _not_converged(self, found: Search) -> FitError:
+    def _not_converged(self, found: CGResult) -> FitError:
         return FitError(
             f"conjugate gradients did not converge: after {found.iterations} iterations with {self.operator.title} the "
             f"residual is {found.residual:.2g} of the right-hand side, and `tolerance` is {self.tolerance:.2g}. The "
@@ -96,7 +98,7 @@ class _Factor(Factor):
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class CGResult:
     """Where conjugate gradients ended.
 
     Attributes
@@ -120,7 +122,7 @@ class Search:
     curvature: float = 0.0
 
 
-def search(product: Product, rhs: FloatArray, *, tolerance: float, max_iterations: int) -> Search:
+def search(product: Product, rhs: FloatArray, *, tolerance: float, max_iterations: int) -> CGResult:
     """Return the iterate of conjugate gradients whose residual is small enough, or where they had to stop.
 
     scipy has the same iterations, but goes on where the curvature is negative, and what it returns is then no solution
@@ -129,7 +131,7 @@ def search(product: Product, rhs: FloatArray, *, tolerance: float, max_iteration
     solution, residual = np.zeros_like(rhs), rhs
     goal = np.linalg.norm(rhs)
     if goal == 0:
-        return Search(solution, 0.0, 0)
+        return CGResult(solution, 0.0, 0)
     direction, squared, largest = residual, float(residual @ residual), 0.0
     for iteration in range(max_iterations):
         image = product(direction)
@@ -138,11 +140,11 @@ def search(product: Product, rhs: FloatArray, *, tolerance: float, max_iteration
         largest = max(largest, abs(curvature) / length)
         if not curvature > _EPSILON * len(rhs) * largest * length:
             share = curvature / length / largest if largest else 0.0
-            return Search(solution, float(np.sqrt(squared) / goal), iteration, direction / np.sqrt(length), share)
+            return CGResult(solution, float(np.sqrt(squared) / goal), iteration, direction / np.sqrt(length), share)
         distance = squared / curvature
         solution, residual = solution + distance * direction, residual - distance * image
         previous, squared = squared, float(residual @ residual)
         if np.sqrt(squared) <= tolerance * goal:
-            return Search(solution, float(np.sqrt(squared) / goal), iteration + 1)
+            return CGResult(solution, float(np.sqrt(squared) / goal), iteration + 1)
         direction = residual + squared / previous * direction
-    return Search(solution, float(np.sqrt(squared) / goal), max_iterations)
+    return CGResult(solution, float(np.sqrt(squared) / goal), max_iterations)

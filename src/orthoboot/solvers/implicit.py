@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from orthoboot.solvers.base import Factor
+from orthoboot.solvers.base import FactoredMatrix
 from orthoboot.typing import FloatArray
 
 
-def adjoints(conditions: Factor, target: FloatArray) -> FloatArray:
+def adjoints(conditions: FactoredMatrix, target: FloatArray) -> FloatArray:
     r"""Return the adjoints of a target of a solution, one for each output, shape ``(k, p)``.
 
     Let :math:`\theta(t)` solve :math:`F(\theta, t) = 0`. By the implicit function theorem

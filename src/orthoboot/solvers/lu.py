@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from orthoboot.solvers.base import Factor, Operator, Solver, is_singular, singular
+from orthoboot.solvers.base import FactoredMatrix, Operator, Solver, is_singular, singular
 from orthoboot.typing import FloatArray, IntArray
 
 
@@ -29,7 +29,7 @@ class LU(Solver):
     name = "lu"
     symmetric = False
 
-    def factor(self, operator: Operator) -> Factor:
+    def factor(self, operator: Operator) -> FactoredMatrix:
         """Return the factors; raise a `FitError` if the matrix is singular."""
         matrix = self.damped(operator)
         by_row = _scales(np.abs(matrix).max(axis=1))
@@ -38,11 +38,11 @@ class LU(Solver):
         factors, pivots, _ = linalg.lapack.dgetrf(scaled)
         if is_singular(_reciprocal_condition(factors, scaled), operator.size):
             raise _diagnosis(operator, scaled, by_column)
-        return _Factor(factors, pivots, by_row, by_column)
+        return _LUFactors(factors, pivots, by_row, by_column)
 
 
 @dataclass(frozen=True, eq=False)
-class _Factor(Factor):
+class _LUFactors(FactoredMatrix):
     """The factors of ``R A C``, R and C diagonal."""
 
     factors: FloatArray

@@ -39,7 +39,7 @@ from orthoboot.errors import (
     MissingDependencyError,
     StatisticError,
 )
-from orthoboot.optimisation.estimating_conditions import Search
+from orthoboot.optimisation.estimating_conditions import NewtonFit
 from orthoboot.solvers import Cholesky, ConjugateGradients
 from orthoboot.typing import FloatArray
 
@@ -426,7 +426,7 @@ def test_newton_goes_downhill_from_where_the_loss_is_not_convex(solver):
     conditions = prepared.conditions
     weights = np.ones(40) / 40
     assert conditions.operator(np.array([6.0]), weights, by_products=False).matrix() < 0
-    found = Search(conditions, solver, weights).from_nearby(np.array([6.0]), 1.0)
+    found = NewtonFit(conditions, solver, weights).from_nearby(np.array([6.0]), 1.0)
     x = data.arrays[0]
     assert found == pytest.approx(prepared.estimate, rel=1e-12)
     assert np.mean((x - found) / (1 + (x - found) ** 2)) == pytest.approx(0.0, abs=1e-15)
@@ -436,15 +436,15 @@ def test_a_refit_that_fails_nearby_is_sought_from_afar(monkeypatch):
     prepared = ob.m_estimator(logistic, init=3).prepared(class_data())
     weights = Resamples((np.random.default_rng(11).exponential(size=(1, N)),))
     expected = prepared.values(weights)
-    nearby, calls = Search.from_nearby, []
+    nearby, calls = NewtonFit.from_nearby, []
 
-    def failing_once(self: Search, *arguments: Any) -> FloatArray:
+    def failing_once(self: NewtonFit, *arguments: Any) -> FloatArray:
         calls.append(arguments)
         if len(calls) == 1:
             raise FitError("not this time")
         return nearby(self, *arguments)
 
-    monkeypatch.setattr(Search, "from_nearby", failing_once)
+    monkeypatch.setattr(NewtonFit, "from_nearby", failing_once)
     np.testing.assert_allclose(prepared.values(weights), expected, rtol=1e-12)
     assert len(calls) == 2
 

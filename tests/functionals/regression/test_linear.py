@@ -25,7 +25,7 @@ from orthoboot.errors import (
     SmallSampleWarning,
 )
 from orthoboot.functionals import linear_regression
-from orthoboot.functionals.regression.design_matrix import CrossProducts, Factor, rows_times, tall_qr
+from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, rows_times, tall_qr
 from orthoboot.plans import Cluster, Iid
 
 RNG = np.random.default_rng(80)
@@ -354,7 +354,7 @@ def test_cross_products_by_blocks_are_cross_products(n, p, q):
 
 
 def test_scales_of_a_factorisation_do_not_overflow():
-    factor = Factor.of(np.array([[1e200, 1e-200], [1e200, 0.0], [0.0, 0.0]]))
+    factor = QRFactors.of(np.array([[1e200, 1e-200], [1e200, 0.0], [0.0, 0.0]]))
     np.testing.assert_allclose(factor.scales, [np.sqrt(2) * 1e200, 1e-200])
 
 

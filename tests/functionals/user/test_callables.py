@@ -18,7 +18,7 @@ from orthoboot.errors import ArgumentError, DataError, StatisticError
 from orthoboot.functionals.base import unit_resamples
 from orthoboot.functionals.user import callables
 from orthoboot.functionals.user.callables import (
-    PlainCallable,
+    RowsCallable,
     VectorizedCallable,
     VectorizedWeightedCallable,
     WeightedCallable,
@@ -71,17 +71,17 @@ def test_a_catalogue_entry_and_what_it_computes_are_taken_as_the_entry():
 @pytest.mark.parametrize(
     ("statistic", "kind"),
     [
-        (lambda x: x.mean(), PlainCallable),
+        (lambda x: x.mean(), RowsCallable),
         (lambda x, axis: x.mean(axis=axis), VectorizedCallable),
         (lambda x, axis=-1: x.mean(axis=axis), VectorizedCallable),
         (lambda *x, axis: x[0].mean(axis=axis), VectorizedCallable),
         (lambda x, weights: np.average(x, weights=weights), WeightedCallable),
         (lambda x, *, weights=None: np.average(x, weights=weights), WeightedCallable),
         (lambda x, axis=None, weights=None: np.average(x, axis, weights), WeightedCallable),
-        (lambda weights: weights.mean(), PlainCallable),
-        (lambda axis: axis.mean(), PlainCallable),
-        (lambda x, **options: x.mean(), PlainCallable),
-        (max, PlainCallable),
+        (lambda weights: weights.mean(), RowsCallable),
+        (lambda axis: axis.mean(), RowsCallable),
+        (lambda x, **options: x.mean(), RowsCallable),
+        (max, RowsCallable),
         (np.max, VectorizedCallable),
         (np.average, WeightedCallable),
         (partial(np.max, initial=0.5), VectorizedCallable),
@@ -100,14 +100,14 @@ def test_a_second_sample_may_be_called_weights():
         return np.mean(weights / heights**2)
 
     functional = as_functional(mean_index, read((U, X), paired=True))
-    assert type(functional) is PlainCallable
+    assert type(functional) is RowsCallable
     assert functional.at(read((U, X), paired=True)).estimate == pytest.approx(np.mean(X / U**2))
     assert type(as_functional(lambda x, weights: np.average(x, weights=weights), read(X))) is WeightedCallable
 
 
 def test_vectorized_overrides_what_the_parameters_say():
     data = read(X)
-    assert type(as_functional(lambda x, axis=None: x.mean(), data, vectorized=False)) is PlainCallable
+    assert type(as_functional(lambda x, axis=None: x.mean(), data, vectorized=False)) is RowsCallable
     assert type(as_functional(lambda x, **options: x.mean(**options), data, vectorized=True)) is VectorizedCallable
     batch = as_functional(lambda x, weights: weights @ x / weights.sum(axis=-1), data, vectorized=True)
     assert type(batch) is VectorizedWeightedCallable

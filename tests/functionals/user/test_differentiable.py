@@ -269,7 +269,7 @@ def test_numpy_inside_is_told(jax):
 
 
 def test_numpy_inside_a_function_of_torch_is_told(torch):
-    with pytest.raises(InfluenceError, match="use functions of torch alone, not of numpy"):
+    with pytest.raises(InfluenceError, match="use only differentiable functions of torch, not of numpy"):
         ob.bootstrap(X, lambda x, weights: torch.sum(torch.as_tensor(np.asarray(weights)) * x), influence="torch")
 
 

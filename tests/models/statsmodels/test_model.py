@@ -27,7 +27,7 @@ from orthoboot.errors import (
     StatisticError,
 )
 from orthoboot.functionals.regression.generalized_linear import Glm
-from orthoboot.models.statsmodels.coefficients import ForeignGlm
+from orthoboot.models.statsmodels.coefficients import StatsmodelsGlm
 
 sm = pytest.importorskip("statsmodels.api")
 smf = pytest.importorskip("statsmodels.formula.api")
@@ -209,8 +209,8 @@ def test_the_replicates_judge_the_scale_that_the_influence_holds_fixed():
 
 def test_families_and_links_of_the_catalogue_are_used_where_they_exist(frame):
     assert isinstance(ob.from_statsmodels(LIKELIHOODS["GLM binomial, probit"](frame)).coefficients, Glm)
-    assert isinstance(ob.from_statsmodels(LIKELIHOODS["GLM binomial, log-log"](frame)).coefficients, ForeignGlm)
-    assert isinstance(ob.from_statsmodels(LIKELIHOODS["GLM negative binomial"](frame)).coefficients, ForeignGlm)
+    assert isinstance(ob.from_statsmodels(LIKELIHOODS["GLM binomial, log-log"](frame)).coefficients, StatsmodelsGlm)
+    assert isinstance(ob.from_statsmodels(LIKELIHOODS["GLM negative binomial"](frame)).coefficients, StatsmodelsGlm)
 
 
 def test_a_family_of_the_users_own_is_fitted_by_statsmodels(frame):
@@ -218,7 +218,7 @@ def test_a_family_of_the_users_own_is_fitted_by_statsmodels(frame):
         pass
 
     model = ob.from_statsmodels(generalized("count", Poisson)(frame))
-    assert isinstance(model.coefficients, ForeignGlm)
+    assert isinstance(model.coefficients, StatsmodelsGlm)
     found, expected = prepared(model), prepared(ob.from_statsmodels(LIKELIHOODS["GLM Poisson"](frame)))
     np.testing.assert_allclose(found.estimate, expected.estimate, rtol=1e-9)
     np.testing.assert_allclose(found.influence()[0], expected.influence()[0], atol=1e-8)
@@ -301,7 +301,7 @@ def test_a_target_without_a_name_goes_along(ols, tmp_path):
 @pytest.mark.parametrize("kind", ["OLS", "WLS", "Logit", "GLM Gamma, log", "RLM Huber", "Poisson, exposure"])
 def test_predictions_go_along_without_the_rows_of_the_model(kind, frame):
     at = prepared(ob.from_statsmodels(MODELS[kind](frame), target=frame.iloc[[4, 11]]))
-    model = pickle.loads(pickle.dumps(at.functional.wanted)).function.model
+    model = pickle.loads(pickle.dumps(at.functional.target_function)).function.model
     assert not {"data", "endog", "exog", "wexog"} & set(vars(model))
     resamples = counts(len(frame), 2)
     np.testing.assert_allclose(pickle.loads(pickle.dumps(at)).values(resamples), at.values(resamples), rtol=1e-10)

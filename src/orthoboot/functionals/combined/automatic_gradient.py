@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from orthoboot.arguments import checked_name
-from orthoboot.autodiff import PACKAGES, Autodiff, Written, autodiff, package_named, package_of
-from orthoboot.autodiff.values import check_written, numpy_value
+from orthoboot.autodiff import PACKAGES, Autodiff, PackageFunction, autodiff, package_named, package_of
+from orthoboot.autodiff.values import check_package_arrays, numpy_value
 from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError, StatisticError
 from orthoboot.typing import FloatArray
 
@@ -33,7 +33,7 @@ class AutomaticGradient:
     """
 
     package: Autodiff
-    program: Written
+    program: PackageFunction
     example: Any
 
     def value(self, points: FloatArray) -> FloatArray:
@@ -107,6 +107,6 @@ def _differentiated(
             f"`g` must return a value for arrays of {package.name}; it raised {type(error).__name__}: "
             f"{str(error).rstrip('.')}."
         ) from error
-    check_written("g", value, package)
+    check_package_arrays("g", value, package)
     program = package.traced(lambda at: package.flat(g(*arguments(at))), point)
     return AutomaticGradient(package, program, np.asarray(numpy_value(value, package)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.arguments import checked_count, is_real
-from orthoboot.autodiff import PACKAGES, Autodiff, Written, autodiff_for
+from orthoboot.autodiff import PACKAGES, Autodiff, PackageFunction, autodiff_for
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import (
@@ -24,7 +24,12 @@ from orthoboot.errors import (
 )
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
-from orthoboot.functionals.optima.parameter_target import ParametersTarget, WrittenTarget, first_value, of_user
+from orthoboot.functionals.optima.parameter_target import (
+    FunctionOfParameters,
+    ParametersTarget,
+    of_user,
+    value_in_package,
+)
 from orthoboot.functionals.output import Output
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.optimisation.estimating_conditions import (
@@ -33,10 +38,10 @@ from orthoboot.optimisation.estimating_conditions import (
     EquationPrograms,
     LossConditions,
     LossPrograms,
-    Search,
+    NewtonFit,
     by_products_alone,
 )
-from orthoboot.solvers import Factor, Solver, adjoints, linear_solver, parameter_names
+from orthoboot.solvers import FactoredMatrix, Solver, adjoints, linear_solver, parameter_names
 from orthoboot.typing import FloatArray, Influence
 
 _NOTED_DISTANCE, _REFUSED_DISTANCE = 1e-3, 0.1
@@ -49,11 +54,11 @@ _VISIBLE = 1e-10
 class MEstimator(Functional):
     """Parameters that minimise a loss or solve estimating equations; made by `m_estimator`, which describes them."""
 
-    loss: Written | None = None
+    loss: PackageFunction | None = None
     init: Any = None
-    psi: Written | None = None
-    penalty: Written | None = None
-    target: Written | None = None
+    psi: PackageFunction | None = None
+    penalty: PackageFunction | None = None
+    target: PackageFunction | None = None
     solver: Any = None
     library: str | None = None
     name: str = "m_estimator"
@@ -189,7 +194,7 @@ class MEstimatorFit(Prepared[MEstimator]):
         steps = None if penalty is None else _checked_penalty(penalty, library, self.start)
         return self._of_psi(arrays, steps) if self.functional.loss is None else self._of_loss(arrays, steps)
 
-    def _of_loss(self, arrays: tuple[Any, ...], penalty: Written | None) -> Conditions:
+    def _of_loss(self, arrays: tuple[Any, ...], penalty: PackageFunction | None) -> Conditions:
         loss, library, start = self.functional.loss, self.library, self.start
         assert loss is not None
         _check_losses(_first_array("loss", library, loss, start, *arrays), self.data)
@@ -199,7 +204,7 @@ class MEstimatorFit(Prepared[MEstimator]):
         of_user(argument, lambda at, *samples: programs.gradient(at, weights, *samples), start, *arrays)
         return conditions
 
-    def _of_psi(self, arrays: tuple[Any, ...], penalty: Written | None) -> Conditions:
+    def _of_psi(self, arrays: tuple[Any, ...], penalty: PackageFunction | None) -> Conditions:
         psi, library, start = self.functional.psi, self.library, self.start
         assert psi is not None
         _check_equations(_first_array("psi", library, psi, start, *arrays), self.data, len(start))
@@ -212,7 +217,7 @@ class MEstimatorFit(Prepared[MEstimator]):
     @cached_property
     def fit(self) -> FloatArray:
         """Return the parameters fitted to the data, shape ``(p,)``."""
-        search = Search(self.conditions, self.functional.linear_solver, np.ones(self.data.sizes[0]))
+        search = NewtonFit(self.conditions, self.functional.linear_solver, np.ones(self.data.sizes[0]))
         try:
             return search.from_afar(self.start)
         except FitError as error:
@@ -224,14 +229,14 @@ class MEstimatorFit(Prepared[MEstimator]):
         return self.conditions.spread(self.fit)
 
     @cached_property
-    def target(self) -> ParametersTarget | WrittenTarget:
+    def target(self) -> ParametersTarget | FunctionOfParameters:
         """Return what is wanted of the parameters."""
         if self.functional.target is None:
             return ParametersTarget(self.conditions.names)
-        return WrittenTarget(self.library, self.functional.target, self.fit)
+        return FunctionOfParameters(self.library, self.functional.target, self.fit)
 
     @cached_property
-    def factor(self) -> Factor:
+    def factor(self) -> FactoredMatrix:
         """Return the derivative of the conditions at the fit, ready for solving."""
         conditions, solver = self.conditions, self.functional.linear_solver
         return solver.factor(conditions.operator(self.fit, conditions.equal_weights, by_products=solver.by_products))
@@ -250,17 +255,17 @@ class MEstimatorFit(Prepared[MEstimator]):
         """Return the parameters fitted with `weights`, from the fit to the data, from afar where that fails."""
         start, solver = self.fit, self.functional.linear_solver
         known = None if by_products_alone(solver, len(start)) else self.factor
-        refit = Search(self.conditions, solver, weights, known)
+        refit = NewtonFit(self.conditions, solver, weights, known)
         try:
             return refit.from_nearby(start, self.spread)
         except FitError:
             return refit.from_afar(start)
 
 
-def _traced(argument: str, library: Autodiff, function: Written, *arguments: Any) -> Written:
+def _traced(argument: str, library: Autodiff, function: PackageFunction, *arguments: Any) -> PackageFunction:
     """Return the steps of a function as it is now: the names in it may stand for other numbers than before."""
     # An object may lack the hash that the library asks for, such as a dataclass; a function has it.
-    steps: Written = of_user(argument, partial(library.traced, lambda *arrays: function(*arrays)), *arguments)
+    steps: PackageFunction = of_user(argument, partial(library.traced, lambda *arrays: function(*arrays)), *arguments)
     return steps
 
 
@@ -277,12 +282,12 @@ class Linearization:
 
 
 def m_estimator(
-    loss: Written | None = None,
+    loss: PackageFunction | None = None,
     init: Any = None,
     *,
-    psi: Written | None = None,
-    penalty: Written | None = None,
-    target: Written | None = None,
+    psi: PackageFunction | None = None,
+    penalty: PackageFunction | None = None,
+    target: PackageFunction | None = None,
     solver: str | Solver | None = None,
     library: str | None = None,
     name: str = "m_estimator",
@@ -337,8 +342,8 @@ def m_estimator(
     return MEstimator(loss, init, psi, penalty, target, solver, library, name)
 
 
-def _first_array(argument: str, library: Autodiff, function: Written, *arguments: Any) -> FloatArray:
-    value = first_value(argument, library, function, *arguments)
+def _first_array(argument: str, library: Autodiff, function: PackageFunction, *arguments: Any) -> FloatArray:
+    value = value_in_package(argument, library, function, *arguments)
     if not library.is_array(value):
         raise StatisticError(f"`{argument}` must return one array of {library.name}; got {type(value).__name__}.")
     return library.numbers(value)
@@ -406,7 +411,7 @@ def _check_finite(argument: str, values: FloatArray) -> None:
         )
 
 
-def _checked_penalty(penalty: Written, library: Autodiff, start: FloatArray) -> Written:
+def _checked_penalty(penalty: PackageFunction, library: Autodiff, start: FloatArray) -> PackageFunction:
     value = _first_array("penalty", library, penalty, start)
     if value.shape != () or not np.isfinite(value):
         raise StatisticError(f"`penalty` must return one finite number; at `init` it returned {value.tolist()}.")

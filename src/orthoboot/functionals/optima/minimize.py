@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from orthoboot.arguments import checked_count, checked_name
-from orthoboot.autodiff import PACKAGES, Written, autodiff_for
+from orthoboot.autodiff import PACKAGES, PackageFunction, autodiff_for
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError, FitWarning, OrthobootWarning
@@ -141,10 +141,10 @@ def _parts(output: str) -> tuple[str, ...]:
 class ConstrainedOptimum(Functional):
     """The solution or the value of a constrained problem; see `minimize`."""
 
-    objective: Written
+    objective: PackageFunction
     init: Any
-    equality: Written | None = None
-    inequality: Written | None = None
+    equality: PackageFunction | None = None
+    inequality: PackageFunction | None = None
     parameters: Callable[..., Any] | None = None
     of: str = field(default="solution", metadata={"argument": "output"})
     variables: tuple[str, ...] | None = None
@@ -331,11 +331,11 @@ def _listed(problem: Problem, constraints: Sequence[int] | IntArray) -> str:
 
 
 def minimize(
-    objective: Written,
+    objective: PackageFunction,
     init: Any,
     *,
-    equality: Written | None = None,
-    inequality: Written | None = None,
+    equality: PackageFunction | None = None,
+    inequality: PackageFunction | None = None,
     parameters: Callable[..., Any] | None = None,
     output: str = "solution",
     variables: Sequence[str] | None = None,

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.autodiff import Autodiff, NumpyFunction, Written
-from orthoboot.autodiff.values import check_written, numpy_value
-from orthoboot.errors import StatisticError
+from orthoboot.autodiff import Autodiff, NumpyFunction, PackageFunction
+from orthoboot.autodiff.values import check_package_arrays, numpy_value
+from orthoboot.errors import StatisticError, first_line
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.functionals.user.user_function import first_line
 from orthoboot.typing import FloatArray
 
 
@@ -42,7 +41,7 @@ class TargetPrograms(NamedTuple):
     jacobian: NumpyFunction
 
 
-class WrittenTarget:
+class FunctionOfParameters:
     """A function of the parameters that the user wrote: a number, an array, or a dict of these.
 
     Parameters
@@ -55,9 +54,9 @@ class WrittenTarget:
         A point at which it is tried, and whose shape its program is for.
     """
 
-    def __init__(self, library: Autodiff, function: Written, parameters: FloatArray) -> None:
+    def __init__(self, library: Autodiff, function: PackageFunction, parameters: FloatArray) -> None:
         self._library, self._function, self._parameters = library, function, parameters
-        self._example = numpy_value(first_value("target", library, function, parameters), library)
+        self._example = numpy_value(value_in_package("target", library, function, parameters), library)
         _ = self._programs  # traced now, so that what it does wrong is told now
 
     @cached_property
@@ -104,7 +103,7 @@ class WrittenTarget:
         return output_like(self._example, name)
 
 
-def of_user(argument: str, function: Written, *arguments: Any) -> Any:
+def of_user(argument: str, function: PackageFunction, *arguments: Any) -> Any:
     """Return what a function that the user wrote gives; what it raises is told with its cause."""
     try:
         return function(*arguments)
@@ -117,8 +116,8 @@ def of_user(argument: str, function: Written, *arguments: Any) -> Any:
         ) from error
 
 
-def first_value(argument: str, library: Autodiff, function: Written, *arguments: Any) -> Any:
+def value_in_package(argument: str, library: Autodiff, function: PackageFunction, *arguments: Any) -> Any:
     """Return what a function that the user wrote gives in the library, before anything is made of it."""
     value = of_user(argument, partial(library.called, function), *map(library.array, arguments))
-    check_written(argument, value, library)
+    check_package_arrays(argument, value, library)
     return value

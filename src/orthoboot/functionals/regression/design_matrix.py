@@ -113,7 +113,7 @@ def _check_case_weights(name: str, case_weights: FloatArray) -> None:
 
 
 @dataclass(frozen=True)
-class Factor:
+class QRFactors:
     """The thin QR factorisation ``matrix / scales = orthonormal @ triangle`` of columns scaled to length one.
 
     Scaling first makes the rank, and the digits of a solution, independent of the units of the columns.
@@ -124,14 +124,14 @@ class Factor:
     scales: FloatArray
 
     @staticmethod
-    def of(matrix: FloatArray) -> Factor:
+    def of(matrix: FloatArray) -> QRFactors:
         """Return the factorisation of `matrix`, shape ``(n, d)`` with n at least d."""
         peaks = _ones_for_zeros(np.abs(matrix).max(axis=0))
         # Two steps, since squares of very large or very small numbers would leave the range of floats.
         columns = matrix / peaks
         lengths = _ones_for_zeros(np.sqrt(np.einsum("jp,jp->p", columns, columns)))
         columns /= lengths
-        return Factor(*tall_qr(columns), peaks * lengths)
+        return QRFactors(*tall_qr(columns), peaks * lengths)
 
     def coefficients(self, rotated: FloatArray) -> FloatArray:
         """Return the coefficients of the columns, shape ``(d,)``, from those of the orthonormal ones."""
@@ -280,9 +280,9 @@ def _solved(solve: Callable[[FloatArray], FloatArray], right: FloatArray) -> Flo
     return np.column_stack([solve(column) for column in right.T])
 
 
-def factor_of_data(name: str, rows: RegressionRows) -> Factor:
+def factor_of_data(name: str, rows: RegressionRows) -> QRFactors:
     """Return the factorisation of the weighted columns; raise a `DataError` where they are dependent."""
-    factor = Factor.of(np.sqrt(rows.case_weights)[:, np.newaxis] * rows.X)
+    factor = QRFactors.of(np.sqrt(rows.case_weights)[:, np.newaxis] * rows.X)
     dependence = factor.dependence(rows.labels)
     if dependence is not None:
         raise DataError(
@@ -292,9 +292,9 @@ def factor_of_data(name: str, rows: RegressionRows) -> Factor:
     return factor
 
 
-def factor_of_resample(rows: RegressionRows, weights: FloatArray) -> Factor:
+def factor_of_resample(rows: RegressionRows, weights: FloatArray) -> QRFactors:
     """Return the factorisation on a resample; raise a `FitError` where its rows leave the columns dependent."""
-    factor = Factor.of(np.sqrt(rows.case_weights * weights)[:, np.newaxis] * rows.X)
+    factor = QRFactors.of(np.sqrt(rows.case_weights * weights)[:, np.newaxis] * rows.X)
     dependence = factor.dependence(rows.labels)
     if dependence is not None:
         raise FitError(

@@ -134,7 +134,7 @@ PROBABILITY_LINKS = {
 
 
 @dataclass(frozen=True)
-class RowLosses:
+class PredictorLosses:
     """What each row loses at a linear predictor, with its derivatives, each of shape ``(n,)``.
 
     Attributes
@@ -155,7 +155,7 @@ class RowLosses:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class ResponseProblem:
     """Why responses cannot be fitted: the rule, the rows that break it, and what to do."""
 
     rule: str
@@ -171,11 +171,11 @@ class Family(ABC):
     """Those that make sense for it, the canonical one first."""
 
     @abstractmethod
-    def losses(self, response: FloatArray, eta: FloatArray, link: str) -> RowLosses:
+    def losses(self, response: FloatArray, eta: FloatArray, link: str) -> PredictorLosses:
         """Return what rows with these responses lose at linear predictors `eta`."""
 
     @abstractmethod
-    def trouble(self, response: FloatArray) -> Trouble | None:
+    def response_problem(self, response: FloatArray) -> ResponseProblem | None:
         """Return what is wrong with the range of the responses."""
 
     @abstractmethod
@@ -207,7 +207,7 @@ class PowerFamily(Family):
     def half_deviance(self, response: FloatArray, mean: FloatArray) -> FloatArray:
         """Return half the deviance of each row."""
 
-    def losses(self, response: FloatArray, eta: FloatArray, link: str) -> RowLosses:
+    def losses(self, response: FloatArray, eta: FloatArray, link: str) -> PredictorLosses:
         """Return half the deviance and its derivatives."""
         with np.errstate(all="ignore"):
             mean, by_eta, by_eta_twice = MEAN_LINKS[link].mean(eta)
@@ -218,7 +218,7 @@ class PowerFamily(Family):
             curvature = information + excess * (by_eta_twice - by_eta**2 * variance_slope / variance)
             value = self.half_deviance(response, mean)
             possible = np.isfinite(value) & ((mean > 0) | (self.power == 0))
-            return RowLosses(np.where(possible, value, np.inf), excess * by_eta, curvature, information)
+            return PredictorLosses(np.where(possible, value, np.inf), excess * by_eta, curvature, information)
 
     def first_predictor(self, response: FloatArray, link: str) -> FloatArray:
         """Return the predictors whose means are the responses themselves."""
@@ -233,9 +233,11 @@ class PowerFamily(Family):
         """Return means near the responses that the family can have."""
         return response
 
-    def trouble(self, response: FloatArray) -> Trouble | None:
+    def response_problem(self, response: FloatArray) -> ResponseProblem | None:
         """Return which responses are not positive."""
-        return Trouble("positive responses", response <= 0, "Drop such rows, or choose a family that has zeros.")
+        return ResponseProblem(
+            "positive responses", response <= 0, "Drop such rows, or choose a family that has zeros."
+        )
 
 
 class Gaussian(PowerFamily):
@@ -249,7 +251,7 @@ class Gaussian(PowerFamily):
         """Return half the squared residual."""
         return (response - mean) ** 2 / 2
 
-    def trouble(self, response: FloatArray) -> Trouble | None:
+    def response_problem(self, response: FloatArray) -> ResponseProblem | None:
         """Return None: any number will do."""
         return None
 
@@ -270,9 +272,11 @@ class Poisson(PowerFamily):
         moved: FloatArray = response + 0.1 * response.mean()
         return moved
 
-    def trouble(self, response: FloatArray) -> Trouble | None:
+    def response_problem(self, response: FloatArray) -> ResponseProblem | None:
         """Return which counts are negative."""
-        return Trouble("counts, which are not negative", response < 0, "Choose another family for such responses.")
+        return ResponseProblem(
+            "counts, which are not negative", response < 0, "Choose another family for such responses."
+        )
 
     def degeneracy(self, response: FloatArray) -> str | None:
         """Return that there are no counts, if so."""
@@ -321,7 +325,7 @@ class Binomial(Family):
     name = "binomial"
     links = ("logit", "probit", "cloglog", "log", "identity")
 
-    def losses(self, response: FloatArray, eta: FloatArray, link: str) -> RowLosses:
+    def losses(self, response: FloatArray, eta: FloatArray, link: str) -> PredictorLosses:
         """Return minus the log-likelihood, ``-y log(p) - (1 - y) log(1 - p)``, and its derivatives."""
         if link == "logit":
             return _logistic_losses(response, eta)
@@ -333,7 +337,7 @@ class Binomial(Family):
             information = np.exp(ones[0]) * ones[1] ** 2 + np.exp(zeros[0]) * zeros[1] ** 2
             # A row of one class does not feel the other's logarithm, so what the link allows is looked at separately.
             possible = (ones[0] <= 0) & (zeros[0] <= 0)
-            return RowLosses(np.where(possible, value, np.inf), slope, curvature, information)
+            return PredictorLosses(np.where(possible, value, np.inf), slope, curvature, information)
 
     def _curves(self, eta: FloatArray, link: str) -> tuple[Curve, Curve]:
         return PROBABILITY_LINKS[link].log_probability(eta), PROBABILITY_LINKS[link].log_complement(eta)
@@ -346,13 +350,13 @@ class Binomial(Family):
         """Return the link of the probabilities."""
         return PROBABILITY_LINKS[link].predictor(mean)
 
-    def trouble(self, response: FloatArray) -> Trouble | None:
+    def response_problem(self, response: FloatArray) -> ResponseProblem | None:
         """Return which responses are no proportions."""
         advice = (
             "Label the two classes 0 and 1; for numbers of successes pass proportions, and the numbers of trials as a "
             "third array."
         )
-        return Trouble("responses in [0, 1]", (response < 0) | (response > 1), advice)
+        return ResponseProblem("responses in [0, 1]", (response < 0) | (response > 1), advice)
 
     def degeneracy(self, response: FloatArray) -> str | None:
         """Return that there is one class only, if so."""
@@ -369,7 +373,7 @@ class Binomial(Family):
         return certain & (np.abs(eta) > _FINITE_END)
 
 
-def _logistic_losses(response: FloatArray, eta: FloatArray) -> RowLosses:
+def _logistic_losses(response: FloatArray, eta: FloatArray) -> PredictorLosses:
     """Return the same for the logit, where one exponential serves all: most fits of large data are of this kind."""
     tail = np.exp(-np.abs(eta))
     larger = 1 / (1 + tail)
@@ -378,7 +382,7 @@ def _logistic_losses(response: FloatArray, eta: FloatArray) -> RowLosses:
     probability, complement = np.where(positive, larger, smaller), np.where(positive, smaller, larger)
     value = np.log1p(tail) + np.where(positive, (1 - response) * eta, -response * eta)
     curvature = larger * smaller
-    return RowLosses(value, (1 - response) * probability - response * complement, curvature, curvature)
+    return PredictorLosses(value, (1 - response) * probability - response * complement, curvature, curvature)
 
 
 def _times(share: FloatArray, values: FloatArray) -> FloatArray:

@@ -16,14 +16,14 @@ from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.metrics.classification import few_rows
 from orthoboot.functionals.regression.design_matrix import (
     CrossProducts,
-    Factor,
+    QRFactors,
     RegressionRows,
     factor_of_resample,
     positive_solution,
     rows_times,
 )
-from orthoboot.functionals.regression.families import FAMILIES, Family, RowLosses
-from orthoboot.functionals.regression.linear import PreparedRegression, Regression
+from orthoboot.functionals.regression.families import FAMILIES, Family, PredictorLosses
+from orthoboot.functionals.regression.linear import CatalogueRegression, PreparedRegression
 from orthoboot.optimisation.newton import newton_minimum
 from orthoboot.typing import FloatArray, Influence
 
@@ -54,7 +54,7 @@ class Model:
     family: Family
     link: str
     rows: RegressionRows
-    factor: Factor
+    factor: QRFactors
 
     @cached_property
     def basis(self) -> FloatArray:
@@ -96,7 +96,7 @@ class WeightedLoss:
         self.weights = weights[self.kept] / weights.sum()
         self.response = model.rows.response[self.kept]
         self.largest_shift = 0.0
-        self._latest: tuple[FloatArray, RowLosses] | None = None
+        self._latest: tuple[FloatArray, PredictorLosses] | None = None
 
     def value(self, point: FloatArray) -> float:
         """Return the mean loss, infinite where a row has no possible mean."""
@@ -115,13 +115,13 @@ class WeightedLoss:
                 return direction
         raise FitError(self.failure(point))
 
-    def losses(self, point: FloatArray) -> RowLosses:
+    def losses(self, point: FloatArray) -> PredictorLosses:
         """Return the losses of the rows; the search asks for value, gradient and Hessian at the same point."""
         if self._latest is None or self._latest[0] is not point:
             self._latest = (point, self.losses_at(self._predictors(point)))
         return self._latest[1]
 
-    def losses_at(self, eta: FloatArray) -> RowLosses:
+    def losses_at(self, eta: FloatArray) -> PredictorLosses:
         """Return the losses of the rows at linear predictors of theirs."""
         return self.model.family.losses(self.response, eta, self.model.link)
 
@@ -162,7 +162,7 @@ class WeightedLoss:
     def _n_at_the_edge(self, point: FloatArray) -> int:
         return int(self.model.family.at_the_edge(self.response, self._predictors(point), self.model.link).sum())
 
-    def _matrices(self, losses: RowLosses) -> Iterator[FloatArray]:
+    def _matrices(self, losses: PredictorLosses) -> Iterator[FloatArray]:
         yield self.hessian(losses.curvature)
         # Not positive definite: for lack of rows, which no other matrix helps, or for the shape of the loss.
         factor_of_resample(self.model.rows, self._on_all_rows(np.ones(len(self.kept))))
@@ -221,7 +221,7 @@ def _constant_start(loss: WeightedLoss) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Glm(Regression):
+class Glm(CatalogueRegression):
     """The coefficients of a generalised linear model; `glm` has the formulas, `logistic_regression` is one of them.
 
     The data are ``(X, y)`` with ``paired=True``: X of shape ``(n, d)``, an array or a frame whose columns name the
@@ -322,12 +322,12 @@ class GlmFit(PreparedRegression[Glm]):
 
 
 def _check_range(glm: Glm, response: FloatArray) -> None:
-    trouble = FAMILIES[glm.family].trouble(response)
-    if trouble is not None and trouble.broken.any():
-        first = int(np.argmax(trouble.broken))
+    problem = FAMILIES[glm.family].response_problem(response)
+    if problem is not None and problem.broken.any():
+        first = int(np.argmax(problem.broken))
         raise DataError(
-            f"`{glm.name}` with family {glm.family!r} takes {trouble.rule}; got {int(trouble.broken.sum())} "
-            f"other(s), the first in row {first} (counted from 0): {response[first]:g}. {trouble.advice}"
+            f"`{glm.name}` with family {glm.family!r} takes {problem.rule}; got {int(problem.broken.sum())} "
+            f"other(s), the first in row {first} (counted from 0): {response[first]:g}. {problem.advice}"
         )
 
 

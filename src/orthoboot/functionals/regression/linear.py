@@ -17,7 +17,7 @@ from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.regression.design_matrix import (
     CrossProducts,
-    Factor,
+    QRFactors,
     RegressionRows,
     factor_of_data,
     factor_of_resample,
@@ -44,7 +44,7 @@ _WELL_CONDITIONED = 1e-6
 """Reciprocal condition of the cross products from which on solving them keeps at least ten digits."""
 
 
-class Regression(Functional):
+class CatalogueRegression(Functional):
     """The coefficients of a model of y given X, all of them, refitted on every resample.
 
     Subclasses are dataclasses with a field `intercept`.
@@ -57,7 +57,7 @@ class Regression(Functional):
         check_intercept(self.intercept)
 
 
-AnyRegression = TypeVar("AnyRegression", bound=Regression)
+AnyRegression = TypeVar("AnyRegression", bound=CatalogueRegression)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +86,12 @@ class PreparedRegression(Prepared[AnyRegression]):
         return regression_rows(self.functional.name, self.data, intercept=self.functional.intercept)
 
     @cached_property
-    def factor(self) -> Factor:
+    def factor(self) -> QRFactors:
         """Return the factorisation of the columns of X, each row times the root of its case weight."""
         return factor_of_data(self.functional.name, self.rows)
 
 
-def _nearly_dependent(factor: Factor) -> Iterator[OrthobootWarning]:
+def _nearly_dependent(factor: QRFactors) -> Iterator[OrthobootWarning]:
     condition = factor.condition()
     if condition < _NEARLY_DEPENDENT:
         return
@@ -102,7 +102,7 @@ def _nearly_dependent(factor: Factor) -> Iterator[OrthobootWarning]:
     )
 
 
-def _resting_on_few(rows: RegressionRows, factor: Factor) -> Iterator[OrthobootWarning]:
+def _resting_on_few(rows: RegressionRows, factor: QRFactors) -> Iterator[OrthobootWarning]:
     """Yield a warning for coefficients that a few rows decide: their residuals hardly show how they vary."""
     effective = factor.effective_rows()
     fewest = min(_FEW_EFFECTIVE_ROWS, 1 + len(rows.X) / _ROWS_PER_EFFECTIVE_ROW)
@@ -143,12 +143,12 @@ class LeastSquares:
     """
 
     rows: RegressionRows
-    factor: Factor
+    factor: QRFactors
     coefficients: FloatArray
     residuals: FloatArray
 
     @staticmethod
-    def of(rows: RegressionRows, factor: Factor) -> LeastSquares:
+    def of(rows: RegressionRows, factor: QRFactors) -> LeastSquares:
         """Return the fit; its error is that of the factorisation."""
         roots = np.sqrt(rows.case_weights)
         coefficients = factor.coefficients(np.einsum("jp,j->p", factor.orthonormal, roots * rows.response))
@@ -184,7 +184,7 @@ def _residuals(rows: RegressionRows, coefficients: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class LinearRegression(Regression):
+class LinearRegression(CatalogueRegression):
     r"""The coefficients of least squares, as `numpy.linalg.lstsq`; with case weights a, of weighted least squares.
 
     .. math:: \phi = (X'AX)^{-1} X'Ay, \qquad I_j = n\,(X'AX)^{-1} x_j\,a_j\,(y_j - x_j'\phi),

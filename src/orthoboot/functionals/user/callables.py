@@ -27,7 +27,7 @@ from orthoboot.functionals.user.recognition import recognized
 from orthoboot.functionals.user.user_function import (
     CallableFunctional,
     PreparedCallable,
-    first_value,
+    value_on_data,
     weights_argument,
     wrapped,
 )
@@ -52,18 +52,18 @@ _FACTORIES: dict[Any, str] = {
 """Functions that make a statistic and are none themselves, with an example of each."""
 
 
-class PlainCallable(CallableFunctional):
+class RowsCallable(CallableFunctional):
     """``statistic(*samples)``: gets the resampled rows, one resample at a time."""
 
     fractional = False
     batched = False
 
-    def at(self, data: Data) -> PreparedPlain:
+    def at(self, data: Data) -> PreparedRows:
         """Return the function at `data`."""
-        return PreparedPlain(self, data)
+        return PreparedRows(self, data)
 
 
-class PreparedPlain(PreparedCallable[PlainCallable]):
+class PreparedRows(PreparedCallable[RowsCallable]):
     """A function of resampled rows at its data."""
 
     def values(self, resamples: Resamples) -> FloatArray:
@@ -174,7 +174,7 @@ def as_functional(
         return _vectorized_weighted(statistic, data) if vectorized else _weighted(statistic, data)
     if vectorized or (vectorized is None and "axis" in options):
         return _vectorized(statistic, data)
-    return _plain(statistic, data)
+    return _row_function(statistic, data)
 
 
 def _model_refused(kind: type) -> str:
@@ -223,32 +223,36 @@ def _options(statistic: Callable[..., Any], n_samples: int) -> set[str]:
     return by_keyword - set(positional[:n_samples])
 
 
-def _plain(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
+def _row_function(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
     # The rows are taken as for a resample, so that a function which sorts them in place leaves the user's data alone.
-    value = first_value(statistic, data, data.take([np.arange(n) for n in data.sizes]))
-    return wrapped(PlainCallable, statistic, value)
+    value = value_on_data(statistic, data, data.take([np.arange(n) for n in data.sizes]))
+    return wrapped(RowsCallable, statistic, value)
 
 
 def _vectorized(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
-    value = first_value(statistic, data, [np.moveaxis(array, 0, -1).copy() for array in data.arrays], axis=-1)
+    value = value_on_data(statistic, data, [np.moveaxis(array, 0, -1).copy() for array in data.arrays], axis=-1)
     # The function reduces the last axis, so a vector has one number per column.
     return wrapped(VectorizedCallable, statistic, value, data.columns[0] if len(data.tables) == 1 else None)
 
 
 def _weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
     """Return a weights-aware function, differentiated by the package in which it is written if there is one."""
-    named = _written(statistic, data, package_named(statistic))
+    named = _differentiated(statistic, data, package_named(statistic))
     if isinstance(named, CallableFunctional):
         return named
     ones = weights_argument([np.ones(n) for n in data.sizes])
-    value = first_value(statistic, data, data.containers, weights=ones, hint=named)
+    value = value_on_data(statistic, data, data.containers, weights=ones, hint=named)
     # The names in its own code need not tell: it may call a function of another module, which calls JAX.
     library = package_of(next(iter(value.values()), None) if isinstance(value, Mapping) else value)
-    written = _written(statistic, data, library)
-    return written if isinstance(written, CallableFunctional) else wrapped(WeightedCallable, statistic, value)
+    differentiated = _differentiated(statistic, data, library)
+    return (
+        differentiated
+        if isinstance(differentiated, CallableFunctional)
+        else wrapped(WeightedCallable, statistic, value)
+    )
 
 
-def _written(statistic: Callable[..., Any], data: Data, library: str | None) -> DifferentiableCallable | str:
+def _differentiated(statistic: Callable[..., Any], data: Data, library: str | None) -> DifferentiableCallable | str:
     """Return `statistic` differentiated; in words why not if it does not work on arrays of `library` alone."""
     if library is None:
         return ""
@@ -260,7 +264,7 @@ def _written(statistic: Callable[..., Any], data: Data, library: str | None) -> 
 
 def _vectorized_weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
     ones = weights_argument([np.ones((1, n)) for n in data.sizes])
-    value = first_value(statistic, data, data.containers, weights=ones)
+    value = value_on_data(statistic, data, data.containers, weights=ones)
     only = {key: _only(entry) for key, entry in value.items()} if isinstance(value, Mapping) else _only(value)
     return wrapped(VectorizedWeightedCallable, statistic, only)
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.autodiff import Autodiff, Written, autodiff, package_named
-from orthoboot.autodiff.values import check_written, numpy_value
+from orthoboot.autodiff import Autodiff, PackageFunction, autodiff, package_named
+from orthoboot.autodiff.values import check_package_arrays, numpy_value
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import InfluenceError, InfluenceMismatchWarning, OrthobootWarning, StatisticError
+from orthoboot.errors import InfluenceError, InfluenceMismatchWarning, OrthobootWarning, StatisticError, first_line
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.feature_means import centred_rows
 from orthoboot.functionals.user.user_function import (
     CallableFunctional,
     PreparedCallable,
-    first_value,
     function_name,
+    value_on_data,
     wrapped,
 )
 from orthoboot.typing import FloatArray, Influence
@@ -131,7 +131,7 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
         )
 
     @cached_property
-    def program(self) -> Written:
+    def program(self) -> PackageFunction:
         """Return the function of all weights in a row and of the samples, with its values in a row."""
         sizes = self.data.sizes
         function, output, package = self.functional.function, self.output, self.functional.package
@@ -161,11 +161,10 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
         try:
             return jacobian(np.ones(sum(self.data.sizes)), *self.package_arrays)
         except Exception as error:  # whatever the user's function raises is told with its cause
-            first_line = str(error).strip().partition("\n")[0].rstrip(".")
             raise InfluenceError(
-                f"{package} cannot differentiate `{self.functional.name}`: {type(error).__name__}: {first_line}. "
-                f"Between weights and value use functions of {package} alone, not of numpy, and of these such as it "
-                "can differentiate."
+                f"{package} cannot differentiate `{self.functional.name}`: {type(error).__name__}: "
+                f"{first_line(error)}. Between weights and value use only differentiable functions of {package}, not "
+                "of numpy."
             ) from error
 
     def _check_finite(self, derivative: FloatArray) -> None:
@@ -236,10 +235,10 @@ def differentiable(
     package = autodiff(library)
     samples = tuple(map(package.array, data.arrays))
     weights = _by_sample(package.array(np.ones(sum(data.sizes))), data.sizes)
-    value = first_value(
+    value = value_on_data(
         partial(package.called, statistic), data, samples, weights=weights, hint=_hint(statistic, data, library)
     )
-    check_written(function_name(statistic), value, package)
+    check_package_arrays(function_name(statistic), value, package)
     functional = wrapped(
         partial(DifferentiableCallable, package=package, asked=asked), statistic, numpy_value(value, package)
     )

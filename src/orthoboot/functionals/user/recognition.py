@@ -18,7 +18,7 @@ Entry = Callable[..., Functional]
 """Takes the options a callable was bound with, and raises a TypeError for those the catalogue does not have."""
 
 
-def _plain(functional: Functional) -> Entry:
+def _without_options(functional: Functional) -> Entry:
     def without_options() -> Functional:
         return functional
 
@@ -38,16 +38,16 @@ def _quantile(*, q: Any) -> Functional:
 
 def _entries() -> list[tuple[Any, Entry]]:
     entries: list[tuple[Any, Entry]] = [
-        (np.mean, _plain(mean)),
+        (np.mean, _without_options(mean)),
         (np.var, _with_ddof(variance)),
         (np.std, _with_ddof(std)),
-        (np.median, _plain(median)),
+        (np.median, _without_options(median)),
         (np.quantile, _quantile),
     ]
     # Whoever passes a function of scipy.stats has imported it; importing it here would slow everybody's start.
     stats = sys.modules.get("scipy.stats")
     if stats is not None:
-        entries += [(stats.skew, _plain(skewness)), (stats.kurtosis, _plain(kurtosis))]
+        entries += [(stats.skew, _without_options(skewness)), (stats.kurtosis, _without_options(kurtosis))]
     return entries
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from orthoboot.autodiff import package_of
 from orthoboot.data import Data
-from orthoboot.errors import StatisticError
+from orthoboot.errors import StatisticError, first_line
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray
@@ -63,7 +63,7 @@ class PreparedCallable(Prepared[AnyCallable]):
         return self.functional.value
 
 
-def first_value(statistic: Callable[..., Any], data: Data, samples: Any, *, hint: str = "", **options: Any) -> Any:
+def value_on_data(statistic: Callable[..., Any], data: Data, samples: Any, *, hint: str = "", **options: Any) -> Any:
     """Return the user's function of the data themselves; raise if it raises, and say what it was called with."""
     try:
         return statistic(*samples, **options)
@@ -117,11 +117,6 @@ def check_takes_many(argument: str, function: Callable[..., Any], *arguments: An
         "`if`, and leave out `float`"
     )
     value_of(argument, function, *arguments, hint=hint)
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of what an error says, without its full stop: a sentence goes on after it."""
-    return next(iter(str(error).strip().splitlines()), "").rstrip(".")
 
 
 def _described(argument: Any) -> str:

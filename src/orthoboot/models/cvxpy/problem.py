@@ -212,7 +212,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return what weakens the influence function or slows the replicates."""
         of_estimates = (finding for estimate in self.estimates for finding in estimate.findings(convergence))
-        return (*of_estimates, *(FitWarning(text) for text in self._doubts()))
+        return (*of_estimates, *(FitWarning(text) for text in self._warnings()))
 
     @cached_property
     def point(self) -> FloatArray:
@@ -259,7 +259,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
         )
         return slopes @ np.linalg.pinv(directions)
 
-    def _doubts(self) -> Iterator[str]:
+    def _warnings(self) -> Iterator[str]:
         if not self.solutions.is_dpp:
             yield (
                 "the problem is no disciplined parametrised program (DPP): cvxpy compiles it again for each replicate, "

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthoboot.errors import InfluenceError
-from orthoboot.models.linear_loss import FamilyLoss, HuberLoss, MultinomialLoss, PenalisedLoss, RowLoss, TweedieLoss
+from orthoboot.models.linear_loss import (
+    FamilyLoss,
+    HuberLoss,
+    LossFunction,
+    MultinomialLoss,
+    PenalisedLoss,
+    TweedieLoss,
+)
 from orthoboot.models.sklearn.interface import Adapter, RefittedModel
 from orthoboot.models.sklearn.networks import network_adapter
 from orthoboot.models.sklearn.solution import Solution, solved
@@ -55,7 +62,7 @@ class LinearModel(RefittedModel):
         The attributes whose numbers are parameters.
     """
 
-    row_loss: Callable[[Any], RowLoss]
+    row_loss: Callable[[Any], LossFunction]
     penalty: Callable[[Any, float], Penalty] = _no_penalty
     unknown: Callable[[Any], str] = _all_known
     parameter_attributes: tuple[str, ...] = ("coef_", "intercept_")
@@ -222,28 +229,28 @@ class Huber(LinearModel):
         return (*super()._names(model, names), "scale_")
 
 
-def _squares(model: Any) -> RowLoss:
+def _squares(model: Any) -> LossFunction:
     return FamilyLoss("gaussian", "identity")
 
 
-def _poisson(model: Any) -> RowLoss:
+def _poisson(model: Any) -> LossFunction:
     return TweedieLoss(1.0, log_link=True)
 
 
-def _gamma(model: Any) -> RowLoss:
+def _gamma(model: Any) -> LossFunction:
     return TweedieLoss(2.0, log_link=True)
 
 
-def _tweedie(model: Any) -> RowLoss:
+def _tweedie(model: Any) -> LossFunction:
     log_link = model.link == "log" or (model.link == "auto" and model.power > 0)
     return TweedieLoss(float(model.power), bool(log_link))
 
 
-def _logistic(model: Any) -> RowLoss:
+def _logistic(model: Any) -> LossFunction:
     return FamilyLoss("binomial", "logit") if len(model.coef_) == 1 else MultinomialLoss()
 
 
-def _huber(model: Any) -> RowLoss:
+def _huber(model: Any) -> LossFunction:
     return HuberLoss(float(model.epsilon))
 
 

@@ -21,6 +21,7 @@ from orthoboot.errors import (
     MissingDependencyError,
     OrthobootWarning,
     StatisticError,
+    first_line,
     silenced,
 )
 from orthoboot.functionals.base import Functional, Prepared
@@ -43,7 +44,7 @@ from orthoboot.models.sklearn.pipeline import (
     with_last_step,
 )
 from orthoboot.models.sklearn.refitting import (
-    Fit,
+    SklearnFit,
     fitted,
     random_parameters,
     random_states,
@@ -53,7 +54,7 @@ from orthoboot.models.sklearn.refitting import (
     tightened,
 )
 from orthoboot.models.sklearn.solution import Solution, polished
-from orthoboot.models.sklearn.targets import ModelTarget, RowsTarget, first_line, first_value, target_of
+from orthoboot.models.sklearn.targets import ModelTarget, RowsTarget, target_of, target_on_data
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.typing import FloatArray, Influence
 
@@ -108,7 +109,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
         target = self.functional.model_target
         if isinstance(target, RowsTarget):
             target.check(self.fitted, self.data.columns[0])
-        return target.output(first_value(target, self.fitted), self.fitted, feature_names(self.fitted))
+        return target.output(target_on_data(target, self.fitted), self.fitted, feature_names(self.fitted))
 
     @found_once
     def estimate(self) -> FloatArray:
@@ -177,7 +178,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     # What is found once
 
     @found_once
-    def _own_fit(self) -> Fit:
+    def _own_fit(self) -> SklearnFit:
         from sklearn.base import clone
 
         try:

@@ -19,14 +19,16 @@ _LARGEST_RANDOM_STATE = np.iinfo(np.int32).max
 """Of what scikit-learn itself draws for the parts of an estimator; some of them hold it in 32 bits with a sign."""
 
 
-class Fit(NamedTuple):
+class SklearnFit(NamedTuple):
     """A fitted estimator, and whether scikit-learn says that it converged."""
 
     model: Any
     converged: bool
 
 
-def fitted(estimator: Any, X: Any, y: Any, arguments: dict[str, FloatArray] | None = None, *, quiet: bool) -> Fit:
+def fitted(
+    estimator: Any, X: Any, y: Any, arguments: dict[str, FloatArray] | None = None, *, quiet: bool
+) -> SklearnFit:
     """Fit the estimator itself and return it; unless `quiet`, show its warnings but those of convergence.
 
     `arguments` are those of `fit` beside the rows.
@@ -38,7 +40,7 @@ def fitted(estimator: Any, X: Any, y: Any, arguments: dict[str, FloatArray] | No
     others = [warning for warning in caught if not issubclass(warning.category, ConvergenceWarning)]
     if not quiet:
         show_again(others)
-    return Fit(estimator, converged=len(others) == len(caught))
+    return SklearnFit(estimator, converged=len(others) == len(caught))
 
 
 def response_of(y: Any) -> Any:

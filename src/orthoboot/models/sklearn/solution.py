@@ -15,7 +15,7 @@ from orthoboot.models.sklearn.interface import Adapter, ModelLoss, RefittedModel
 from orthoboot.models.sklearn.pipeline import Scaling, feature_names, last_step, transformed, with_last_step
 from orthoboot.models.sklearn.point import ModelPoint
 from orthoboot.models.sklearn.targets import ModelTarget, RowsTarget
-from orthoboot.solvers import Factor, adjoints
+from orthoboot.solvers import FactoredMatrix, adjoints
 from orthoboot.typing import BoolArray, FloatArray
 
 _NEAR = 3.0
@@ -51,7 +51,7 @@ class Solution:
     model: Any
     scaling: Scaling | None
     loss: ModelLoss
-    factor: Factor
+    factor: FactoredMatrix
     n_rows: int
 
     @found_once

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.errors import ArgumentError, StatisticError
+from orthoboot.errors import ArgumentError, StatisticError, first_line
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.user.user_function import function_name
 from orthoboot.models.sklearn.pipeline import last_step
@@ -180,12 +180,7 @@ def target_of(target: Any) -> ModelTarget:
     return RowsTarget(np.asarray(target) if isinstance(target, (tuple, list)) else target)
 
 
-def first_line(error: Exception) -> str:
-    """Return what an error says first, without its full stop: scikit-learn's go on for paragraphs."""
-    return next(iter(str(error).strip().splitlines()), "").rstrip(".")
-
-
-def first_value(target: ModelTarget, model: Any) -> Any:
+def target_on_data(target: ModelTarget, model: Any) -> Any:
     """Return the value on the fit to the data; what the user's own function raises is told with its cause."""
     try:
         return target.value(model)

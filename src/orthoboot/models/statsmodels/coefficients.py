@@ -16,7 +16,7 @@ from orthoboot.errors import ArgumentError, FitError, silenced
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.regression.families import FAMILIES
 from orthoboot.functionals.regression.generalized_linear import Glm
-from orthoboot.functionals.regression.linear import LinearRegression, PreparedRegression, Regression
+from orthoboot.functionals.regression.linear import CatalogueRegression, LinearRegression, PreparedRegression
 from orthoboot.models.statsmodels.robust_regression import FixedScale, HuberScale, MedianScale, RobustRegression, Scale
 from orthoboot.typing import FloatArray, Influence
 
@@ -108,7 +108,7 @@ def _generalized(result: Any) -> Specification:
     data = _arrays(model, response, case_weights, _repetitions(model))
     if family is not None and link in FAMILIES[family].links:
         return Specification(Glm(family, link, name="GLM"), data)
-    return Specification(ForeignGlm(model.family, np.array(result.params)), data)
+    return Specification(StatsmodelsGlm(model.family, np.array(result.params)), data)
 
 
 def _robust(result: Any) -> Specification:
@@ -220,7 +220,7 @@ def _scale(result: Any) -> Scale:
 
 
 @dataclass(frozen=True, eq=False)
-class ForeignGlm(Regression):
+class StatsmodelsGlm(CatalogueRegression):
     r"""The coefficients of a family or link that statsmodels knows and the catalogue does not, fitted by statsmodels.
 
     .. math:: I_j = -n H^{-1} s_j,
@@ -242,13 +242,13 @@ class ForeignGlm(Regression):
     batched = False
     releases_gil = False
 
-    def at(self, data: Data) -> ForeignGlmFit:
+    def at(self, data: Data) -> StatsmodelsGlmFit:
         """Return the model at `data`, not checked yet."""
-        return ForeignGlmFit(self, data)
+        return StatsmodelsGlmFit(self, data)
 
 
 @dataclass(frozen=True, eq=False)
-class ForeignGlmFit(PreparedRegression[ForeignGlm]):
+class StatsmodelsGlmFit(PreparedRegression[StatsmodelsGlm]):
     """A generalised linear model of statsmodels' own at its data."""
 
     @property

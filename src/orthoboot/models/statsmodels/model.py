@@ -36,7 +36,7 @@ _LISTED = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class StatsmodelsTarget:
     """What is asked of the coefficients, if not they themselves: a function of them, one point at a time.
 
     Attributes
@@ -84,11 +84,11 @@ class StatsmodelsFit(Functional):
     paired = True
 
     def __post_init__(self) -> None:
-        _ = self.wanted  # a target that cannot be evaluated is told now
+        _ = self.target_function  # a target that cannot be evaluated is told now
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but statsmodels' result, with what is known from it."""
-        return {**vars(self), "distance": self.distance, "wanted": self.wanted, "result": None}
+        return {**vars(self), "distance": self.distance, "target_function": self.target_function, "result": None}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ class StatsmodelsFit(Functional):
         return distance_in_errors(at.coefficients.estimate - np.asarray(self.result.params), influence[0])
 
     @cached_property
-    def wanted(self) -> Target | None:
+    def target_function(self) -> StatsmodelsTarget | None:
         """Return the target as a function of the coefficients, evaluated once at statsmodels' fit."""
         return None if self.target is None else _target_of(self.result, self.target)
 
@@ -186,20 +186,20 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
     @property
     def output(self) -> Output:
         """Return the names of the coefficients, or what the target returns."""
-        if self.functional.wanted is not None:
-            return self.functional.wanted.output
+        if self.functional.target_function is not None:
+            return self.functional.target_function.output
         names = self.functional.names
         return output_like(np.zeros(len(names)), self.functional.name, names)
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the target at the coefficients of each resample, shape ``(B, k)``."""
-        coefficients, target = self.coefficients.values(resamples), self.functional.wanted
+        coefficients, target = self.coefficients.values(resamples), self.functional.target_function
         return coefficients if target is None else target.value(coefficients.T).T
 
     def influence(self) -> Influence | None:
         """Return the influence of the coefficients, times the derivative of the target by them."""
         influence = self.coefficients.influence()
-        if self.functional.wanted is None or influence is None:
+        if self.functional.target_function is None or influence is None:
             return influence
         return (influence[0] @ self.jacobian.T,)
 
@@ -222,7 +222,7 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
     @cached_property
     def jacobian(self) -> FloatArray:
         """Return the derivative of the target by the coefficients, shape ``(k, p)``."""
-        influence, target = self.coefficients.influence(), self.functional.wanted
+        influence, target = self.coefficients.influence(), self.functional.target_function
         if target is None or influence is None:
             return np.eye(len(self.functional.names))
         point, n_rows = self.coefficients.estimate, self.data.sizes[0]
@@ -350,7 +350,7 @@ def _check_plain(result: Any) -> None:
         )
 
 
-def _target_of(result: Any, target: Any) -> Target:
+def _target_of(result: Any, target: Any) -> StatsmodelsTarget:
     """Return the target, evaluated once at statsmodels' fit."""
     if callable(target):
         return _called_target(result, target)
@@ -398,7 +398,7 @@ class PredictedMeans:
         return {"model": model, "columns": self.columns}
 
 
-def _called_target(result: Any, target: Callable[..., Any]) -> Target:
+def _called_target(result: Any, target: Callable[..., Any]) -> StatsmodelsTarget:
     names = tuple(map(str, result.model.exog_names))
     function = NamedParameters(target, names)
     try:
@@ -409,10 +409,10 @@ def _called_target(result: Any, target: Callable[..., Any]) -> Target:
             f"{type(error).__name__}: {str(error).rstrip('.')}."
         ) from error
     name = getattr(target, "__name__", "<lambda>")
-    return Target(function, output_like(example, "target" if name == "<lambda>" else name))
+    return StatsmodelsTarget(function, output_like(example, "target" if name == "<lambda>" else name))
 
 
-def _predicted_target(result: Any, rows: Any) -> Target:
+def _predicted_target(result: Any, rows: Any) -> StatsmodelsTarget:
     """Return the predicted means of new rows, as `result.predict` gives them."""
     model, names = result.model, list(map(str, result.model.exog_names))
     try:
@@ -430,7 +430,7 @@ def _predicted_target(result: Any, rows: Any) -> Target:
             f"{columns.shape}."
         )
     labels = tuple(f"prediction[{label}]" for label in (range(len(columns)) if index is None else index))
-    return Target(PredictedMeans(model, columns), output_like(np.zeros(len(columns)), "prediction", labels))
+    return StatsmodelsTarget(PredictedMeans(model, columns), output_like(np.zeros(len(columns)), "prediction", labels))
 
 
 def _listed(names: Any) -> str:

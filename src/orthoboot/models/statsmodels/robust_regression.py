@@ -14,7 +14,7 @@ from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError
 from orthoboot.functionals.regression.design_matrix import CrossProducts, positive_solution, rows_times
-from orthoboot.functionals.regression.linear import LeastSquares, PreparedRegression, Regression
+from orthoboot.functionals.regression.linear import CatalogueRegression, LeastSquares, PreparedRegression
 from orthoboot.typing import FloatArray, Influence
 
 _STEP = 1e-11
@@ -100,7 +100,7 @@ def weighted_median(values: FloatArray, weights: FloatArray) -> float:
 
 
 @dataclass(frozen=True)
-class Solution:
+class RobustEstimate:
     """Coefficients, shape ``(d,)``, and the scale that goes with them."""
 
     coefficients: FloatArray
@@ -108,7 +108,7 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False)
-class RobustRegression(Regression):
+class RobustRegression(CatalogueRegression):
     r"""The coefficients of an M-estimation with a scale, as ``RLM`` in statsmodels and ``rlm`` in R's MASS.
 
     .. math:: \sum_j \psi\Big(\frac{y_j - x_j'\phi}{s}\Big) x_j = 0, \qquad
@@ -174,9 +174,9 @@ class RobustFit(PreparedRegression[RobustRegression]):
         return (influence - influence.mean(axis=0),)
 
     @cached_property
-    def solution(self) -> Solution:
+    def solution(self) -> RobustEstimate:
         """Return the fit of all rows."""
-        start = Solution(self.functional.start, self.functional.start_scale)
+        start = RobustEstimate(self.functional.start, self.functional.start_scale)
         try:
             return self._solved(np.ones(self.data.sizes[0]), start)
         except FitError as error:
@@ -187,7 +187,7 @@ class RobustFit(PreparedRegression[RobustRegression]):
         """Return the fit of all rows by least squares, in whose basis the steps are made."""
         return LeastSquares.of(self.rows, self.factor)
 
-    def _solved(self, weights: FloatArray, start: Solution) -> Solution:
+    def _solved(self, weights: FloatArray, start: RobustEstimate) -> RobustEstimate:
         """Return the solution for weights on the rows: reweighted least squares and scale, turn by turn."""
         fit, norm = self.least_squares, self.functional.norm
         kept, size = weights > 0, float(np.abs(fit.rows.response).max())
@@ -201,7 +201,7 @@ class RobustFit(PreparedRegression[RobustRegression]):
             previous_scale, scale = scale, self.functional.scale.updated(residuals[kept], weights[kept], scale)
             moved = max(float(np.abs(residuals - previous)[kept].max()), abs(scale - previous_scale))
             if moved <= _STEP * scale + _ROUNDING * size:
-                return Solution(coefficients, scale)
+                return RobustEstimate(coefficients, scale)
         raise FitError(f"coefficients and scale did not settle in {_MAX_ITERATIONS} steps of reweighted least squares")
 
 

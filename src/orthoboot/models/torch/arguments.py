@@ -13,8 +13,7 @@ from torch import nn
 from torch.func import vmap
 
 from orthoboot.arguments import checked_count, checked_name, checked_nonnegative, checked_positive
-from orthoboot.errors import ArgumentError, DataError
-from orthoboot.functionals.user.user_function import first_line
+from orthoboot.errors import ArgumentError, DataError, first_line
 from orthoboot.models.fitting import PROTOCOLS
 from orthoboot.models.torch.fit import CurvatureOptions
 from orthoboot.models.torch.network import Network, OutputLoss, tensor

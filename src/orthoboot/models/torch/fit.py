@@ -14,7 +14,7 @@ from orthoboot.models.fitting import DENSE_PARAMETERS, found_with_torch
 from orthoboot.models.torch.network import NetworkLoss
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.optimisation.lbfgs import Minima, lbfgs_minima
-from orthoboot.solvers import Cholesky, ConjugateGradients, DenseOperator, Factor, ProductOperator
+from orthoboot.solvers import Cholesky, ConjugateGradients, DenseOperator, FactoredMatrix, ProductOperator
 from orthoboot.typing import FloatArray
 
 _HESSIAN_WORK = 2e10
@@ -53,7 +53,7 @@ class Curvature:
         Itself, shape ``(p, p)``; None where it is never held.
     """
 
-    factor: Factor
+    factor: FactoredMatrix
     title: str
     reason: str = ""
     damping: float = 0.0

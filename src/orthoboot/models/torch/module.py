@@ -23,12 +23,12 @@ from orthoboot.errors import (
     MissingDependencyError,
     OrthobootWarning,
     StatisticError,
+    first_line,
 )
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, Failure
-from orthoboot.functionals.optima.parameter_target import ParametersTarget, WrittenTarget
+from orthoboot.functionals.optima.parameter_target import FunctionOfParameters, ParametersTarget
 from orthoboot.functionals.output import Output
-from orthoboot.functionals.user.user_function import first_line
 from orthoboot.models.fitting import evaluated_refits, found_with_torch
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.result import Result
@@ -270,14 +270,14 @@ class FittedTorchModel(Prepared[TorchModel]):
             raise FitError(f"`{self.functional.name}` has no fit on these data: {error}") from error
 
     @found_with_torch
-    def parameter_target(self) -> ParametersTarget | WrittenTarget:
+    def parameter_target(self) -> ParametersTarget | FunctionOfParameters:
         """Return the target as a function of the parameters."""
         from orthoboot.autodiff import autodiff
 
         target = self.functional.target
         if target is None:
             return ParametersTarget(self.network.names)
-        return WrittenTarget(autodiff("torch"), self.network.bound(target), self.fit.point)
+        return FunctionOfParameters(autodiff("torch"), self.network.bound(target), self.fit.point)
 
     @found_with_torch
     def _jacobian(self) -> FloatArray:

@@ -10,7 +10,7 @@ from orthoboot.paper.published import INTERVALS, PAPER_EXPERIMENTS, Row
 from orthoboot.paper.shares import share_error
 from orthoboot.presentation.report import Report
 from orthoboot.presentation.style import WORDS
-from orthoboot.presentation.tables import Cell, Simulated, Table
+from orthoboot.presentation.tables import Cell, ReportTable, Simulated
 from orthoboot.typing import FloatArray
 
 _WORDS = {
@@ -60,13 +60,13 @@ def _without_answer(title: str, widths: FloatArray) -> str:
     )
 
 
-def _table(column: int, name: str, outcome: Arrays) -> Table:
+def _table(column: int, name: str, outcome: Arrays) -> ReportTable:
     cells = [
         [_WORDS[method], "" if B is None else B, *_figures((method, B), column, covered, width)]
         for (method, B), covered, width in zip(ROWS, outcome["covered"].T, outcome["width"].T, strict=True)
     ]
     headings = ["method", "B", "coverage", "mean width", "its deviation"]
-    return Table(f"ci-{name}", f"{PROBLEMS[name].title}, {len(outcome['width'])} data sets", headings, cells)
+    return ReportTable(f"ci-{name}", f"{PROBLEMS[name].title}, {len(outcome['width'])} data sets", headings, cells)
 
 
 def _figures(row: Row, column: int, covered: FloatArray, width: FloatArray) -> list[Simulated]:
@@ -89,7 +89,7 @@ def _figures(row: Row, column: int, covered: FloatArray, width: FloatArray) -> l
     ]
 
 
-def _table_of_deviations(found: Outcomes) -> Table:
+def _table_of_deviations(found: Outcomes) -> ReportTable:
     """Return how much the widths of our estimator and of the paper's vary, and the difference."""
     cells: list[list[Cell]] = []
     for name, problem in PROBLEMS.items():
@@ -102,7 +102,7 @@ def _table_of_deviations(found: Outcomes) -> Table:
                 [problem.title, B, *(Simulated(float(w.std(ddof=1)), digits=4) for w in (paper, ours)), difference]
             )
     headings = ["problem", "B", _WORDS["paper"], _WORDS["orthogonal"], "difference"]
-    return Table("ci-deviations", "Standard deviation of the width", headings, cells)
+    return ReportTable("ci-deviations", "Standard deviation of the width", headings, cells)
 
 
 def _pulls(values: FloatArray) -> FloatArray:

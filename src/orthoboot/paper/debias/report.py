@@ -14,7 +14,7 @@ from orthoboot.paper.published import DEBIASING, PAPER_EXPERIMENTS, Row
 from orthoboot.presentation.figures import Figure
 from orthoboot.presentation.report import Report
 from orthoboot.presentation.style import COLOURS, WORDS
-from orthoboot.presentation.tables import Cell, Simulated, Table, decimals
+from orthoboot.presentation.tables import Cell, ReportTable, Simulated, decimals
 from orthoboot.typing import FloatArray
 
 QUANTILES = (0.05, 0.5, 0.95)
@@ -113,10 +113,10 @@ def _errors(outcome: Arrays) -> dict[Row, FloatArray]:
     return {**errors, ("naive", None): outcome["naive"][:, np.newaxis]}
 
 
-def _table(column: int, name: str, outcome: Arrays) -> Table:
+def _table(column: int, name: str, outcome: Arrays) -> ReportTable:
     headings = ["method", "B", *(f"{m.title}{quantile}" for m in MEASURES for quantile in ("", " 5%", " 95%"))]
     rows = [[*_words(row), *_cells(row, column, of)] for row, of in _errors(outcome).items()]
-    return Table(f"debias-{name}", f"{PROBLEMS[name].title}, {len(outcome['naive'])} data sets", headings, rows)
+    return ReportTable(f"debias-{name}", f"{PROBLEMS[name].title}, {len(outcome['naive'])} data sets", headings, rows)
 
 
 def _words(row: Row) -> list[Cell]:
@@ -137,7 +137,7 @@ def _cells(row: Row, column: int, errors: FloatArray) -> list[Cell]:
     return cells
 
 
-def _table_of_medians(found: Outcomes) -> Table:
+def _table_of_medians(found: Outcomes) -> ReportTable:
     """Return the sums over data sets of the median of each, for the sizes that the paper prints."""
     printed = {B for _, B in DEBIASING}
     rows = [
@@ -147,7 +147,7 @@ def _table_of_medians(found: Outcomes) -> Table:
         if row[1] in printed
     ]
     headings = ["problem", "method", "B", *(measure.title for measure in MEASURES)]
-    return Table("debias-medians", "Sums of the median error of each data set", headings, rows)
+    return ReportTable("debias-medians", "Sums of the median error of each data set", headings, rows)
 
 
 def _medians(row: Row, column: int, errors: FloatArray) -> list[Cell]:

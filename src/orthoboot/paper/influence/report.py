@@ -11,7 +11,7 @@ from orthoboot.paper.experiment import Arrays, Outcomes
 from orthoboot.presentation.figures import Figure
 from orthoboot.presentation.report import Report
 from orthoboot.presentation.style import COLOURS
-from orthoboot.presentation.tables import Cell, Table
+from orthoboot.presentation.tables import Cell, ReportTable
 
 TITLES = {
     "quadratic": "min x'Qx subject to Ax = b: the value",
@@ -30,7 +30,7 @@ _PARAGRAPHS = (
 
 def report(found: Outcomes) -> Report:
     """Return the table of differences, and the figure for the problem of which both ways were bootstrapped."""
-    table = Table(
+    table = ReportTable(
         "influence",
         "Implicit against explicit influence function",
         [

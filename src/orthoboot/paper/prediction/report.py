@@ -13,7 +13,7 @@ from orthoboot.paper.published import PREDICTION
 from orthoboot.paper.shares import share_error
 from orthoboot.presentation.report import Report
 from orthoboot.presentation.style import WORDS
-from orthoboot.presentation.tables import Cell, Simulated, Table, decimals
+from orthoboot.presentation.tables import Cell, ReportTable, Simulated, decimals
 from orthoboot.typing import FloatArray
 
 _PARAGRAPHS = (
@@ -63,7 +63,7 @@ def _precision(n_refits: int) -> str:
     )
 
 
-def _table(data: RegressionData, protocol: Protocol, outcome: Arrays) -> Table:
+def _table(data: RegressionData, protocol: Protocol, outcome: Arrays) -> ReportTable:
     rows: list[list[Cell]] = [
         [B, WORDS[name], *_cells(data, name, B, outcome, is_compared=protocol is PROTOCOLS[0])]
         for B in SIZES
@@ -71,7 +71,7 @@ def _table(data: RegressionData, protocol: Protocol, outcome: Arrays) -> Table:
     ]
     title = f"{data.title}, {protocol.title}: {outcome['test rows'][0]:.0f} rows in the test"
     columns = ["B", "estimator", "coverage", "mean width", "deviation over refits, %"]
-    return Table(f"prediction-{case_name(data, protocol)}", title, columns, rows)
+    return ReportTable(f"prediction-{case_name(data, protocol)}", title, columns, rows)
 
 
 def _cells(data: RegressionData, name: str, B: int, outcome: Arrays, *, is_compared: bool) -> list[Simulated]:

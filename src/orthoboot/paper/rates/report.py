@@ -24,7 +24,7 @@ from orthoboot.paper.rates.examples import (
 from orthoboot.presentation.figures import Figure
 from orthoboot.presentation.report import Report
 from orthoboot.presentation.style import COLOURS, WORDS
-from orthoboot.presentation.tables import Cell, Simulated, Table
+from orthoboot.presentation.tables import Cell, ReportTable, Simulated
 from orthoboot.typing import FloatArray
 
 _MARKERS = {"standard": "o", "paper": "s", "orthogonal": "D"}
@@ -212,11 +212,11 @@ Fits = dict[tuple[str, str], list[Fit]]
 """By example and quantity: a fit for each of `ESTIMATORS`."""
 
 
-def _table(sweep: Sweep, fits: Fits) -> Table:
+def _table(sweep: Sweep, fits: Fits) -> ReportTable:
     limits = [sweep.legend] if sweep.has_limit else []
     columns = ("example", "quantity", "estimator", "slope", *limits, "theory", "difference")
     title = f"Slopes of log simulation variance against log {sweep.symbol}: {sweep.words}"
-    return Table(f"rates-{sweep.symbol}", title, columns, list(_rows(sweep, fits)))
+    return ReportTable(f"rates-{sweep.symbol}", title, columns, list(_rows(sweep, fits)))
 
 
 def _rows(sweep: Sweep, fits: Fits) -> Iterator[list[Cell]]:
