@@ -429,7 +429,7 @@ def rests_on_three_rows():
 
 
 def test_what_is_found_in_the_data_stands_and_is_shown_once():
-    with pytest.warns(errors.SmallSampleWarning, match="rests on about"):
+    with pytest.warns(errors.SmallSampleWarning, match="depends on about"):
         result = ob.bootstrap(rests_on_three_rows(), ob.linear_regression, paired=True, rng=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.FailedReplicatesWarning)

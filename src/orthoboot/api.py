@@ -216,7 +216,7 @@ class _Budget:
 
     @staticmethod
     def checked(n_resamples: Any, tol: Any, max_resamples: Any, estimator: Estimator) -> _Budget:
-        """Return the budget if each number keeps its rule and they fit together."""
+        """Return the budget, checked: each number alone and all of them together."""
         if n_resamples is not None:
             reason = f"for estimator={estimator.name!r}"
             n_resamples = checked_count("n_resamples", n_resamples, least=estimator.minimum, reason=reason)
@@ -243,7 +243,7 @@ class _Budget:
             raise ArgumentError(too_few_replicates(asker, least, f"got {name}={most}", 'Use more, or method="normal".'))
 
     def first_round(self, interval: Interval, estimator: Estimator) -> int:
-        """Return how many replicates to draw before the simulation error is looked at."""
+        """Return how many replicates to draw before the first check of the simulation error."""
         if self.n_resamples is not None:
             return self.n_resamples
         if self.tol is None:
@@ -270,7 +270,7 @@ def _check_finite(prepared: Prepared[Any]) -> None:
 
 
 class _FirstRound(NamedTuple):
-    """What is known before the simulation error is first looked at."""
+    """The state of a run before the first check of the simulation error."""
 
     run: Run
     estimator: Estimator
@@ -298,7 +298,7 @@ def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval
 
 
 def _found(run: Run, influence: Any, *, needed: bool) -> InfluenceFunction:
-    """Return the influence function; one that costs evaluations only where it is needed."""
+    """Return the influence function; compute it by extra evaluations only if the estimator needs it."""
     automatic = isinstance(influence, str) and influence == "auto"
     if needed or not automatic:
         return run.find_influence(influence)
@@ -347,7 +347,7 @@ def _relative_error(estimator: Estimator, replicates: Replicates) -> float:
 
 
 def _further_round(n_resamples: int, excess: float) -> int:
-    """Return how many more replicates the error's 1/sqrt(B) decay asks for; no more than double, but at least ten."""
+    """Return how many more replicates to draw, by the error's 1/sqrt(B) decay: at least ten, at most as many again."""
     wanted = n_resamples * (min(excess, 2.0) ** 2 - 1)
     return max(min(math.ceil(wanted), n_resamples), _FIRST_ROUND)
 
@@ -370,7 +370,7 @@ def _check_enough(estimator: Estimator, replicates: Replicates) -> None:
 
 
 def _check_weights_matter(run: Run, replicates: Replicates) -> None:
-    """Raise if an output never moves because the statistic does not look at its weights."""
+    """Raise if an output never changes because the statistic ignores its weights."""
     if len(replicates):
         still = (replicates.values == replicates.estimate).all(axis=0)
     else:

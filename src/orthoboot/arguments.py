@@ -1,4 +1,4 @@
-"""Checks of single arguments: which one, the rule, what came, what to do."""
+"""Checks of single arguments, with messages that name the argument, the rule and the remedy."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def _is_percentage(level: Any) -> bool:
 
 
 def is_real(value: Any) -> bool:
-    """Return whether `value` is a real number; True and False are none."""
+    """Return whether `value` is a real number; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def checked_count(name: str, value: Any, *, least: int, reason: str = "") -> int:
-    """Return `value` if it is a whole number of at least `least`; `reason` says for what and what else to do."""
+    """Return `value` if it is a whole number of at least `least`; `reason` completes the message if it is not."""
     if not is_real(value) or not isinstance(value, Integral) or int(value) < least:
         rule = " ".join(filter(None, (f"a whole number of at least {least}", reason)))
         raise ArgumentError(f"`{name}` must be {rule}; got {value!r}.")
@@ -40,14 +40,14 @@ def checked_count(name: str, value: Any, *, least: int, reason: str = "") -> int
 
 
 def too_few_replicates(asker: str, least: int, got: str, advice: str = "") -> str:
-    """Return the message that `asker` needs more replicates: "got" says how many there are, `advice` what to do."""
+    """Return the message that `asker` needs more replicates than it got, with `advice`."""
     what, _, condition = asker.partition(" with ")
     needs = f"{what} needs at least {least:,} replicates{f' with {condition}' if condition else ''}"
     return f"{needs}; {got}." + (f" {advice}" if advice else "")
 
 
 def checked_jobs(value: Any) -> int | None:
-    """Return a number of jobs as joblib takes it: None, a positive one, or a negative one that counts cores."""
+    """Return the number of jobs as joblib takes it: None, positive, or negative to count from the number of cores."""
     if value is None:
         return None
     if not is_real(value) or not isinstance(value, Integral) or value == 0:
@@ -82,7 +82,7 @@ def checked_tolerance(value: Any) -> float:
 
 
 def checked_name(argument: str, value: Any, known: Iterable[str]) -> str:
-    """Return `value` if it is one of `known`, else say which are and which was perhaps meant."""
+    """Return `value` if it is one of `known`; otherwise raise, list them and suggest the closest."""
     names = list(known)
     if isinstance(value, str) and value in names:
         return value
@@ -92,5 +92,5 @@ def checked_name(argument: str, value: Any, known: Iterable[str]) -> str:
 
 
 def checked_alternative(value: Any) -> str:
-    """Return `value` if it is a side that scipy knows too."""
+    """Return `value` if it is one of scipy's names for `alternative`."""
     return checked_name("alternative", value, _ALTERNATIVES)

@@ -1,4 +1,4 @@
-"""Every error and warning of the library, so that users can catch one kind; and how warnings are shown or kept."""
+"""Errors and warnings of the library, and tools to show, silence and record warnings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, cast
 
 
 class ArgumentError(ValueError):
-    """An argument breaks its rule; nothing has been simulated."""
+    """An argument is invalid; nothing has been simulated."""
 
 
 class DataError(ValueError):
@@ -23,11 +23,11 @@ class InfluenceError(ValueError):
 
 
 class StatisticError(RuntimeError):
-    """The statistic raised, or returned something that is no number."""
+    """The statistic raised, or returned something other than numbers."""
 
 
 class ReplicationError(RuntimeError):
-    """Too many replicates failed for an answer."""
+    """Too many replicates failed."""
 
 
 class FitError(RuntimeError):
@@ -39,15 +39,15 @@ class MissingDependencyError(RuntimeError):
 
 
 class WorkerError(RuntimeError):
-    """A process that was to do a part of the work ended, or runs other code than this one."""
+    """A worker process died, or runs different code."""
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint cannot be used: damaged, of another run or version, or in use."""
+    """A checkpoint cannot be used: damaged, from another run or version, or in use."""
 
 
 class OrthobootWarning(UserWarning):
-    """Base class of all warnings, to silence or to escalate them together."""
+    """Base class of all warnings of the library."""
 
 
 class FewReplicatesWarning(OrthobootWarning):
@@ -55,7 +55,7 @@ class FewReplicatesWarning(OrthobootWarning):
 
 
 class SmallSampleWarning(OrthobootWarning):
-    """A sample has so few rows that no bootstrap can be trusted."""
+    """A sample has too few rows for any bootstrap to be reliable."""
 
 
 class ConstantDataWarning(OrthobootWarning):
@@ -79,7 +79,7 @@ class SlopeWarning(OrthobootWarning):
 
 
 class InfluenceMismatchWarning(OrthobootWarning):
-    """An influence function contradicts the statistic, or the statistic the rule for weights."""
+    """An influence function contradicts the statistic, or the statistic changes when its weights are rescaled."""
 
 
 class FitWarning(OrthobootWarning):
@@ -111,7 +111,7 @@ class EqualReplicatesWarning(OrthobootWarning):
 
 
 class LargeBiasWarning(OrthobootWarning):
-    """The bias is so large beside the standard error that the resamples cannot stand for the data."""
+    """The bias is large compared with the standard error: resamples differ systematically from the data."""
 
 
 class MissingBiasWarning(OrthobootWarning):
@@ -124,7 +124,7 @@ def first_line(error: Exception) -> str:
 
 
 def emit(warning: OrthobootWarning) -> None:
-    """Show `warning` at the line of the user's that called the library, however deep we are in it."""
+    """Show `warning` at the line of user code that called the library."""
     depth, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "orthoboot":
         depth, frame = depth + 1, frame.f_back
@@ -132,7 +132,7 @@ def emit(warning: OrthobootWarning) -> None:
 
 
 class WarningScope:
-    """Sends warnings to a handler of the thread that gives them, while any thread is inside.
+    """Routes warnings to a handler of the thread that issues them, while any thread is inside.
 
     `warnings.catch_warnings` exchanges the filters of the whole process. Of two threads inside it, the one that leaves
     first would bring the warnings back for the other, and the other one leave its own filters behind for good. Here
@@ -147,7 +147,7 @@ class WarningScope:
 
     @property
     def filters_outside(self) -> list[Any]:
-        """Return the filters of the process as they are where no thread is inside."""
+        """Return the warning filters of the process outside of this scope."""
         with self._lock:
             return list(self._filters if self._handlers else warnings.filters)
 
@@ -213,7 +213,7 @@ def recorded() -> Iterator[list[warnings.WarningMessage]]:
 
 
 def show_again(caught: Iterable[warnings.WarningMessage], shown: dict[str, dict[Any, Any]] | None = None) -> None:
-    """Give recorded warnings, to be shown as the filters say; `shown` are those of each file that were shown before."""
+    """Issue recorded warnings again under the current filters; `shown` holds the registry of each file."""
     for warning in caught:
         registry = None if shown is None else shown.setdefault(warning.filename, {})
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno, registry=registry)

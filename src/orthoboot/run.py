@@ -147,8 +147,8 @@ class Run:
     def second_order_bias(self) -> FloatArray | None:
         """Return the infinitesimal jackknife's bias, shape ``(k,)``, or None where it would cost too much.
 
-        In closed form where the statistic has one, else by second differences: two evaluations a row. Where the linear
-        part has a mean of its own, as for moving blocks, that is a bias too.
+        In closed form where the statistic has one, else by second differences: two evaluations per row. A nonzero mean
+        of the linear part, as for moving blocks, is a bias too.
         """
         closed = self.prepared.second_order_bias(self.plan.covariance)
         if closed is not None:

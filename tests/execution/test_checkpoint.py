@@ -127,7 +127,7 @@ def test_the_file_of_another_run_is_refused_and_left_alone(tmp_path, change, wor
     ob.bootstrap(X, ob.variance, checkpoint=file, rng=1)
     before = file.read_bytes()
     options = {"data": X, "statistic": ob.variance, "rng": 1, **change}
-    with pytest.raises(CheckpointError, match=f"is of another run: {words}"):
+    with pytest.raises(CheckpointError, match=f"is from another run: {words}"):
         ob.bootstrap(options.pop("data"), options.pop("statistic"), checkpoint=file, **options)
     assert file.read_bytes() == before
     assert os.listdir(tmp_path) == ["run"]
@@ -150,7 +150,7 @@ def test_a_damaged_or_foreign_file_is_refused_and_left_alone(tmp_path, damage):
     file.write_bytes(damage(file.read_bytes()))
     before = file.read_bytes()
     for rng in (1, None):
-        with pytest.raises(CheckpointError, match="is no checkpoint of orthoboot, or damaged; it was left as it is"):
+        with pytest.raises(CheckpointError, match="not a checkpoint of orthoboot, or is damaged; it was not changed"):
             ob.bootstrap(X, ob.variance, checkpoint=file, rng=rng)
     assert file.read_bytes() == before
 

@@ -1,4 +1,4 @@
-"""What the library asks of a package that differentiates functions written in it."""
+"""The interface to packages for automatic differentiation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Programs = TypeVar("Programs")
 
 
 class Autodiff(ABC):
-    """A package that differentiates: functions written in it become functions of numpy arrays, in double precision.
+    """Automatic differentiation by one package, in double precision: its functions become functions of numpy arrays.
 
     Every method takes a function ``f(point, *rest)`` of a vector `point`, shape ``(p,)``, and of arrays that are not
     differentiated. What it returns is called with the same arguments. Arrays that stay the same from call to call are
@@ -31,7 +31,7 @@ class Autodiff(ABC):
     """Whether many points in one call cost less than as many calls."""
 
     def traced(self, f: PackageFunction, *example: Any) -> PackageFunction:
-        """Return f as the program that it is at arguments like `example`; f itself where there is no such program.
+        """Return f traced at arguments like `example`, or f itself if the package cannot trace it.
 
         Programs that are equal are one object, whose derivatives are compiled once: a function that the user writes
         anew for every call, as a lambda, is known again, and one whose surroundings have changed is not mistaken.
@@ -40,7 +40,7 @@ class Autodiff(ABC):
         return f
 
     def compiled(self, kind: Callable[..., Programs], *traced: PackageFunction | None, **options: Hashable) -> Programs:
-        """Return ``kind(self, *traced, **options)``, the same object for the same programs where that saves compiling.
+        """Return ``kind(self, *traced, **options)``, cached by program where that saves compiling.
 
         What `kind` makes must not change, since several threads may share it.
         """
@@ -60,7 +60,7 @@ class Autodiff(ABC):
 
     @abstractmethod
     def joined(self, values: list[Any]) -> Any:
-        """Return the numbers of several arrays of the package in a row, shape ``(k,)``."""
+        """Return the numbers of several arrays of the package in one vector, shape ``(k,)``."""
 
     def flat(self, value: Any) -> Any:
         """Return an array of the package, a number, or a list of these, as one vector of the package."""
@@ -106,7 +106,7 @@ class Autodiff(ABC):
 
     @abstractmethod
     def one_by_one(self, f: PackageFunction) -> NumpyFunction:
-        """Return f for many points, ``(B, p)`` to ``(B, k)``, one after the other in one call.
+        """Return f applied to each of many points, ``(B, p)`` to ``(B, k)``.
 
         The bits of each value depend on its point alone. Side by side, under a vectorising map, they would depend on
         how many points there are: the products of many are matrix products, which round otherwise.

@@ -36,7 +36,7 @@ _PATH_DEPENDS_ON_NUMBERS = (
 
 
 def _double_precision() -> AbstractContextManager[Any]:
-    """Return a context of 64 bits: JAX's own default is 32, and the user's setting is not ours to change."""
+    """Return a context that enables 64 bits: JAX defaults to 32, and the user's setting must stay."""
     if hasattr(jax, "enable_x64"):
         context: AbstractContextManager[Any] = jax.enable_x64(True)
         return context
@@ -53,7 +53,7 @@ class Jax(Autodiff):
     compiles = True
 
     def traced(self, f: PackageFunction, *example: Any) -> PackageFunction:
-        """Return the steps of `f` as a program, the same object for the same steps."""
+        """Return `f` traced to a program, cached by its steps."""
         with _double_precision():
             arrays = [_double(array) for array in example]
             try:
@@ -72,7 +72,7 @@ class Jax(Autodiff):
             return _kept_program(key, steps)
 
     def compiled(self, kind: Callable[..., Programs], *traced: PackageFunction | None, **options: Hashable) -> Programs:
-        """Return what `kind` makes of programs: what it made before, for the same steps and options."""
+        """Return ``kind(self, *traced, **options)``, cached by steps and options."""
         if not all(program is None or isinstance(program, _Program) for program in traced):
             return kind(self, *traced, **options)
         with _PROGRAMS_LOCK:  # of threads that come at once one makes it, and all share it
@@ -80,7 +80,7 @@ class Jax(Autodiff):
             return kept
 
     def called(self, f: PackageFunction, *arguments: Any, **options: Any) -> Any:
-        """Return what `f` returns, with 64 bits switched on around it."""
+        """Return the value of `f`, computed with 64 bits."""
         with _double_precision():
             return f(*arguments, **options)
 
@@ -94,7 +94,7 @@ class Jax(Autodiff):
         return np.asarray(value, dtype=np.float64)
 
     def joined(self, values: list[Any]) -> Any:
-        """Return the numbers of several arrays in a row."""
+        """Return the numbers of several arrays in one vector."""
         return jnp.concatenate([jnp.ravel(value) for value in values])
 
     def is_array(self, value: Any) -> bool:
@@ -167,13 +167,13 @@ def _along(f: PackageFunction) -> PackageFunction:
 
 
 def _double(numbers: Any) -> Any:
-    """Return an array in double precision: itself where it is one, since JAX takes a tenth of a millisecond to see."""
+    """Return an array in double precision, unchanged if it is already: JAX takes 0.1 ms to notice."""
     is_double = isinstance(numbers, jax.Array) and numbers.dtype == np.float64
     return numbers if is_double else jnp.asarray(numbers, dtype=jnp.float64)
 
 
 def _compiled(f: PackageFunction) -> NumpyFunction:
-    """Return `f` of numpy arrays, compiled; as it is if its path depends on the numbers, which no program can hold."""
+    """Return `f` of numpy arrays, compiled; uncompiled if its control flow depends on the values."""
     program: PackageFunction = jax.jit(f)
 
     def numpy_function(*arguments: Any) -> FloatArray:
@@ -191,7 +191,7 @@ def _compiled(f: PackageFunction) -> NumpyFunction:
 
 
 def _one_by_one(f: PackageFunction) -> NumpyFunction:
-    """Return ``(points, *rest) -> values``, the points handed over in pieces of one size, the last one filled up.
+    """Return ``(points, *rest) -> values``, evaluated in chunks of one size, the last one padded.
 
     The number of points is an argument of the loop and not a part of the program: the same instructions run for any.
     """
@@ -223,7 +223,7 @@ def _one_by_one(f: PackageFunction) -> NumpyFunction:
 
 
 def _pieces(points: Any) -> Iterator[tuple[int, FloatArray]]:
-    """Yield numbers of points and the points, in arrays whose length depends on that of one point alone."""
+    """Yield chunks of points and the number of points in each; the chunk size depends on the size of a point alone."""
     p = points.shape[1]
     size = max(min(_NUMBERS_AT_ONCE // max(p, 1), _POINTS_AT_ONCE), 1)
     for start in range(0, len(points), size):
@@ -234,7 +234,7 @@ def _pieces(points: Any) -> Iterator[tuple[int, FloatArray]]:
 
 
 class _Program:
-    """The steps of a function, without the function; what is derived from them is compiled once."""
+    """A traced function; its derivatives are compiled once."""
 
     def __init__(self, steps: Any) -> None:
         self._steps = _as_function(steps)
@@ -258,7 +258,7 @@ def _kept_program(key: tuple[str, ...], steps: Any) -> _Program:
 
 
 def _kept(f: PackageFunction, what: str, made: Callable[[], NumpyFunction]) -> NumpyFunction:
-    """Return what is derived from `f`, kept with it if it is a program."""
+    """Return what is derived from `f`, cached on it if it is a program."""
     if not isinstance(f, _Program):
         return made()
     with _PROGRAMS_LOCK:
@@ -271,12 +271,12 @@ def _kept(f: PackageFunction, what: str, made: Callable[[], NumpyFunction]) -> N
 def _group(
     kind: Callable[..., Any], traced: tuple[PackageFunction | None, ...], options: tuple[tuple[str, Any], ...]
 ) -> Any:
-    """Return what `kind` makes of programs; equal programs are one object, so that this is a cache by value."""
+    """Return ``kind`` of the programs; equal programs are one object, so this caches by value."""
     return kind(Jax(), *traced, **dict(options))
 
 
 def _constants(steps: Any) -> Iterator[Any]:
-    """Yield the arrays inside a program and inside the programs that it calls: its text names them only."""
+    """Yield the constant arrays of a program and of those it calls; its text gives only their names."""
     yield from getattr(steps, "consts", ())
     inner_steps = getattr(steps, "jaxpr", steps)
     yield from _literals(inner_steps.outvars)
@@ -289,12 +289,12 @@ def _constants(steps: Any) -> Iterator[Any]:
 
 
 def _literals(arguments: Any) -> Iterator[Any]:
-    """Yield the arguments that are no variables: arrays, in the text "[...]", under some of the user's settings."""
+    """Yield the literal arguments, which under some settings are arrays that the text abbreviates to "[...]"."""
     return (argument.val for argument in arguments if hasattr(argument, "val"))
 
 
 def _fingerprint(steps: Any) -> tuple[str, ...]:
-    """Return what two programs have in common only if they are the same: the text, and a digest of each constant."""
+    """Return what identifies a program: its text, and a digest of each constant."""
     return (str(steps), *map(_digest, _constants(steps)))
 
 

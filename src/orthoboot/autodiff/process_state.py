@@ -1,4 +1,4 @@
-"""What a library has once for all threads of a process, and who may use it."""
+"""Locks for library state that all threads of a process share."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def package_named(function: Any) -> str | None:
 
 
 def _at_hand() -> str:
-    """Return a package that is there: one already imported before one that would have to be."""
+    """Return an installed package, preferring one that is already imported."""
     for is_there in (sys.modules.__contains__, lambda package: find_spec(package) is not None):
         for package in filter(is_there, PACKAGES):
             return package

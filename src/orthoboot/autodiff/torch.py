@@ -23,7 +23,7 @@ class Torch(Autodiff):
     compiles = False
 
     def called(self, f: PackageFunction, *arguments: Any, **options: Any) -> Any:
-        """Return what `f` returns; raise if it has changed its arguments, which it gets again and again."""
+        """Return the value of `f`; raise if it changed its arguments, which are reused."""
         samples = [argument for argument in arguments if self.is_array(argument)]
         versions = [sample._version for sample in samples]
         with _recording():
@@ -45,7 +45,7 @@ class Torch(Autodiff):
         return np.asarray(value.detach().cpu() if isinstance(value, torch.Tensor) else value, dtype=np.float64)
 
     def joined(self, values: list[Any]) -> Any:
-        """Return the numbers of several tensors in a row."""
+        """Return the numbers of several tensors in one vector."""
         return torch.cat([torch.as_tensor(value).reshape(-1) for value in values])
 
     def is_array(self, value: Any) -> bool:
@@ -120,7 +120,7 @@ class Torch(Autodiff):
 
 @contextmanager
 def _recording() -> Iterator[None]:
-    """Record for differentiation, also within the user's `no_grad` and `inference_mode`; say how dtypes are mended."""
+    """Record gradients, even within the user's `no_grad` or `inference_mode`; explain errors about dtypes."""
     with torch.inference_mode(False):
         try:
             yield
@@ -128,14 +128,14 @@ def _recording() -> Iterator[None]:
             if "dtype" not in str(error):
                 raise
             raise RuntimeError(
-                f"{error}. Samples, weights and parameters come in double precision: make modules and constants of "
-                "your own so too, with `.double()`"
+                f"{error}. Samples, weights and parameters come in double precision: convert your modules and "
+                "constants too, with `.double()`"
             ) from error
 
 
 @cache
 def load_forward_mode() -> None:
-    """Have torch import what differentiates forwards, without the warning about its own code that comes with it."""
+    """Import torch's forward-mode differentiation, without the warning that torch gives about its own code."""
     with TORCH_STATE, silenced():
         torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
 
@@ -158,7 +158,7 @@ def _gradient(f: PackageFunction) -> PackageFunction:
 
 
 def _recorded(f: PackageFunction, point: Any, *rest: Any) -> tuple[Any, Any]:
-    """Return the point as the start of a recording, and f there."""
+    """Return the point with gradients recorded, and f there."""
     leaf = point.clone().requires_grad_(True)
     # A copy goes to f, which may well divide its argument in place: a leaf of the recording does not allow that.
     return leaf, f(leaf.clone(), *rest)

@@ -1,4 +1,4 @@
-"""What a function written in a package returned: arrays of it, lists and dicts of these."""
+"""Values that a function of a package returned: its arrays, and lists and dicts of these."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from orthoboot.errors import InfluenceError
 
 
 def check_package_arrays(name: str, value: Any, package: Autodiff) -> None:
-    """Raise unless every number that the function called `name` returned can be traced back to its arguments."""
+    """Raise unless `value`, returned by the function `name`, consists of floating-point arrays of the package."""
     for entry in _entries(value):
         if entry is None:
             raise InfluenceError(f"`{name}` must return arrays of {package.name}; got None: is a `return` missing?")
         if not package.is_array(entry):
             raise InfluenceError(
                 f"`{name}` must return arrays of {package.name}, which differentiates it; got {type(entry).__name__}. "
-                f"Inside it use functions of {package.name} instead of numpy's, and leave out `float()` and `.item()`."
+                f"Use functions of {package.name} instead of numpy's in it, and leave out `float()` and `.item()`."
             )
         if not package.holds_floats(entry):
             raise InfluenceError(

@@ -1,4 +1,4 @@
-"""Is an influence function right? `check_influence` and its verdicts."""
+"""`check_influence`: test whether an influence function is right."""
 
 from orthoboot.checking.check import InfluenceCheck, check_influence
 

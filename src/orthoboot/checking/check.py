@@ -74,7 +74,7 @@ class Directions(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InfluenceCheck:
-    """What was found about an influence function; printed, a table that ends in a verdict.
+    """The result of `check_influence`; prints as a table with a verdict.
 
     Attributes
     ----------
@@ -191,9 +191,7 @@ def check_influence(
     n_resamples = checked_count("n_resamples", n_resamples, least=2)
     n_directions = checked_count("n_directions", n_directions, least=1)
     if callable(data) and not callable(statistic):
-        raise ArgumentError(
-            "`check_influence` takes the statistic first, then the data; they came the other way round."
-        )
+        raise ArgumentError("`check_influence` takes the statistic first, then the data; got them in the other order.")
     samples = read(data, paired=paired)
     functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
     candidate = _candidate(_run(functional, samples, rng), influence)
@@ -220,7 +218,7 @@ class _Candidate(NamedTuple):
 
 
 def _candidate(run: Run, influence: Any) -> _Candidate:
-    """Return the influence function that is meant."""
+    """Return the influence function to check."""
     regression = requested_regression(influence)
     if regression is not None:
         design = design_for(regression, run.data, run.plan)
@@ -264,12 +262,12 @@ def _checked(case: _Case) -> InfluenceCheck:
 
 
 def _without_rounding(probe: Probe) -> Directions:
-    """Return the changes; influence values that cancel but for rounding predict none."""
+    """Return the changes; predicted ones that are rounding alone are set to zero."""
     return Directions(np.where(np.abs(probe.predicted) > _ROUNDING * probe.spread, probe.predicted, 0.0), probe.found)
 
 
 def _largest_mean(columns: Influence) -> FloatArray:
-    """Return the mean in standard deviations, of the sample where it is farthest from zero, shape ``(k,)``."""
+    """Return the mean in standard deviations, the largest over the samples, shape ``(k,)``."""
     means = []
     for values in columns:
         mean, spread = values.mean(axis=0), values.std(axis=0)
@@ -284,14 +282,14 @@ def _largest_mean(columns: Influence) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """What the verdicts rest on."""
+    """The evidence for the verdicts."""
 
     candidate: _Candidate
     replicates: Replicates
     n_directions: int
 
     def verdict(self, output: int) -> Verdict:
-        """Return the verdict on one output, from the cause that explains most to the one that explains least."""
+        """Return the verdict on one output: the first cause that applies, strongest first."""
         if self._ignored[output]:
             return IGNORES
         if self.probe is None:
@@ -339,7 +337,7 @@ class _Case:
         )
 
     def _has_steps(self, output: int) -> bool:
-        """Return whether the statistic stands still where weights move a little, or jumps."""
+        """Return whether the statistic is a step function of the weights."""
         if self.probe is None:
             return False
         varies = bool((self.replicates.values[:, output] != self.replicates.estimate[output]).any())
@@ -365,7 +363,7 @@ class _Case:
 
     @cached_property
     def _ignored(self) -> BoolArray:
-        """Return which outputs do not look at the weights; tried only where one never moved."""
+        """Return which outputs ignore the weights; checked only if one never changed."""
         run = self.candidate.run
         still: BoolArray = (self.replicates.values == self.replicates.estimate).all(axis=0)
         if not still.any():

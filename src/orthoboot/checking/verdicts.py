@@ -1,4 +1,4 @@
-"""What a check of an influence function ends in: from numbers to words."""
+"""Verdicts on an influence function, in words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEFINITION = (
 
 
 class Verdict(NamedTuple):
-    """A verdict on one output, in a word or two and in full."""
+    """A verdict on one output: a label and a sentence."""
 
     short: str
     sentence: str
@@ -61,7 +61,7 @@ _UNRELATED = Verdict(
 
 
 def agreement(explained: float, n_resamples: int) -> Verdict:
-    """Return that the influence function agrees, and how much of the replicates it explains where that is little."""
+    """Return the verdict that the influence function agrees, noting where it explains little."""
     weak = (
         f" It explains only {explained:.0%} of the variance of {n_resamples} replicates, though: the statistic is far "
         "from linear, so use many of them, or set `tol`."
@@ -72,7 +72,7 @@ def agreement(explained: float, n_resamples: int) -> Verdict:
 
 
 def steps(fractional: bool) -> Verdict:
-    """Return that the statistic has no derivative; `fractional` where it takes weights that are not whole."""
+    """Return the verdict that the statistic has no derivative; `fractional` if it takes fractional weights."""
     by_rows = ', or influence="jackknife", which moves by whole rows' if fractional else ""
     return Verdict(
         "not differentiable",
@@ -82,7 +82,7 @@ def steps(fractional: bool) -> Verdict:
 
 
 def off_centre(mean: float) -> Verdict:
-    """Return that the mean of the influence values is not zero."""
+    """Return the verdict that the mean of the influence values is not zero."""
     return Verdict(
         "off centre",
         f"off centre: the mean of the influence values is {mean:.2g} of their standard deviations away from zero. "
@@ -91,7 +91,7 @@ def off_centre(mean: float) -> Verdict:
 
 
 def misfit(probe: Probe, output: int, explained: float, sizes: tuple[int, ...]) -> Verdict:
-    """Return what is wrong with influence values that disagree: their scale, their sign, or all of them."""
+    """Return the verdict on influence values that disagree: wrong scale, wrong sign, or unrelated."""
     predicted, found = probe.predicted[:, output], probe.found[:, output]
     size = float(predicted @ predicted)
     factor = float(found @ predicted) / size if size > 0 else 0.0
@@ -118,7 +118,7 @@ def _scaled(factor: float, sizes: tuple[int, ...]) -> Verdict:
 
 
 def _guessed(factor: float, sizes: tuple[int, ...]) -> str:
-    """Return the likely slip behind a factor, where there is one."""
+    """Return the mistake that a factor suggests, if any."""
     if len(sizes) > 1:
         return ""
     if abs(factor / sizes[0] - 1) < _SAME_FACTOR:
@@ -129,7 +129,7 @@ def _guessed(factor: float, sizes: tuple[int, ...]) -> str:
 
 
 def joined(verdicts: list[Verdict], names: tuple[str, ...]) -> str:
-    """Return the verdicts in words; what is wrong comes with the outputs that it is true of."""
+    """Return the verdicts as text, each problem with the outputs it concerns."""
     kinds = {finding.short: finding for finding in reversed(verdicts)}
     wrong = [finding for short, finding in reversed(kinds.items()) if short != AGREES]
     if not wrong:

@@ -1,4 +1,4 @@
-"""All commands under one name, and what becomes of errors: one message and an exit code, no traceback."""
+"""The commands, with errors shown as one message and an exit code."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def _orthoboot(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Take the options that stand before the command; they act by their callbacks."""
+    """Parse the options before the command; their callbacks do the work."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, 2 for arguments that break a rule, 130 for Ctrl-C, 1 for the rest."""
+    """Run a command and return its exit code: 0, 2 for invalid arguments, 130 for Ctrl-C, 1 for other errors."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Hours of work must not end at a sign such as ± that the terminal does not have.
@@ -68,7 +68,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _messages(error: Exception) -> Iterator[str]:
-    """Yield what went wrong, for each of several with the note that says where."""
+    """Yield the message of each error, with its note if there are several."""
     if isinstance(error, ExceptionGroup):
         yield f"{error.message}:"
         for one in error.exceptions:

@@ -1,4 +1,4 @@
-"""How the containers of data frame libraries are read; nothing else knows about pandas, polars or pyarrow."""
+"""Readers for the containers of pandas, polars and pyarrow."""
 
 from __future__ import annotations
 

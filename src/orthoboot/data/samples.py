@@ -41,7 +41,7 @@ class Data:
 
     @property
     def samples_hint(self) -> str:
-        """Return what to try when a function of independent samples of equal size fails; else nothing."""
+        """Return advice for a function that fails on independent samples of equal size, else an empty string."""
         if len(self.sizes) == 1 or len(set(self.sizes)) > 1:
             return ""
         rows = " If each is a row of one table pass `np.array(data)`." if len(self.sizes) > 2 else ""
@@ -68,7 +68,7 @@ class Data:
 
 
 def read(data: Any, *, paired: bool = False) -> Data:
-    """Return `data` as samples, checked: not empty, numeric where it must be, finite.
+    """Return `data` as samples, checked to be non-empty, numeric where required, and finite.
 
     One array, list of numbers, series or frame is one sample; a tuple or list of these is a sequence of samples,
     independent unless `paired`.

@@ -31,7 +31,7 @@ _CONVERSIONS = {
 
 @dataclass(frozen=True)
 class InputTable:
-    """Rows as the user gave them, with what error messages call them.
+    """Rows as the user gave them, with the name that error messages use.
 
     This class holds a numpy array; its subclasses hold the containers of data frame libraries.
     """
@@ -82,7 +82,7 @@ class InputTable:
             raise DataError(f"`{self.label}` must have at least one column; got shape {self.container.shape}.")
 
     def _numeric_columns(self) -> Iterator[tuple[str | None, FloatArray]]:
-        """Yield the name and the values of what must be finite."""
+        """Yield the name and the values of each column that must be finite."""
         yield None, self.numbers()
 
     def _check_finite(self) -> None:
@@ -183,7 +183,7 @@ class _FrameTable(InputTable):
 
 
 def table_of(container: Any, label: str) -> InputTable:
-    """Return one container of the user's as rows; `label` is what messages call it."""
+    """Return one of the user's containers as a table; `label` names it in messages."""
     # The bases are looked at too, so that a subclass such as a GeoDataFrame is read as what it is.
     for kind in type(container).__mro__:
         library = LIBRARIES.get(kind.__module__.partition(".")[0])

@@ -28,7 +28,7 @@ _SPARE_DEVIATIONS = 6
 
 
 class Inversion(NamedTuple):
-    """What turns random bits into Poisson counts.
+    """The tables that turn random bits into Poisson counts.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Inversion(NamedTuple):
 
 
 def poisson_rate(n: int) -> float:
-    """Return the rate at which each of `n` rows is drawn before the missing draws are thrown.
+    """Return the rate of the Poisson counts of `n` rows, before the remaining draws are added.
 
     ``(n - 6 sqrt(n)) / n``, and 0 below 64 rows, where all draws are thrown.
     """

@@ -35,7 +35,7 @@ MAX_ROWS = (1 << 32) - 1
 
 
 class _Backend(Protocol):
-    """What the kernels of numpy and of numba both offer."""
+    """The interface of the numpy and numba kernels."""
 
     def poisson_counts(
         self,
@@ -67,7 +67,7 @@ class _Backend(Protocol):
 
 
 class _Choice:
-    """The kernels of numpy until they have cost what loading the compiled one costs, then the compiled one.
+    """The numpy kernels until their run time reaches the cost of loading the compiled ones, then those.
 
     Most runs draw so few rows that importing numba would take longer than all their draws.
     """
@@ -102,14 +102,14 @@ _choice = _Choice()
 
 
 def is_whole_number(value: Any) -> bool:
-    """Return whether `value` is an integer of Python or numpy; True and False are none."""
+    """Return whether `value` is an integer of Python or numpy; booleans are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def checked_rows(n: int) -> int:
-    """Return `n` if so many rows can be drawn from, else raise an `ArgumentError`."""
+    """Return `n` if it is a valid number of rows, else raise an `ArgumentError`."""
     if not is_whole_number(n) or not 1 <= n <= MAX_ROWS:
-        raise ArgumentError(f"A sample must have a whole number of rows from 1 to 2**32 - 1 = {MAX_ROWS}; got {n!r}.")
+        raise ArgumentError(f"a sample must have a whole number of rows from 1 to 2**32 - 1 = {MAX_ROWS}; got {n!r}.")
     return int(n)
 
 

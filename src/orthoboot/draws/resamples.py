@@ -42,7 +42,7 @@ class Resamples:
         return tuple(np.repeat(np.arange(w.shape[1]), w[b].astype(np.int64)) for w in self.weights)
 
     def some(self, chosen: range) -> Resamples:
-        """Return a run of neighbouring resamples of the batch."""
+        """Return consecutive resamples of the batch."""
         return Resamples(tuple(w[chosen.start : chosen.stop] for w in self.weights))
 
     def one(self, b: int) -> Resamples:
@@ -103,7 +103,7 @@ class SampleResamples(Resamples):
         return (self._whole.indices(b)[self._number],)
 
     def some(self, chosen: range) -> Resamples:
-        """Return a run of neighbouring resamples of the batch."""
+        """Return consecutive resamples of the batch."""
         return SampleResamples(self._whole.some(chosen), self._number)
 
     def totals(self, sample: int) -> FloatArray:
@@ -116,7 +116,7 @@ class SampleResamples(Resamples):
 
 
 def _digest(seed: int, *parts: bytes) -> int:
-    """Return 56 bits, which every generator takes, that `seed` and `parts` determine."""
+    """Return a 56-bit digest of `seed` and `parts`, small enough to seed any generator."""
     digest = hashlib.blake2b(str(seed).encode(), digest_size=7)
     for part in parts:
         digest.update(part)

@@ -1,4 +1,4 @@
-"""Replicates become a bias, a covariance and a simulation error; no random numbers here."""
+"""Estimators of bias, covariance and simulation error from replicates, as pure functions."""
 
 from orthoboot.estimators.base import Estimator
 from orthoboot.estimators.cheap import Cheap

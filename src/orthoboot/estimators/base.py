@@ -1,4 +1,4 @@
-"""What an estimator is: pure functions from the replicates to bias and variance."""
+"""The interface of estimators: pure functions from replicates to bias and variance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cheap bootstrap of Lam (2022): few replicates, paid for with t quantiles."""
+"""The cheap bootstrap of Lam (2022): few replicates and t quantiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to worry about in an answer: pure functions from the estimation to warnings."""
+"""Diagnostics of a result, as warnings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SLOPE_SIGNIFICANCE = 1e-4
 
 
 def diagnosed(estimation: Estimation) -> tuple[OrthobootWarning, ...]:
-    """Return a warning for each thing a careful reader of the answer should know."""
+    """Return the warnings about a result."""
     return (
         *_about_data(estimation),
         *_about_replicates(estimation),
@@ -61,8 +61,8 @@ def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
     smallest = min(run.plan.schemes, key=lambda scheme: scheme.n_units)
     if smallest.n_units < FEW_UNITS:
         yield SmallSampleWarning(
-            f"a sample has only {smallest.n_units} {smallest.unit}; resampling so few says little about the "
-            "population, and intervals are too short. Treat the answer as a rough guide, or collect more data."
+            f"a sample has only {smallest.n_units} {smallest.unit}; so few say little about the population, and "
+            "intervals are too short. Treat the answer as a rough guide, or collect more data."
         )
     yield from _about_strata(estimation)
     if is_constant(estimation):
@@ -120,8 +120,8 @@ def _about_replicates(estimation: Estimation) -> Iterator[OrthobootWarning]:
         )
     if not estimation.estimator.simulates and replicates.second_order_bias is None:
         yield MissingBiasWarning(
-            "the second-order bias of this statistic has no closed form and would need two evaluations a row, or "
-            'weights that are not whole numbers; it was taken as zero. Use estimator="orthogonal" to simulate it.'
+            "the second-order bias of this statistic has no closed form and would need two evaluations per row, or "
+            'fractional weights; it was set to zero. Use estimator="orthogonal" to simulate it.'
         )
 
 
@@ -131,9 +131,9 @@ def _about_bias(estimation: Estimation) -> Iterator[OrthobootWarning]:
     if size[worst] > 0 and estimation.standard_error[worst] > 0:
         yield LargeBiasWarning(
             f"the bias of `{estimation.run.output.names[worst]}` is "
-            f"{abs(estimation.bias[worst]) / estimation.standard_error[worst]:.1f} standard errors: resamples hardly "
-            f"look like the data to this statistic, and the interval misses the debiased value."
-            f"{estimation.run.data.samples_hint}"
+            f"{abs(estimation.bias[worst]) / estimation.standard_error[worst]:.1f} standard errors: the bootstrap is "
+            "unreliable for this statistic, since resamples differ systematically from the data, and the interval "
+            f"misses the debiased value.{estimation.run.data.samples_hint}"
         )
 
 
@@ -156,30 +156,30 @@ def _about_influence(estimation: Estimation) -> Iterator[OrthobootWarning]:
 
 def _equal(estimation: Estimation, output: int) -> OrthobootWarning:
     return EqualReplicatesWarning(
-        f"all {len(estimation.replicates)} replicates of `{estimation.run.output.names[output]}` are equal, "
-        "although its influence function says that it varies: the data have ties, and so few resamples do not show "
-        "what the statistic can do. Use several hundred replicates."
+        f"all {len(estimation.replicates)} replicates of `{estimation.run.output.names[output]}` are equal, although "
+        "its influence function says that it varies: the data have ties, and so few resamples do not show its "
+        "variation. Use several hundred replicates."
     )
 
 
 def _flat(estimation: Estimation, output: int) -> OrthobootWarning:
     if _is_given(estimation):
         return InfluenceMismatchWarning(
-            f"the influence values that you gave for `{estimation.run.output.names[output]}` are all equal, so "
-            "they say nothing of its replicates, which vary; these are worth no more than as many ordinary ones."
+            f"the influence values that you gave for `{estimation.run.output.names[output]}` are all equal, so they "
+            "do not explain its replicates, which vary. The replicates are worth no more than as many ordinary ones."
         )
     by_rows = "jackknife" in estimation.run.influence_source
     longer_steps = "" if by_rows else ', or influence="jackknife", which moves by whole rows'
     return NonSmoothWarning(
-        f"the influence values of `{estimation.run.output.names[output]}` are all zero, although its replicates "
-        "vary: it is a step function of the weights, as one that rounds, counts or picks rows, or flat at these data. "
-        f"The {len(estimation.replicates)} replicates are worth no more than as many ordinary ones. Use "
+        f"the influence values of `{estimation.run.output.names[output]}` are all zero, although its replicates vary: "
+        "it is a step function of the weights, as when it rounds, counts or picks rows, or flat at these data. The "
+        f"{len(estimation.replicates)} replicates are worth no more than as many ordinary ones. Use "
         f'estimator="standard"{longer_steps}.'
     )
 
 
 def _steps(raw: float) -> str:
-    """Return what an influence function that the replicates do not follow at all may come from."""
+    """Return a likely cause if the replicates do not follow the influence function at all."""
     if abs(raw) > _UNRELATED:
         return ""
     return (
@@ -193,7 +193,7 @@ def _is_given(estimation: Estimation) -> bool:
 
 
 def _about_fit(estimation: Estimation) -> Iterator[OrthobootWarning]:
-    """Yield what the replicates say against the influence function."""
+    """Yield warnings where the replicates contradict the influence function."""
     sums, names = estimation.moments, estimation.run.output.names
     flat = (sums.linear_variance == 0) & (sums.total > 0)
     if flat.any():

@@ -1,4 +1,4 @@
-"""What an answer rests on."""
+"""A run, its replicates and an estimator, with the numbers that follow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orthoboot.typing import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Estimation:
-    """How the replicates arose, the replicates, and the estimator that reads them."""
+    """A run, its replicates, and the estimator applied to them."""
 
     run: Run
     replicates: Replicates

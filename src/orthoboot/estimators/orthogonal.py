@@ -1,4 +1,4 @@
-"""Our orthogonal bootstrap: the slope of the linear part is learnt, and shrunk towards one."""
+"""The orthogonal bootstrap with an estimated slope of the linear part, shrunk towards one."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def raw_slope(moments: Moments) -> FloatArray:
 def prior_replicates(
     size: int, total: FloatArray, residual: FloatArray, cross: FloatArray, linear: FloatArray
 ) -> FloatArray:
-    """Return k, which yields when the replicates speak against slope one; the sums are those of `Moments`."""
+    """Return k, smaller where the replicates contradict slope one; the sums are those of `Moments`."""
     t = np.abs(slope_t(size, residual, cross, linear))
     doubt = np.minimum(1.0, ratio(np.full_like(t, DOUBT), t, otherwise=1.0) ** 2)
     worth = np.minimum(1.0, ratio(total, residual, otherwise=1.0)) ** 2

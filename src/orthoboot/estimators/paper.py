@@ -1,4 +1,4 @@
-"""The orthogonal bootstrap as the paper has it: ``alg:cap``, ``alg:varestimateob``, ``alg:ciconstructioniob``."""
+"""The orthogonal bootstrap as in the paper: ``alg:cap``, ``alg:varestimateob``, ``alg:ciconstructioniob``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another seed would change: a delete-one-replicate jackknife of any estimator."""
+"""Simulation errors by a delete-one-replicate jackknife of any estimator."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EstimatorError:
 
 
 def estimator_error(estimator: Estimator, replicates: Replicates) -> EstimatorError:
-    """Return how far the bias and the variance would move with another seed.
+    """Return the simulation errors of the bias and the variance.
 
     Zero where nothing is simulated or nothing varies; NaN, for unknown, where too few replicates are left when one is
     taken away, or where one replicate carries all the variance or none does.

@@ -1,1 +1,1 @@
-"""How work that is done many times is carried out: in jobs, with progress, interruption and a store."""
+"""Parallel execution, progress bars and checkpoints."""

@@ -1,4 +1,4 @@
-"""Finished evaluations of a run in a file, so that a run that was killed goes on where it was."""
+"""Checkpoints: the finished evaluations of a run in a file, to resume it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DIFFERENCES = {
 
 
 class Checkpoint:
-    """The evaluations of a run that are done, kept in a file where there is one.
+    """The finished evaluations of a run, saved to a file if there is one.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ class Checkpoint:
         self._is_written = True
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs to know: not the lock, nor what is in the file."""
+        """Return the state for another process, without the lock and the file's content."""
         closed = Checkpoint(self.path, self._identity, self._estimate, self._key)
         return vars(closed)
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Hold the file while work is done, and write what is done at the end, whatever ends it."""
+        """Lock the file during the work, and save what is finished when it ends, also by an error."""
         if self.path is None:
             yield
             return
@@ -89,13 +89,13 @@ class Checkpoint:
                 self._close(self.path)
 
     def known(self, section: str, numbers: Sequence[int]) -> tuple[list[int], Evaluation | None]:
-        """Return which of `numbers` are done, in their order, and what they gave."""
+        """Return which of `numbers` are finished, in their order, and their evaluations."""
         kept = self._kept.get(section)
         done = [] if kept is None else [number for number in numbers if number in kept.places]
         return (done, kept.chosen(done)) if kept is not None and done else ([], None)
 
     def add(self, section: str, numbers: Sequence[int], evaluation: Evaluation) -> None:
-        """Keep what the work with these numbers gave."""
+        """Store the evaluations with these numbers."""
         if self.path is None:
             return
         self._kept.setdefault(section, _Section()).add(numbers, evaluation)
@@ -116,7 +116,7 @@ class Checkpoint:
             ) from error
         if not is_free:
             raise CheckpointError(
-                f"`checkpoint` {str(path)!r} is in use by another process. Give each run a file of its own."
+                f"`checkpoint` {str(path)!r} is in use by another process. Use another file for each run."
             )
         try:
             self._kept = self._read(path)
@@ -153,8 +153,8 @@ class Checkpoint:
             different = ["the value of the statistic on the data"]
         if different:
             raise CheckpointError(
-                f"`checkpoint` {str(path)!r} is of another run: {' and '.join(different)} differ(s). Give this run a "
-                "file of its own, or remove that one."
+                f"`checkpoint` {str(path)!r} is from another run: {' and '.join(different)} differ(s). Use another "
+                "file, or delete this one."
             )
 
     def _write(self, path: Path) -> None:
@@ -177,7 +177,7 @@ class Checkpoint:
 
 
 def checked_arrays(path: Path) -> Arrays | None:
-    """Return what a checkpoint holds, None where there is no file; raise where it is none, or cannot be read."""
+    """Return the arrays of a checkpoint, or None if there is no file; raise if it is invalid or unreadable."""
     try:
         arrays = load_arrays(path)
         exists = path.exists()
@@ -187,19 +187,19 @@ def checked_arrays(path: Path) -> Arrays | None:
         return None
     if arrays is None or str(arrays.get("mark")) != _MARK:
         raise CheckpointError(
-            f"`checkpoint` {str(path)!r} is no checkpoint of orthoboot, or damaged; it was left as it is. Give another "
-            "file, or remove that one."
+            f"`checkpoint` {str(path)!r} is not a checkpoint of orthoboot, or is damaged; it was not changed. Use "
+            "another file, or delete this one."
         )
     if int(arrays["format"]) != _FORMAT:
         raise CheckpointError(
-            f"`checkpoint` {str(path)!r} has format {int(arrays['format'])}, of another version of orthoboot; this one "
-            f"reads {_FORMAT}. Give another file, or remove that one."
+            f"`checkpoint` {str(path)!r} has format {int(arrays['format'])}, of another version of orthoboot; this "
+            f"one reads {_FORMAT}. Use another file, or delete this one."
         )
     return arrays
 
 
 def stored_key(path: Path) -> Key | None:
-    """Return the seed of the run whose checkpoint this is, or None where there is no file."""
+    """Return the seed stored in a checkpoint, or None if there is no file."""
     arrays = checked_arrays(path)
     if arrays is None:
         return None

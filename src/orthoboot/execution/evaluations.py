@@ -18,7 +18,7 @@ _ONE_BY_ONE = 32
 
 
 class WeightsSource(Protocol):
-    """Weights by numbers: those of a plan, or those with which an engine probes the statistic."""
+    """A numbered sequence of weights, from a plan or from an influence engine."""
 
     def resamples(self, numbers: Sequence[int]) -> Resamples:
         """Return the weights with these numbers."""
@@ -26,7 +26,7 @@ class WeightsSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Evaluator:
-    """The statistic at the weights of a source: a pure function of their numbers."""
+    """The statistic at numbered weights: a pure function of the numbers."""
 
     prepared: Prepared[Any]
     source: WeightsSource
@@ -38,7 +38,7 @@ class _Evaluator:
 def evaluations(
     prepared: Prepared[Any], source: WeightsSource, n: int, execution: Execution, section: str, bar: ProgressBar
 ) -> Evaluation:
-    """Return the statistic at the weights 0 to `n` - 1 of a source; raise for none of them.
+    """Return the statistic at the weights 0 to `n` - 1 of a source; failures are recorded, not raised.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def evaluations(
 
 
 def _batch_size(prepared: Prepared[Any], execution: Execution) -> int:
-    """Return how many weights are held at once; one, where each evaluation may take long and is kept."""
+    """Return how many weights to hold at once; one, if evaluations may be slow and are checkpointed."""
     in_memory = max(_WEIGHTS_AT_ONCE // sum(prepared.data.sizes), 1)
     if prepared.functional.batched:
         return in_memory

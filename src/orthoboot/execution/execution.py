@@ -1,4 +1,4 @@
-"""Tasks and who carries them out."""
+"""Run tasks serially, in threads or in processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TASKS_PER_JOB = 4
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """How the work of a run is carried out; no number depends on it.
+    """How tasks are run; results do not depend on it.
 
     Attributes
     ----------
@@ -35,14 +35,14 @@ class Execution:
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
     def task_size(self, n: int, batch_size: int) -> int:
-        """Return how many of `n` pieces of work make a task: at most a batch, and enough tasks for every job."""
+        """Return how many of `n` work items make a task: at most a batch, and enough tasks for every job."""
         jobs = effective_jobs(self.n_jobs)
         return batch_size if jobs == 1 else max(min(batch_size, -(-n // (_TASKS_PER_JOB * jobs))), 1)
 
     def completed(
         self, work: Callable[[Task], Outcome], tasks: Sequence[Task], *, in_threads: bool
     ) -> Iterator[tuple[Task, Outcome]]:
-        """Yield each task with its outcome, in the order in which they are done.
+        """Yield each task with its outcome as it finishes.
 
         Parameters
         ----------

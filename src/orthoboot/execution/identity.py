@@ -1,4 +1,4 @@
-"""What the numbers of a run depend on, as digests: a checkpoint is of use for the same run alone."""
+"""Digests of what a run depends on, to match it with its checkpoint."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _DEEPEST = 12
 
 
 def checkpoint_key(checkpoint: Any, rng: Any) -> Key:
-    """Return the seed of a run: that of its checkpoint, where there is one and `rng` is None."""
+    """Return the seed of a run: that of its checkpoint if there is one and `rng` is None."""
     path = _checked_path(checkpoint)
     stored = None if path is None or rng is not None else stored_key(path)
     return key_from(rng) if stored is None else stored
 
 
 def checkpoint_for(checkpoint: Any, prepared: Prepared[Any], plan: Any, key: Key) -> Checkpoint:
-    """Return where the evaluations of a run are kept: in the file `checkpoint`, or nowhere."""
+    """Return the checkpoint of a run, backed by the file `checkpoint` or by none."""
     path = _checked_path(checkpoint)
     if path is None:
         return Checkpoint()
@@ -69,7 +69,7 @@ def _digest(value: Any) -> str:
 
 
 def _described(value: Any, depth: int) -> Iterator[bytes]:
-    """Yield what tells a value from others: its kind, and what it holds as far as that can be known."""
+    """Yield the bytes that identify a value: its type and, as far as possible, its content."""
     yield f"{type(value).__module__}.{type(value).__qualname__}".encode()
     if depth == 0:
         return

@@ -1,4 +1,4 @@
-"""A file that one process at a time may hold; it is free again when that process ends, however it ends."""
+"""A lock file, released when its process ends."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 
 class FileLock:
-    """The right to write a file, kept in a file of its own beside it."""
+    """An exclusive lock on a file, held through a lock file beside it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file.with_name(f"{file.name}.lock")
         self._descriptor: int | None = None
 
     def acquire(self) -> bool:
-        """Return whether the lock was free and is now held."""
+        """Acquire the lock without waiting; return whether that succeeded."""
         while True:
             descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
             try:
@@ -33,7 +33,7 @@ class FileLock:
                 return False
 
     def release(self) -> None:
-        """Give the lock back and remove its file."""
+        """Release the lock and remove its file."""
         if self._descriptor is None:
             return
         if sys.platform != "win32":  # a file that is open cannot be removed there
@@ -52,7 +52,7 @@ class FileLock:
 
 
 def _locked(descriptor: int) -> bool:
-    """Return whether the system gives this process the file alone."""
+    """Return whether the operating system granted an exclusive lock."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -24,7 +24,7 @@ Outcome = TypeVar("Outcome")
 
 
 def effective_jobs(n_jobs: int | None) -> int:
-    """Return how many jobs there will be: one, where nobody asks for more."""
+    """Return the number of jobs: by default one, or what `joblib.parallel_config` sets."""
     if n_jobs is None:
         # `joblib.parallel_config` can only be in force where joblib has been imported.
         return _joblib().effective_n_jobs(None) if "joblib" in sys.modules else 1
@@ -34,7 +34,7 @@ def effective_jobs(n_jobs: int | None) -> int:
 def parallel(
     work: Callable[[Task], Outcome], tasks: Sequence[Task], *, n_jobs: int | None, in_threads: bool
 ) -> Iterator[tuple[Task, Outcome]]:
-    """Yield each task with its outcome, in the order in which they are done; see `Execution.completed`.
+    """Yield each task with its outcome as it finishes; see `Execution.completed`.
 
     A backend that the user has chosen with `joblib.parallel_config` is taken; without one, threads or processes as
     `in_threads` says, each with one thread for linear algebra.
@@ -53,13 +53,12 @@ def parallel(
                 yield tasks[done.number], done.outcome
         except BrokenExecutor as error:
             raise WorkerError(
-                "a process that was computing has ended, as one does that the system takes for too large. Try again "
-                "with fewer jobs."
+                "a worker process died, probably because memory ran out. Use a smaller `n_jobs`."
             ) from error
 
 
 class Done(NamedTuple):
-    """The outcome of a task, by its number, and the warnings that it gave in another process."""
+    """The outcome of a numbered task, with the warnings it issued in another process."""
 
     number: int
     outcome: Any
@@ -67,7 +66,7 @@ class Done(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """A function to be called with these arguments, the number of a task and the task."""
+    """A function to call with a task and its number."""
 
     function: Callable[..., Done]
     arguments: tuple[Any, ...]
@@ -78,7 +77,7 @@ def _within(work: Callable[[Any], Any]) -> _Call:
 
 
 def _sent(work: Callable[[Any], Any]) -> _Call:
-    """Return the call for other processes, with the work in one array of bytes.
+    """Return the call for other processes, with the function pickled to one array of bytes.
 
     A large one is sent once: joblib shares it between the processes of a machine through a file, and Dask scatters it.
     """
@@ -113,7 +112,7 @@ _SHOWN: dict[str, dict[Any, Any]] = {}
 def _in_other_process(
     pickled: NDArray[np.uint8], name: str, parent: int, filters: list[Any], number: int, task: Any
 ) -> Done:
-    """Return the outcome of a task, with the warnings that it gave: they must reach the process of the user."""
+    """Return the outcome of a task with the warnings it issued, to be shown in the user's process."""
     if os.getpid() != parent:
         leave_interrupts()
     work = _unpickled(pickled, name)
@@ -125,7 +124,7 @@ def _in_other_process(
 
 
 def _unpickled(pickled: NDArray[np.uint8], name: str) -> Callable[[Any], Any]:
-    """Return the work that was sent under this name, unpickled once for all tasks."""
+    """Return the function sent under this name, unpickled once for all tasks."""
     with _RECEIVING:
         if name not in _received:
             _received.clear()
@@ -134,7 +133,7 @@ def _unpickled(pickled: NDArray[np.uint8], name: str) -> Callable[[Any], Any]:
 
 
 def _chosen_backend(joblib: Any) -> Any | None:
-    """Return the backend that the user has chosen with `joblib.parallel_config`, or None."""
+    """Return the backend set by `joblib.parallel_config`, or None."""
     get_active = joblib.parallel.get_active_backend
     for_threads, for_processes = (get_active(prefer=prefer)[0] for prefer in ("threads", "processes"))
     # Where nobody has chosen, joblib gives each wish its own.
@@ -142,7 +141,7 @@ def _chosen_backend(joblib: Any) -> Any | None:
 
 
 def _one_thread_each(shares_memory: bool) -> AbstractContextManager[Any]:
-    """Leave linear algebra to one thread in each thread of ours; of the processes that it starts joblib sees to it."""
+    """Limit linear algebra to one thread per worker thread; joblib does so for worker processes."""
     if not shares_memory:
         return nullcontext()
     try:
@@ -159,13 +158,13 @@ def _return_as(joblib: Any, prefer: str) -> str:
 
 
 def leave_interrupts() -> None:
-    """Let Ctrl-C end the command, which ends its processes: these would each print what they were doing."""
+    """Ignore Ctrl-C in this worker: the main process ends it, without a traceback from each worker."""
     if threading.current_thread() is threading.main_thread():  # elsewhere, as in a worker of Dask's, it cannot be set
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _cloudpickle() -> Any:
-    """Return what pickles functions that are defined in a notebook or within others."""
+    """Return cloudpickle, which can pickle functions defined in notebooks and in other functions."""
     return _installed("cloudpickle")
 
 

@@ -1,4 +1,4 @@
-"""A progress bar for long work on a terminal; nothing in pipes and in continuous integration."""
+"""A progress bar, shown on terminals only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAUSE = 0.5
 
 
 class ProgressBar:
-    """Counts replicates, or rows of which the influence is sought, on the terminal.
+    """A bar that counts replicates, or the rows of an influence engine.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class ProgressBar:
             self._bar.close()
 
     def advance(self, n: int, note: Callable[[], str] | None = None) -> None:
-        """Count `n` more; `note` says in a few words how far the work has come, and is asked now and then."""
+        """Advance by `n`; `note` returns a short status, called now and then."""
         if self._bar is None:
             return
         now = time.monotonic()

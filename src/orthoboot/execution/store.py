@@ -1,4 +1,4 @@
-"""Files of plain arrays that are there whole or not at all."""
+"""Atomic files of numpy arrays."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays into one file, in one step: a digest of the rest, and the arrays without pickles."""
+    """Write arrays to a file atomically: a digest, then the arrays without pickles."""
     stream = BytesIO()
     np.savez(stream, **cast(dict[str, Any], arrays))
     write_atomically(file, digest(stream.getvalue()) + stream.getvalue())
 
 
 def load_arrays(file: Path) -> Arrays | None:
-    """Return the arrays of a file; None where there is none, or something else, or a part of one."""
+    """Return the arrays of a file, or None if it is missing, incomplete or another kind of file."""
     try:
         kept = file.read_bytes()
     except FileNotFoundError:
@@ -39,7 +39,7 @@ def load_arrays(file: Path) -> Arrays | None:
 
 
 def write_atomically(file: Path, content: bytes) -> None:
-    """Write a file in one step: whoever reads it, or kills this process, finds all of it or what was there before."""
+    """Write a file atomically: readers see the old or the new content, even if this process is killed."""
     unfinished = file.with_name(f"{file.name}.{os.getpid()}.unfinished")
     try:
         unfinished.write_bytes(content)
@@ -49,5 +49,5 @@ def write_atomically(file: Path, content: bytes) -> None:
 
 
 def digest(content: bytes) -> bytes:
-    """Return what tells this content from any other."""
+    """Return a digest of the content."""
     return hashlib.blake2b(content, digest_size=_DIGEST_SIZE).digest()

@@ -1,4 +1,4 @@
-"""What the library needs to know of a statistic, and of a statistic at its data."""
+"""The interfaces of a statistic, without data and at its data."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Functional(ABC):
         return dataclasses.replace(self, **options)  # type: ignore[type-var]
 
     def __repr__(self) -> str:
-        """Return the options that are not the default ones, by the names of the arguments, functions by their names."""
+        """Return the name with the options that differ from their defaults."""
         options = [
             f"{field.metadata.get('argument', field.name)}={getattr(value, '__name__', repr(value))}"
             for field in dataclasses.fields(self)  # type: ignore[arg-type]
@@ -106,7 +106,7 @@ Statistic = TypeVar("Statistic", bound=Functional)
 
 @dataclass(frozen=True, eq=False)
 class Prepared(ABC, Generic[Statistic]):
-    """A statistic at its data: everything that is derived from the data once, and the value at any weights.
+    """A statistic at its data: quantities derived from the data once, and values at any weights.
 
     What is derived, such as features, a factorised matrix or a fitted model, is a cached property: found when it is
     first asked for, kept with this object and pickled with it. Evaluating changes nothing.
@@ -135,10 +135,10 @@ class Prepared(ABC, Generic[Statistic]):
 
     @abstractmethod
     def values(self, resamples: Resamples) -> FloatArray:
-        """Return its values on the resamples, shape ``(B, k)``; raise where one of them has none."""
+        """Return its values on the resamples, shape ``(B, k)``; raise if it is undefined on one of them."""
 
     def evaluate(self, resamples: Resamples) -> Evaluation:
-        """Return its value on each resample, or why there is none; raise for none of them."""
+        """Return its value on each resample, or the reason of its failure; never raise."""
         name, undefined = self.functional.name, self.functional.undefined
         words = f"`{name}` is not defined where {undefined}" if undefined else ""
         if self.one_by_one:
@@ -147,11 +147,11 @@ class Prepared(ABC, Generic[Statistic]):
 
     @cached_property
     def estimate(self) -> FloatArray:
-        """Return its value on the data themselves, shape ``(k,)``."""
+        """Return its value on the data, shape ``(k,)``."""
         return self.values(unit_resamples(self.data)).reshape(-1)
 
     def influence(self) -> Influence | None:
-        """Return its influence function on the rows, or None where it does not bring one."""
+        """Return its influence function on the rows, or None if it has none in closed form."""
         return None
 
     @property
@@ -160,7 +160,7 @@ class Prepared(ABC, Generic[Statistic]):
         return f"closed form of `{self.functional.name}`"
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
-        """Return what a careful user should know of the statistic at these data and of its refits."""
+        """Return warnings about the statistic on these data and about its refits."""
         return ()
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:

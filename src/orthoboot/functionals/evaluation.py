@@ -1,4 +1,4 @@
-"""What a statistic gave on some resamples, replicate by replicate: a value, or why there is none."""
+"""Outcomes of a statistic on resamples: values and failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orthoboot.typing import BoolArray, FloatArray
 
 
 class Failure(NamedTuple):
-    """Why there is no value on a resample.
+    """The reason why a statistic failed on a resample.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Failure(NamedTuple):
 
     @staticmethod
     def of(error: Exception) -> Failure:
-        """Return what an exception says; an error of the statistic's own shape ends the run."""
+        """Return the failure that an exception describes; a wrong shape of the value ends the run."""
         if isinstance(error, StatisticError):
             return Failure(str(error), ends_run=True)
         return Failure(f"{type(error).__name__}: {error}".rstrip("."))
@@ -71,7 +71,7 @@ class Evaluation:
 
     @property
     def first_failure(self) -> Failure | None:
-        """Return why the first resample without a value has none."""
+        """Return the reason of the first failure."""
         return next((failure for failure in self.failures if failure is not None), None)
 
     @property
@@ -87,7 +87,7 @@ class Evaluation:
         *,
         undefined: str = "",
     ) -> Evaluation:
-        """Return the outcome of resamples; a value that is not finite is none.
+        """Return the outcome of resamples; a value that is not finite is a failure.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Smooth functions of the means of features of the rows: their influence is the chain rule, their bias a trace."""
+"""Smooth functions of means of features, with influence function by the chain rule and bias by a trace."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         """Return g at `means`, shape ``(p, ...)``, as shape ``(k, ...)``."""
 
     def jacobian(self, means: FloatArray) -> FloatArray | None:
-        """Return g' at one point, shape ``(k, p)``, or None where differences must do."""
+        """Return g' at one point, shape ``(k, p)``, or None to use finite differences."""
         return None
 
     def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray | None:
-        """Return ``sum_l u_l' g'' u_l``, shape ``(k,)``, over the columns of `directions`, or None as above."""
+        """Return ``sum_l u_l' g'' u_l``, shape ``(k,)``, over the columns of `directions`, or None as in `jacobian`."""
         return None
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:

@@ -1,4 +1,4 @@
-"""Statistics with a formula: of what is derived from the data once, and of weights on the rows."""
+"""Statistics with a formula in the weights and in quantities derived from the data once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Derived = TypeVar("Derived")
 
 
 class Formula(Functional, Generic[Derived]):
-    """A statistic whose value, influence function and bias are formulas of what it derives from the data.
+    """A statistic with formulas for its value, influence function and bias.
 
     A subclass gives `derived`, `values`, `output` and `influence`; each takes the statistic at its data, which has
     `at.data`, `at.derived` and `at.estimate`.
@@ -31,7 +31,7 @@ class Formula(Functional, Generic[Derived]):
 
     @abstractmethod
     def derived(self, data: Data) -> Derived:
-        """Return what every value needs of the data, such as features or an order of the rows."""
+        """Return what is derived from the data once, such as features or the order of the rows."""
 
     @abstractmethod
     def values(self, at: PreparedFormula[Derived], resamples: Resamples) -> FloatArray:
@@ -45,11 +45,11 @@ class Formula(Functional, Generic[Derived]):
         """Raise a `DataError` if the statistic does not exist for the data."""
 
     def influence(self, at: PreparedFormula[Derived]) -> Influence | None:
-        """Return its influence function on the rows, or None where it does not bring one."""
+        """Return its influence function on the rows, or None if it has none in closed form."""
         return None
 
     def findings(self, at: PreparedFormula[Derived]) -> tuple[OrthobootWarning, ...]:
-        """Return what a careful user should know of the statistic at these data, beyond its value."""
+        """Return warnings about the statistic on these data."""
         return ()
 
     def second_order_bias(self, at: PreparedFormula[Derived], covariance: Covariance) -> FloatArray | None:
@@ -85,7 +85,7 @@ class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
         return self.functional.influence(self)
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
-        """Return what a careful user should know of the statistic at these data."""
+        """Return warnings about the statistic on these data."""
         return self.functional.findings(self)
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:

@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Output:
-    """How k numbers in a row are one value of the statistic.
+    """The shape and names of a value, and its conversion to and from k numbers.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Output:
 
     @cached_property
     def size(self) -> int:
-        """Return k, how many numbers make one value."""
+        """Return k, the number of numbers in one value."""
         return sum(int(np.prod(shape)) for shape in self.shapes)
 
     @property
@@ -73,7 +73,7 @@ class Output:
         return packed[0] if self.keys is None else dict(zip(self.keys, packed, strict=True))
 
     def _joined(self, value: Any, last: Shape) -> FloatArray:
-        """Return the entries below each other, shape ``(k, *last)``."""
+        """Return the entries stacked, shape ``(k, *last)``."""
         entries = self._entries(value)
         expected = [shape + last for shape in self.shapes]
         arrays = [
@@ -140,7 +140,7 @@ def output_like(value: Any, name: str, labels: tuple[str, ...] | None = None) ->
 
 
 def _unique_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, those that repeat with a number behind them, as columns of the same name have."""
+    """Return the names, made unique by numbering those that repeat."""
     counts, seen = Counter(names), Counter[str]()
     numbered = []
     for name in names:
@@ -209,7 +209,7 @@ def _unfit(value: Any) -> str:
 
 
 def _python_value(value: Any) -> Any:
-    """Return the Python number of a pyarrow scalar, which is no number to numpy; anything else as it is."""
+    """Return a pyarrow scalar as a Python number, which numpy needs; anything else unchanged."""
     return value.as_py() if hasattr(value, "as_py") else value
 
 

@@ -1,4 +1,4 @@
-"""The values that an engine needs, or why it has no influence function."""
+"""The values that an influence engine needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from orthoboot.typing import FloatArray
 
 
 def complete_values(engine: str, evaluation: Evaluation) -> FloatArray:
-    """Return the values at all weights of an engine; raise where the statistic has none at some of them."""
+    """Return the values at all weights of an engine; raise if the statistic failed at some of them."""
     failure = evaluation.first_failure
     if failure is None:
         return evaluation.values

@@ -32,7 +32,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class RowsMoved:
-    """Weights in which one row of a sample has more at the cost of all, by the number of the row.
+    """Weights with one row moved up or down, numbered by row.
 
     Row j has ``(1 - step) + step n`` and the others of its sample ``1 - step``; numbers from n on are the same rows
     with the opposite step.
@@ -43,7 +43,7 @@ class RowsMoved:
     step: float
 
     def resamples(self, numbers: Sequence[int]) -> Resamples:
-        """Return the weights moved towards each of these rows in turn, or away from it."""
+        """Return the weights moved towards or away from each of these rows in turn."""
         n = self.sizes[self.sample]
         rows, signs = np.asarray(numbers) % n, np.where(np.asarray(numbers) < n, self.step, -self.step)
         weights = [np.ones((len(numbers), rows_of_sample)) for rows_of_sample in self.sizes]
@@ -80,7 +80,7 @@ def _differences(prepared: Prepared[Any], sample: int, execution: Execution, bar
 
 
 def finite_difference_bias(prepared: Prepared[Any], execution: Execution) -> FloatArray:
-    """Return ``(1/2) sum_i sum_j d2_ij / n_i**2`` by second differences, shape ``(k,)``: two evaluations a row."""
+    """Return ``(1/2) sum_i sum_j d2_ij / n_i**2`` by second differences, shape ``(k,)``: two evaluations per row."""
     _check(prepared)
     centre, sizes = prepared.estimate, prepared.data.sizes
     bias = np.zeros_like(centre)

@@ -1,4 +1,4 @@
-"""Influence values that the user brings, checked, centred and probed."""
+"""Influence values given by the user: checked, centred and probed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CENTRE_TOLERANCE = 0.01
 
 
 def given_influence(influence: Any, prepared: Prepared[Any]) -> tuple[Influence, list[OrthobootWarning]]:
-    """Return the user's influence values as one centred ``(n_i, k)`` array per sample, and what is odd about them.
+    """Return the user's influence values as one centred ``(n_i, k)`` array per sample, with warnings.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def given_influence(influence: Any, prepared: Prepared[Any]) -> tuple[Influence,
 
 
 def given_columns(influence: Any, data: Data, output: Output) -> Influence:
-    """Return the user's influence values as one ``(n_i, k)`` array per sample, checked but as they came."""
+    """Return the user's influence values as one ``(n_i, k)`` array per sample, checked but not centred."""
     return tuple(
         _column(part, n, output.size)
         for part, n in zip(per_sample("influence", influence, data), data.sizes, strict=True)
@@ -41,7 +41,7 @@ def given_columns(influence: Any, data: Data, output: Output) -> Influence:
 
 
 def per_sample(argument: str, values: Any, data: Data) -> tuple[Any, ...]:
-    """Return what the user gives for the rows, called on the samples where it is a function, one entry per sample."""
+    """Return the user's values for the rows, one entry per sample; a function is called on the samples."""
     if callable(values):
         values = _called(argument, values, data)
     parts = tuple(values) if isinstance(values, (tuple, list)) and len(data.sizes) > 1 else (values,)
@@ -53,7 +53,7 @@ def per_sample(argument: str, values: Any, data: Data) -> tuple[Any, ...]:
 
 
 def number_array(argument: str, values: Any) -> FloatArray:
-    """Return `values` as an array of numbers; raise where they are none."""
+    """Return `values` as an array of numbers; raise if they are not numbers."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

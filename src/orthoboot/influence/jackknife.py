@@ -19,7 +19,7 @@ from orthoboot.typing import FloatArray, Influence
 
 @dataclass(frozen=True)
 class RowsLeftOut:
-    """The weights of the data without one row of a sample, by the number of the row."""
+    """Weights that leave out one row, numbered by row."""
 
     sizes: tuple[int, ...]
     sample: int
@@ -33,7 +33,7 @@ class RowsLeftOut:
 
 
 def jackknife_influence(prepared: Prepared[Any], execution: Execution) -> Influence:
-    """Return ``(n - 1) (phi_hat - phi_without_j)``, centred: one evaluation a row (R's ``empinf(type = "jack")``)."""
+    """Return ``(n - 1) (phi_hat - phi_without_j)``, centred: one evaluation per row (R's ``empinf(type = "jack")``)."""
     sizes, estimate = prepared.data.sizes, prepared.estimate
     columns = []
     with ProgressBar(sum(sizes), unit="row", shown=execution.progress) as bar:
@@ -44,7 +44,7 @@ def jackknife_influence(prepared: Prepared[Any], execution: Execution) -> Influe
 
 
 def _centred(values: FloatArray, estimate: FloatArray) -> FloatArray:
-    """Return `values` less their mean; columns that are rounding alone count as zero."""
+    """Return `values` minus their mean; columns that are rounding alone are set to zero."""
     rounding = len(values) * float(np.finfo(np.float64).eps) * np.abs(estimate)
     centred = values - values.mean(axis=0)
     return np.where(np.abs(centred).max(axis=0) > 10 * rounding, centred, 0.0)

@@ -1,4 +1,4 @@
-"""What a statistic does when its weights are moved, beside what influence values say of it."""
+"""Changes of a statistic when its weights move, compared with its influence values."""
 
 from __future__ import annotations
 
@@ -148,14 +148,14 @@ def _directions(
 
 @dataclass(frozen=True, eq=False)
 class IgnoredWeights:
-    """Outputs that do not look at the weights, shape ``(k,)``, and what the resampled rows themselves give."""
+    """Which outputs ignore the weights, shape ``(k,)``, and their values on the resampled rows."""
 
     ignored: BoolArray
     taken: FloatArray
 
 
 def ignored_weights(prepared: Prepared[Any], resamples: Resamples) -> IgnoredWeights | None:
-    """Return which outputs stay as they are at the weights of a resample, and change on its rows themselves.
+    """Return which outputs ignore the weights of a resample, but change on its rows.
 
     Counting a row twice and having it twice are the same to a statistic that uses its weights. None where no output
     ignores them, or the rows themselves cannot be evaluated.

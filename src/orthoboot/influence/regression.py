@@ -39,13 +39,13 @@ _CERTAIN = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class RegressionRequest:
-    """What ``influence="regression"`` and `regression_on` ask for; `features` is None for the counts themselves."""
+    """A request for influence values by regression, on `features` or, if None, on the counts."""
 
     features: Any = None
 
 
 def requested_regression(request: Any) -> RegressionRequest | None:
-    """Return the regression that `request` asks for, by its name or with features; None where it asks for none."""
+    """Return `request` as a regression, or None if it is another kind of request."""
     if request is regression_on:
         raise InfluenceError(
             "`regression_on` must be given the features to regress on, for example "
@@ -130,13 +130,13 @@ class Design:
 
     @property
     def least_resamples(self) -> int:
-        """Return the fewest replicates for which the fit is worth having."""
+        """Return the fewest replicates for a useful fit."""
         scarce = int(np.ceil(_RESAMPLES_PER_COLUMN * self.n_columns)) if self.bases is None else self.n_columns
         return scarce + 1 + _LEAST_FREEDOM
 
     @property
     def default_resamples(self) -> int:
-        """Return how many replicates a run has where the user does not say."""
+        """Return the default number of replicates."""
         return COUNTS_RESAMPLES if self.bases is None else 20 + 5 * self.n_columns
 
     @property
@@ -145,7 +145,7 @@ class Design:
         return "the counts" if self.bases is None else f"{self.n_columns} feature{'s' * (self.n_columns != 1)}"
 
     def check(self, n_resamples: int, got: str) -> None:
-        """Raise unless so many replicates are enough to fit; `got` says in words how many there are."""
+        """Raise unless the number of replicates is enough to fit; `got` describes it in the message."""
         if n_resamples >= self.least_resamples:
             return
         if self.bases is None:
@@ -194,9 +194,9 @@ def design_for(regression: RegressionRequest, data: Data, plan: Plan) -> Design:
     n = sum(data.sizes)
     if n > REGRESSION_ROWS:
         raise InfluenceError(
-            f'influence="regression" solves for one number a row, and does so only up to {REGRESSION_ROWS:,} rows; got '
-            f"{n:,}. Regress on a few features of the rows instead, `influence=ob.regression_on(features)`, or use "
-            'influence="jackknife", which costs one evaluation a row.'
+            f'influence="regression" solves for one number per row, for at most {REGRESSION_ROWS:,} rows; got {n:,}. '
+            "Regress on a few features of the rows instead, `influence=ob.regression_on(features)`, or use "
+            'influence="jackknife", which costs one evaluation per row.'
         )
     return Design(plan, None)
 
@@ -284,7 +284,7 @@ def _feature_columns(part: Any, n: int) -> FloatArray:
 
 
 def _basis(columns: FloatArray) -> FloatArray:
-    """Return orthonormal columns that span the centred features; those that repeat others add nothing."""
+    """Return orthonormal columns that span the centred features; redundant ones are dropped."""
     largest = np.abs(columns).max(axis=0, initial=0.0)
     centred = columns - columns.mean(axis=0)
     spread = np.abs(centred).max(axis=0, initial=0.0)

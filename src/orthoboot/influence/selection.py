@@ -42,7 +42,7 @@ EVALUATIONS_PER_ROW = {"finite-difference": 2, "jackknife": 1}
 
 @dataclass(frozen=True, eq=False)
 class InfluenceFunction:
-    """Influence values, where they come from and what is odd about them.
+    """Influence values, their source and warnings about them.
 
     `values` is None where there is none, and `advice` then says what would bring one, where something would.
     """
@@ -87,7 +87,7 @@ def _named(request: str, prepared: Prepared[Any], execution: Execution) -> Influ
 
 
 def closed_form(prepared: Prepared[Any]) -> InfluenceFunction | None:
-    """Return the influence function that the statistic brings; None where it brings none.
+    """Return the influence function that the statistic has in closed form, or None.
 
     One that is not finite at these data is no influence function: `values` is None, and `source` says why.
     """
@@ -104,18 +104,18 @@ def closed_form(prepared: Prepared[Any]) -> InfluenceFunction | None:
 
 
 def _differentiated(package: str, prepared: Prepared[Any]) -> InfluenceFunction:
-    """Return the derivative of a function that was taken as one of `package`; raise for anything else."""
+    """Return the derivative of a function of `package`; raise for other statistics."""
     own = prepared.influence() if isinstance(prepared.functional, DifferentiableCallable) else None
     if own is None:
         raise InfluenceError(
             f'influence="{package}" is for functions with a `weights` parameter that are written in {package}; '
-            f"`{prepared.functional.name}` is none."
+            f"`{prepared.functional.name}` is not."
         )
     return InfluenceFunction(own, prepared.influence_source, _hidden(prepared, own))
 
 
 def _hidden(prepared: Prepared[Any], influence: Influence) -> tuple[OrthobootWarning, ...]:
-    """Return a warning where a finite difference shows what automatic differentiation has not seen."""
+    """Return a warning if a finite difference contradicts the automatic derivative."""
     is_differentiated = isinstance(prepared.functional, DifferentiableCallable)
     probe = probed(influence, prepared) if is_differentiated else None
     if probe is None or probe.agrees.all():
@@ -123,16 +123,16 @@ def _hidden(prepared: Prepared[Any], influence: Influence) -> tuple[OrthobootWar
     worst = int(np.argmax(probe.disagreement))
     return (
         InfluenceMismatchWarning(
-            f"the derivative of `{prepared.output.names[worst]}` disagrees with its changes: in a trial "
-            f"direction it changes by {probe.found[0, worst]:.4g}, and the derivative says "
-            f"{probe.predicted[0, worst]:.4g}. What `float()`, `.item()`, `detach` and `stop_gradient` hide has no "
-            "part in the derivative; or the function has steps or kinks. The replicates decide how far to trust it."
+            f"the derivative of `{prepared.output.names[worst]}` disagrees with its changes: in a trial direction it "
+            f"changes by {probe.found[0, worst]:.4g}, and the derivative says {probe.predicted[0, worst]:.4g}. The "
+            "derivative misses what `float()`, `.item()`, `detach` and `stop_gradient` hide, or the function has "
+            "steps or kinks. The replicates decide how far to trust it."
         ),
     )
 
 
 def _automatic(prepared: Prepared[Any], execution: Execution) -> InfluenceFunction:
-    """Return the statistic's own influence, else the engine its kind and size allow, else none."""
+    """Return the closed-form influence, else that of an engine that suits the kind and size, else none."""
     own = closed_form(prepared)
     if own is not None:
         return own
@@ -153,7 +153,7 @@ def _automatic(prepared: Prepared[Any], execution: Execution) -> InfluenceFuncti
 
 
 def _advice(engine: str, data: Data) -> str:
-    """Return how to need fewer replicates where an engine would cost too many evaluations."""
+    """Return advice if an engine would need too many evaluations."""
     return (
         "To need fewer replicates write it in jax or torch with a `weights` parameter, which are differentiated; or "
         "pass `influence=ob.regression_on(features)` if it is close to a function of a few means, values of your own, "
@@ -167,7 +167,7 @@ def _cost(engine: str, data: Data) -> str:
 
 
 def _engine_values(engine: str, prepared: Prepared[Any], execution: Execution) -> Influence:
-    """Return what an engine finds, or raise an `InfluenceError` that says why it finds nothing."""
+    """Return the influence values of an engine, or raise an `InfluenceError`."""
     try:
         values = ENGINES[engine](prepared, execution)
     except InfluenceError as error:

@@ -1,4 +1,4 @@
-"""From the replicates to an interval and the simulation error of its ends."""
+"""Confidence intervals from replicates, with the simulation error of their ends."""
 
 from orthoboot.intervals.abc import Abc
 from orthoboot.intervals.base import Ends, Interval

@@ -1,4 +1,4 @@
-"""What an interval method is: from the estimation to two ends and their simulation errors."""
+"""The interface of interval methods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Probabilities = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """The lower and the upper end, each ``(k,)``, their simulation errors, and what is wrong with them."""
+    """The lower and the upper end, each ``(k,)``, with simulation errors and warnings."""
 
     low: FloatArray
     high: FloatArray
@@ -30,7 +30,7 @@ class Ends:
 
 
 class Interval(ABC):
-    """A way to turn estimation into an interval."""
+    """A method that makes an interval from an estimation."""
 
     name: str
     """What users write."""
@@ -38,15 +38,15 @@ class Interval(ABC):
     """Whether it needs influence values even where the estimator does not."""
 
     def least_resamples(self, estimator: Estimator) -> int:
-        """Return the fewest replicates for which the method is sound with `estimator`."""
+        """Return the fewest replicates for which the method is valid with `estimator`."""
         return estimator.minimum
 
     def check(self, functional: Functional, plan: Plan, estimator: Estimator) -> None:  # noqa: B027
-        """Raise an `ArgumentError` if the method cannot be sound; asked before anything is evaluated."""
+        """Raise an `ArgumentError` if the method is not valid here; called before anything is evaluated."""
 
     @abstractmethod
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
-        """Return the ends that leave `probabilities` below them; NaN with a warning where there are none."""
+        """Return the ends with `probabilities` below them; NaN with a warning where they do not exist."""
 
     def interval(self, estimation: Estimation, confidence_level: float, alternative: str) -> Ends:
         """Return the interval: two-sided, or open to the side that `alternative` leaves free, as in scipy."""

@@ -1,4 +1,4 @@
-"""The distribution of phi over resamples from few replicates and the exact law of the linear part."""
+"""The distribution of phi over resamples, from few replicates and the exact law of the linear part."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _window(n_resamples: int) -> int:
 
 
 def _neighbours(z: FloatArray, law: FloatArray) -> IntArray:
-    """Return for each point of the law the replicate that lends it its residual.
+    """Return for each point of the law the replicate whose residual it takes.
 
     The points take the residuals of their neighbourhood in turn, so that every stretch of the law meets them all.
     """
@@ -131,7 +131,7 @@ def _neighbours(z: FloatArray, law: FloatArray) -> IntArray:
 
 
 def _curve(z: FloatArray, residuals: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the coefficients of f on the Hermite polynomials, and what f leaves of the residuals.
+    """Return the coefficients of f on the Hermite polynomials, and the residuals that remain.
 
     Hermite polynomials are uncorrelated under a normal law, with variance j! for degree j: a prior of k replicates on
     term j is a penalty of k j!. The remainder is inflated for the degrees of freedom that the curve has used.

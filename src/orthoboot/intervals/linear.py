@@ -1,4 +1,4 @@
-"""What is known exactly of the linear part's distribution."""
+"""Exact moments of the linear part's distribution."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from orthoboot.typing import FloatArray
 
 
 class Distribution(Protocol):
-    """What the intervals need to know of the distribution of phi over resamples."""
+    """The interface of a distribution of phi over resamples."""
 
     @property
     def size(self) -> int:
-        """Return how many points make the distribution: no probability below ``1 / size`` means anything."""
+        """Return the number of points, which limits the resolution of probabilities to ``1 / size``."""
         ...
 
     def quantile(self, p: ArrayLike) -> FloatArray:
@@ -35,7 +35,7 @@ class Distribution(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class EmpiricalDistribution:
-    """The distribution of the replicates as they are.
+    """The empirical distribution of the replicates.
 
     Parameters
     ----------

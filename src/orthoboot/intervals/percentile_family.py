@@ -42,7 +42,7 @@ class PercentileFamily(Interval):
     """
 
     def least_resamples(self, estimator: Estimator) -> int:
-        """Return what the tails need: many ordinary replicates, or a few with an influence function."""
+        """Return how many replicates the tails need: many ordinary ones, or a few with an influence function."""
         return LEAST_REPLICATES if estimator.needs_influence else LEAST_STANDARD
 
     def check(self, functional: Functional, plan: Plan, estimator: Estimator) -> None:
@@ -141,7 +141,7 @@ class Bca(PercentileFamily):
 
 
 def _linear_laws(estimation: Estimation) -> list[LinearDistribution] | None:
-    """Return the exact law of the linear part of each output, or None where the replicates speak for themselves."""
+    """Return the exact law of the linear part of each output, or None to use the replicates alone."""
     run = estimation.run
     if not estimation.estimator.needs_influence or run.influence is None:
         return None

@@ -210,7 +210,7 @@ class _Curve:
 
 @dataclass(frozen=True)
 class _Populations:
-    """All parts in one flat array, so that a thousand small strata cost no more than one large sample.
+    """All populations in one flat array, so that many small strata cost no more than one large sample.
 
     Attributes
     ----------

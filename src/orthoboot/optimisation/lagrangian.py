@@ -99,7 +99,7 @@ class Lagrangian:
         return library.compiled(LagrangianPrograms, value, *parts, n_variables=self.n_variables)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the programs: these belong to their process, and another one compiles its own."""
+        """Return the state without compiled programs, which another process compiles for itself."""
         state = dict(vars(self))
         state.pop("programs", None)
         return state

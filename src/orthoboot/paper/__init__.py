@@ -1,4 +1,4 @@
-"""The paper's tables and figures, through the public names only: ours beside theirs.
+"""The paper's tables and figures, reproduced with the public interface and compared.
 
 ``orthoboot reproduce`` runs them from the command line. `EXPERIMENTS` names them.
 """

@@ -59,7 +59,7 @@ def plan_for(
         raise ArgumentError(
             "At most one of `strata`, `groups` and `block_length` can be given; got "
             + " and ".join(f"`{argument}`" for argument in given)
-            + ". Each is a way of its own to draw a resample."
+            + ". They are alternative ways to draw a resample."
         )
     if not given:
         return Plan(tuple(Iid(n) for n in sizes))

@@ -55,7 +55,7 @@ class DrawnResamples(Resamples):
         return tuple(scheme.indices(self.key, stream, self.numbers[b]) for stream, scheme in schemes)
 
     def some(self, chosen: range) -> DrawnResamples:
-        """Return a run of neighbouring resamples of the batch; what is drawn already is not drawn again."""
+        """Return consecutive resamples of the batch; what is already drawn is reused."""
         part = DrawnResamples(self.schemes, self.key, self.numbers[chosen.start : chosen.stop])
         if "_drawn" in vars(self):
             vars(part)["_drawn"] = tuple(w[chosen.start : chosen.stop] for w in self._drawn)

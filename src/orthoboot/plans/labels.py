@@ -31,7 +31,7 @@ def label_array(labels: Any, argument: str) -> NDArray[Any]:
     if missing.any():
         raise ArgumentError(
             f"`{argument}` must have a label for every row; got {int(missing.sum())} missing, the first in row "
-            f"{int(missing.argmax())}. Drop those rows or give them a label of their own."
+            f"{int(missing.argmax())}. Drop those rows, or give them a separate label."
         )
     return array
 

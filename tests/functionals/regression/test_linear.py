@@ -246,7 +246,7 @@ def test_a_category_of_few_rows_is_reported(n_rare, centred):
     frame = pd.DataFrame({"age": X[:, 0], "rare": rare - centred * rare.mean()})
     (finding,) = WITH_INTERCEPT.at(read((frame, Y), paired=True)).findings()
     assert isinstance(finding, SmallSampleWarning)
-    assert str(finding).startswith(f"the coefficient of `rare` rests on about {n_rare} row(s)")
+    assert str(finding).startswith(f"the coefficient of `rare` depends on about {n_rare} row(s)")
 
 
 def test_the_report_comes_with_strata_too():
@@ -260,14 +260,14 @@ def test_the_report_comes_with_strata_too():
 def test_a_row_far_from_the_others_is_reported():
     with_outlier = np.append(X[:, 0], 1e3)
     (finding,) = WITH_INTERCEPT.at(read((with_outlier, np.append(Y, 0.0)), paired=True)).findings()
-    assert "rests on about 1 row(s)" in str(finding)
+    assert "depends on about 1 row(s)" in str(finding)
 
 
 def test_categories_beside_a_rare_first_one_are_reported():
     kinds = np.repeat([0, 1, 2], [2, 100, 98])
     dummies = (kinds[:, np.newaxis] == [1, 2]).astype(float)
     (finding,) = WITH_INTERCEPT.at(read((dummies, np.arange(200.0)), paired=True)).findings()
-    assert "`intercept`, `linear_regression[0]`, `linear_regression[1]` rests on about 2 row(s)" in str(finding)
+    assert "`intercept`, `linear_regression[0]`, `linear_regression[1]` depends on about 2 row(s)" in str(finding)
 
 
 @pytest.mark.parametrize("n", [20, 50, 200])

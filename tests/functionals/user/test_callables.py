@@ -258,7 +258,7 @@ def test_a_function_with_weights_must_not_change_the_data():
         return float((x**2).mean())
 
     mine = X.copy()
-    with pytest.raises(StatisticError, match="It must not change the data it is given: let it copy them first"):
+    with pytest.raises(StatisticError, match="It must not change its data in place: copy them first"):
         as_functional(greedy, read(mine))
     np.testing.assert_array_equal(mine, X)
 

@@ -336,7 +336,7 @@ def test_a_function_without_weights_is_told(library):
 
 @pytest.mark.parametrize("statistic", [ob.gini, np.var, ob.difference(ob.mean)], ids=lambda f: f.__class__.__name__)
 def test_the_catalogue_needs_no_package(statistic):
-    with pytest.raises(InfluenceError, match='brings its influence function in closed form. Leave influence="auto"'):
+    with pytest.raises(InfluenceError, match='has its influence function in closed form. Leave influence="auto"'):
         ob.bootstrap((X, Y), statistic, influence="jax")
 
 

@@ -311,7 +311,7 @@ def test_an_unpickled_model_cannot_be_compared_with_statsmodels(ols):
     model = ob.from_statsmodels(ols)
     model, result = pickle.loads(pickle.dumps((model, bootstrapped(model))))
     assert result.run.functional is model
-    with pytest.raises(ArgumentError, match="is not pickled with a model. Make the model anew"):
+    with pytest.raises(ArgumentError, match="is not pickled with a model. Make the model again"):
         model.compared(result)
 
 

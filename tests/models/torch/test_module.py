@@ -539,7 +539,7 @@ def test_bad_arguments(call, error, words):
 
 def test_data_of_another_shape_are_refused(line):
     ours = ob.from_torch(line, nn.MSELoss(), X, Y, NEW)
-    with pytest.raises(DataError, match=r"X must have 3 number\(s\) a row, as in `from_torch`; got shape \(150, 2\)"):
+    with pytest.raises(DataError, match=r"X must have 3 number\(s\) per row, as in `from_torch`; got shape \(150, 2\)"):
         ob.bootstrap((X[:, :2], Y), ours, paired=True)
     with pytest.raises(DataError, match="takes the data `\\(X, y\\)` with `paired=True`"):
         ob.bootstrap((X, Y), ours)

@@ -66,7 +66,7 @@ def divisor_factor(ddof: float, n_rows: int) -> float:
 
 
 def unit_range(deviations: FloatArray) -> FloatArray:
-    """Return each column of deviations divided by its largest size, so that no power of it over- or underflows."""
+    """Return each column of deviations divided by its largest absolute value, so that powers do not overflow."""
     scaled: FloatArray = deviations / np.abs(deviations).max(axis=0)
     return scaled
 
@@ -120,7 +120,7 @@ class ColumnMoment(FunctionOfMeans):
         return self.formula(*means.reshape(self.order, -1, *means.shape[1:]))
 
     def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
-        """Return ``g' . change`` column by column: each statistic has but `order` moments of its own."""
+        """Return ``g' . change`` column by column: each statistic depends only on the `order` moments of its column."""
         partials = self.partials(*means.centre.reshape(self.order, -1))
         powers = np.hsplit(changes, self.order)
         derivative: FloatArray = np.sum([part * power for part, power in zip(partials, powers, strict=True)], axis=0)

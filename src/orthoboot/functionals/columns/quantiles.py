@@ -103,7 +103,7 @@ class Quantile(SortedColumnStatistic):
 
 
 def hall_sheather_bandwidth(levels: FloatArray, n_rows: int) -> FloatArray:
-    r"""Return over which distance the slope of the quantile function is best estimated, shape as `levels`.
+    r"""Return the bandwidth for the slope of the quantile function, shape as `levels`.
 
     .. math:: h = n^{-1/3} z_{0.975}^{2/3}
               \left(\frac{1.5\,\varphi(z_q)^2}{2 z_q^2 + 1}\right)^{1/3}
@@ -124,7 +124,7 @@ def hall_sheather_bandwidth(levels: FloatArray, n_rows: int) -> FloatArray:
 
 
 def _interpolation(levels: FloatArray, n_rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return between which ranks, counted from zero, each quantile lies, and how far along."""
+    """Return the rank below each quantile, counted from zero, and the fraction towards the next."""
     position = (n_rows - 1) * levels
     below = np.floor(position)
     return below, np.minimum(below + 1, n_rows - 1), position - below

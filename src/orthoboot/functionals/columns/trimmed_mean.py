@@ -61,7 +61,7 @@ class TrimmedMean(SortedColumnStatistic):
         return -joint[:-1, -1]
 
     def _left_by_the_cuts(self, shares: FloatArray) -> FloatArray:
-        """Return of each row's share, in sorted order ``(B, n)``, what lies between the cuts."""
+        """Return the part of each row's share between the cuts, in sorted order ``(B, n)``."""
         ends = np.clip(np.cumsum(shares, axis=1), self.p, 1 - self.p)
         return np.diff(ends, axis=1, prepend=self.p)
 

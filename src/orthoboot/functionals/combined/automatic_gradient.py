@@ -1,4 +1,4 @@
-"""The function g of a composition or of means, differentiated by the package in which it is written."""
+"""Automatic derivatives of the function g of a composition or of means."""
 
 from __future__ import annotations
 

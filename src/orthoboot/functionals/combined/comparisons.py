@@ -97,7 +97,7 @@ class PreparedComparison(Prepared[Comparison]):
         self.functional.check_estimates(*self.sample_estimates)
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
-        """Return what the statistic has found in either sample."""
+        """Return the warnings about the statistic in either sample."""
         return tuple(finding for sample in self.samples for finding in sample.findings(convergence))
 
     @cached_property

@@ -85,7 +85,7 @@ class PreparedComposition(Prepared[Composition]):
             check_takes_many("g", self.functional.g, *self._arguments(np.stack([values, values], axis=1)))
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
-        """Return what the parts have found."""
+        """Return the warnings about the parts."""
         return tuple(finding for part in self.parts for finding in part.findings(convergence))
 
     @cached_property
@@ -152,7 +152,7 @@ class PreparedComposition(Prepared[Composition]):
         return automatic_gradient(self.functional.g, self.functional.gradient, point, arguments, returned)
 
     def _derivatives(self, point: FloatArray) -> AutomaticGradient | None:
-        """Return what differentiates g at a point, told by its code or by what it returns there."""
+        """Return the automatic derivatives of g at a point, if its code or its value there belongs to a package."""
         by_code = self._automatic(point)
         return by_code or self._automatic(point, value_of("g", self.functional.g, *self._arguments(point)))
 

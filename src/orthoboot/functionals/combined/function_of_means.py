@@ -73,7 +73,7 @@ class CustomFunctionOfMeans(FunctionOfMeans):
         return output_like(value_of("g", self.g, centre) if automatic is None else automatic.example, self.name)
 
     def _derivatives(self, point: FloatArray) -> AutomaticGradient | None:
-        """Return what differentiates g at a point, told by its code or by what it returns there."""
+        """Return the automatic derivatives of g at a point, if its code or its value there belongs to a package."""
         return self._automatic(point) or self._automatic(point, value_of("g", self.g, point))
 
     def _automatic(self, point: FloatArray, returned: Any = None) -> AutomaticGradient | None:

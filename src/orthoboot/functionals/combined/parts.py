@@ -1,4 +1,4 @@
-"""What statistics made of statistics share."""
+"""Shared functions of statistics made of statistics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def all_known(parts: Iterable[Known | None]) -> list[Known] | None:
 
 
 def catalogued(f: Any, argument: str) -> Functional:
-    """Return `f` as a statistic of the catalogue, or raise that `argument` must be one."""
+    """Return `f` if it is a statistic of the catalogue, else raise an error that names `argument`."""
     functional = recognized(f)
     if functional is None:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""What the metrics of a model on a test set share: pairs of what happened and what was predicted."""
+"""Base classes of the metrics of a model on a test set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MetricMeans(FeatureMeans):
 
 
 class Metric(Association):
-    """A function of means of what happened and what was predicted, in this order.
+    """A function of means of observed and predicted values, in this order.
 
     Its features are losses, indicators, or deviations from a mean, so their plain sums lose no digits; and an event
     that a resample does not hold has the frequency zero exactly: that is how a lost class is told from a rare one.

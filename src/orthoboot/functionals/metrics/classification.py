@@ -1,4 +1,4 @@
-"""How well two classes are predicted: from predicted labels, and from predicted probabilities."""
+"""Metrics for two classes, from predicted labels or predicted probabilities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_positive(positive: Any) -> None:
 
 
 def are_zeros_and_ones(labels: FloatArray) -> bool:
-    """Return whether there is no other label, though one of the two may be missing."""
+    """Return whether all labels are 0 or 1; one of the two may be missing."""
     return bool(np.all((labels == 0) | (labels == 1)))
 
 
@@ -73,13 +73,13 @@ def positive_rows(name: str, labels: FloatArray, positive: float | None) -> Floa
 
 
 def few_rows(name: str, n_rows: int, which: str) -> tuple[OrthobootWarning, ...]:
-    """Return a warning if a statistic rests on so few rows that resampling them says little."""
+    """Return a warning if a statistic depends on too few rows."""
     if n_rows >= _FEW_ROWS:
         return ()
     return (
         SmallSampleWarning(
-            f"`{name}` rests on {n_rows} row(s) that {which}; resampling so few says little about that class, and the "
-            "interval is too short. Treat the answer as a rough guide, or collect more such rows."
+            f"`{name}` rests on {n_rows} row(s) that {which}; so few say little about that class, and the interval is "
+            "too short. Treat the answer as a rough guide, or collect more such rows."
         ),
     )
 
@@ -114,7 +114,7 @@ class Accuracy(MeanLoss):
 
 @dataclass(frozen=True)
 class _ShareOfPositives(Metric, QuotientOfMeans):
-    """A number of rows over another, both of them about the positive class.
+    """A ratio of two numbers of rows that concern the positive class.
 
     Where the second is zero scikit-learn says 0 and warns; here the data are refused, and a resample counts as a
     failed replicate.
@@ -129,7 +129,7 @@ class _ShareOfPositives(Metric, QuotientOfMeans):
 
     @property
     def undefined(self) -> str:  # type: ignore[override]
-        """Return that the denominator is zero."""
+        """Return when the statistic is undefined: where the denominator is zero."""
         return f"no rows of the resample {self.divisor}; with these rows as a stratum of their own some always remain"
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""How far predicted numbers are from those observed: root mean squared error, mean absolute error, R squared."""
+"""Regression metrics: root mean squared error, mean absolute error and R squared."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class RSquared(Metric):
             )
 
     def features(self, data: Data) -> FloatArray:
-        """Return y about its mean, its square, and the squared error, in units of y's largest deviation."""
+        """Return the deviation of y, its square and the squared error, in units of y's largest deviation."""
         pairs = self.pairs(data)
         deviations = centred_rows(pairs[:, :1])[1][:, 0]
         unit = np.abs(deviations).max()
@@ -117,7 +117,7 @@ class RSquared(Metric):
         return np.stack([y, y * y, error * error]).T
 
     def value(self, means: FloatArray) -> FloatArray:
-        """Return one less the mean squared error over the variance."""
+        """Return one minus the mean squared error over the variance."""
         first, second, squared_error = means
         return 1 - quotient(squared_error, spread(first, second))[np.newaxis]
 

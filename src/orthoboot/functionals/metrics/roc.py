@@ -181,7 +181,7 @@ class RocAuc(Formula[RankedScores]):
 
 
 def _up_to_the_middle(masses: FloatArray) -> FloatArray:
-    """Return how much mass lies below each score, its own counted one half."""
+    """Return the mass below each score, plus half of its own."""
     return np.cumsum(masses) - masses / 2
 
 

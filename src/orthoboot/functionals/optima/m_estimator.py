@@ -52,7 +52,7 @@ _VISIBLE = 1e-10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MEstimator(Functional):
-    """Parameters that minimise a loss or solve estimating equations; made by `m_estimator`, which describes them."""
+    """Parameters that minimise a loss or solve estimating equations; see `m_estimator`."""
 
     loss: PackageFunction | None = None
     init: Any = None
@@ -101,7 +101,7 @@ class MEstimatorFit(Prepared[MEstimator]):
     one_by_one = True
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: the fit and what follows from it, without what a library compiled.
+        """Return the state to pickle: the fit and its derivatives, without compiled programs.
 
         Conditions are compiled programs and arrays of the library, which belong to their process; another one makes its
         own when it refits. So is a factor that is nothing but the products of these programs with vectors.
@@ -114,11 +114,11 @@ class MEstimatorFit(Prepared[MEstimator]):
 
     @property
     def influence_source(self) -> str:
-        """Return that it is the implicit function theorem's, and which package differentiates."""
+        """Return the name of the method, implicit differentiation, and of the package."""
         return f"implicit function theorem for `{self.functional.name}`, derivatives by {self.library.name}"
 
     def check(self) -> None:
-        """Raise unless the rows are of one sample and what the user wrote returns what it must at the start."""
+        """Raise unless there is one sample and the user's functions return valid values at the start."""
         n_samples = len(self.data.sizes)
         if n_samples > 1:
             raise DataError(
@@ -139,7 +139,7 @@ class MEstimatorFit(Prepared[MEstimator]):
         return self.target.value(self.fit)
 
     def values(self, resamples: Resamples) -> FloatArray:
-        """Return the target at refits that start from the fit to the data, one resample after the other."""
+        """Return the target of the refit on each resample, started from the fit to the data."""
         return np.stack([self.target.value(self._refit(weights)) for weights in resamples.weights[0]])
 
     def influence(self) -> Influence:
@@ -153,7 +153,7 @@ class MEstimatorFit(Prepared[MEstimator]):
         return (linear.rows - linear.rows.mean(axis=0),)
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
-        """Return a warning where damping, or a fit that is not quite the minimum, makes the influence approximate."""
+        """Return a warning if damping or an inexact minimum makes the influence function approximate."""
         found, name = [], self.functional.name
         damping = self.functional.linear_solver.damping
         if damping > 0:
@@ -188,7 +188,7 @@ class MEstimatorFit(Prepared[MEstimator]):
 
     @cached_property
     def conditions(self) -> Conditions:
-        """Return what the fit solves, once what the user wrote has been tried at the start."""
+        """Return the conditions that the fit solves, after checking the user's functions at the start."""
         library, penalty = self.library, self.functional.penalty
         arrays = tuple(map(library.array, self.data.arrays))
         steps = None if penalty is None else _checked_penalty(penalty, library, self.start)
@@ -225,25 +225,25 @@ class MEstimatorFit(Prepared[MEstimator]):
 
     @cached_property
     def spread(self) -> float:
-        """Return by how much rows differ at the fit in what is minimised."""
+        """Return the spread over the rows of what is minimised, at the fit."""
         return self.conditions.spread(self.fit)
 
     @cached_property
     def target(self) -> ParametersTarget | FunctionOfParameters:
-        """Return what is wanted of the parameters."""
+        """Return the target: the parameters, or a function of them."""
         if self.functional.target is None:
             return ParametersTarget(self.conditions.names)
         return FunctionOfParameters(self.library, self.functional.target, self.fit)
 
     @cached_property
     def factor(self) -> FactoredMatrix:
-        """Return the derivative of the conditions at the fit, ready for solving."""
+        """Return the derivative of the conditions at the fit, factored."""
         conditions, solver = self.conditions, self.functional.linear_solver
         return solver.factor(conditions.operator(self.fit, conditions.equal_weights, by_products=solver.by_products))
 
     @cached_property
     def linearization(self) -> Linearization:
-        """Return the influence but for its centre, by one solve and one pass over the rows for each output."""
+        """Return the influence before centring, by one solve and one pass over the rows per output."""
         conditions, parameters = self.conditions, self.fit
         directions = adjoints(self.factor, self.target.jacobian(parameters))
         rows = -np.stack([conditions.along(direction, parameters) for direction in directions], axis=1)
@@ -252,7 +252,7 @@ class MEstimatorFit(Prepared[MEstimator]):
         return Linearization(rows, distance_in_errors(visible, rows))
 
     def _refit(self, weights: FloatArray) -> FloatArray:
-        """Return the parameters fitted with `weights`, from the fit to the data, from afar where that fails."""
+        """Return the parameters fitted with `weights`, by Newton steps from the fit to the data, or a wider search."""
         start, solver = self.fit, self.functional.linear_solver
         known = None if by_products_alone(solver, len(start)) else self.factor
         refit = NewtonFit(self.conditions, solver, weights, known)
@@ -263,7 +263,7 @@ class MEstimatorFit(Prepared[MEstimator]):
 
 
 def _traced(argument: str, library: Autodiff, function: PackageFunction, *arguments: Any) -> PackageFunction:
-    """Return the steps of a function as it is now: the names in it may stand for other numbers than before."""
+    """Return a function traced as it is now: the variables that it uses may have changed since."""
     # An object may lack the hash that the library asks for, such as a dataclass; a function has it.
     steps: PackageFunction = of_user(argument, partial(library.traced, lambda *arrays: function(*arrays)), *arguments)
     return steps
@@ -271,7 +271,7 @@ def _traced(argument: str, library: Autodiff, function: PackageFunction, *argume
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """The influence of the rows, shape ``(n, k)``, but for a constant, and how far the fit is from the solution.
+    """The influence of the rows up to a constant, shape ``(n, k)``, and the distance of the fit from the solution.
 
     The gradient of the penalty is the same for every row, so that centring brings it in. `distance` is what one more
     Newton step would change, in standard errors of the output where that is most.
@@ -292,7 +292,7 @@ def m_estimator(
     library: str | None = None,
     name: str = "m_estimator",
 ) -> MEstimator:
-    r"""Return the parameters that minimise a loss of your own, or a function of them, as a statistic.
+    r"""Return the parameters that minimise your loss, or a function of them, as a statistic.
 
     .. math:: \hat\theta = \arg\min_\theta \frac{\sum_j w_j\,\ell(\theta, z_j)}{\sum_j w_j} + P(\theta), \qquad
               I_j = -g'(\hat\theta)\, H^{-1} \bigl(\nabla \ell(\hat\theta, z_j) + \nabla P(\hat\theta)\bigr),
@@ -383,7 +383,7 @@ def _check_losses(losses: FloatArray, data: Data) -> None:
 
 
 def _cure(returned: FloatArray, n: int) -> str:
-    """Return what most likely gives a loss the wrong shape, and the remedy."""
+    """Return the likely cause of a loss of the wrong shape, with a remedy."""
     if returned.ndim == 0:
         return " Leave out the sum or the mean over the rows: the weights of a resample come in between."
     if returned.shape == (n, n):
@@ -419,6 +419,6 @@ def _checked_penalty(penalty: PackageFunction, library: Autodiff, start: FloatAr
 
 
 def _names(data: Data, p: int) -> tuple[str, ...]:
-    """Return the columns of the first table that has as many as there are parameters, else their positions."""
+    """Return the column names of the first table with one column per parameter, else positions."""
     fitting = (columns for columns in data.columns if columns is not None and len(columns) == p)
     return next(fitting, parameter_names(p))

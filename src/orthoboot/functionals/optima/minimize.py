@@ -38,7 +38,7 @@ _LISTED = 6
 
 @dataclass(frozen=True, eq=False)
 class SolvedProblem(FunctionOfMeans):
-    """The problem at the data, solved: a smooth function of xi near their mean.
+    """The problem solved at the data: a smooth function of xi near the mean of the rows.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class SolvedProblem(FunctionOfMeans):
         return self.means.centre + self.means.deviations
 
     def derived(self, data: Data) -> FeatureMeans:
-        """Return the mean and the deviations of the rows, which are known."""
+        """Return the mean and the deviations of the rows."""
         return self.means
 
     def value(self, means: FloatArray) -> FloatArray:
@@ -94,13 +94,13 @@ class SolvedProblem(FunctionOfMeans):
 
     @cached_property
     def _system(self) -> System:
-        """Return the derivative of the KKT conditions at the optimum itself; Newton's last one is a step behind."""
+        """Return the derivative of the KKT conditions at the optimum; that of the last Newton step is older."""
         optimum, working = self.optimum, self.optimum.system.working
         return system_at(self.problem, self.means.centre, optimum.x, optimum.multipliers, working)
 
     @cached_property
     def _start(self) -> Optimum:
-        """Return the optimum at the data, which knows whether its system is the same for all resamples."""
+        """Return the optimum at the data, marked if its KKT matrix is the same for all resamples."""
         return with_constancy(self.optimum, self.means.centre)
 
     def _curvature_along(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -123,7 +123,7 @@ class SolvedProblem(FunctionOfMeans):
         return gradient[np.newaxis, -len(centre) :]
 
     def _solution_slopes(self) -> FloatArray:
-        """Return dx/dxi, shape ``(p, q)``, by as many solves as there are variables or parameters, what is fewer."""
+        """Return dx/dxi, shape ``(p, q)``, by one solve per variable or per parameter, whichever are fewer."""
         p, q, system = len(self.optimum.x), len(self.means.centre), self._system
         if p > q:
             return -system.factor.solve(self._curvature_along(np.eye(q))[0])[:p]
@@ -190,7 +190,7 @@ class PreparedOptimum(Prepared[ConstrainedOptimum]):
 
     @property
     def influence_source(self) -> str:
-        """Return that it comes from the conditions of the optimum."""
+        """Return the name of the method: differentiation of the KKT conditions."""
         return f"derivative of the KKT conditions of `{self.functional.name}`"
 
     def check(self) -> None:
@@ -216,7 +216,7 @@ class PreparedOptimum(Prepared[ConstrainedOptimum]):
 
     @cached_property
     def estimate(self) -> FloatArray:
-        """Return the solution and the value on the data, which are known."""
+        """Return the solution and the value on the data."""
         return self.solved.outputs()
 
     def values(self, resamples: Resamples) -> FloatArray:
@@ -232,7 +232,7 @@ class PreparedOptimum(Prepared[ConstrainedOptimum]):
         return self._function_of_mean.second_order_bias(covariance)
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
-        """Return what weakens the influence function: dependent gradients, and constraints that bind by chance."""
+        """Return warnings about dependent gradients and about constraints that may stop binding."""
         return self._irregularities
 
     @cached_property
@@ -295,7 +295,7 @@ def checked_start(init: Any) -> FloatArray:
 
 
 def _irregularities(optimum: Optimum) -> Iterator[str]:
-    """Yield in words which regularity conditions fail at the optimum."""
+    """Yield a text for each regularity condition that fails at the optimum."""
     problem, jacobian = optimum.system.problem, optimum.system.jacobian
     binding = np.flatnonzero(optimum.binding(_WEAK))
     held_first = np.concatenate([optimum.system.working, np.setdiff1d(binding, optimum.system.working)])

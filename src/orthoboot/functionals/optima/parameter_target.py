@@ -1,4 +1,4 @@
-"""What is wanted of fitted parameters: themselves, or a function of them that the user wrote."""
+"""Targets: the fitted parameters, or a function of them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class ParametersTarget:
 
 
 class TargetPrograms(NamedTuple):
-    """A target of many parameters one after the other, and its derivative by those of one."""
+    """A compiled target: its value at many parameter vectors, and its derivative at one."""
 
     values: NumpyFunction
     jacobian: NumpyFunction
 
 
 class FunctionOfParameters:
-    """A function of the parameters that the user wrote: a number, an array, or a dict of these.
+    """A user's function of the parameters, which returns a number, an array, or a dict of these.
 
     Parameters
     ----------
@@ -71,18 +71,18 @@ class FunctionOfParameters:
         return TargetPrograms(library.one_by_one(program), library.jacobian(program))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the programs: these belong to their process, and another one compiles its own."""
+        """Return the state without compiled programs, which another process compiles for itself."""
         state = dict(vars(self))
         state.pop("_programs", None)
         return state
 
     def value(self, parameters: FloatArray) -> FloatArray:
-        """Return its numbers in a row, shape ``(k,)``."""
+        """Return its numbers as a vector, shape ``(k,)``."""
         value: FloatArray = of_user("target", self._programs.values, parameters[np.newaxis])[0]
         return value
 
     def jacobian(self, parameters: FloatArray) -> FloatArray:
-        """Return its derivative, shape ``(k, p)``; raise where there is none, or nothing to differentiate."""
+        """Return its derivative, shape ``(k, p)``; raise if it is not finite, or zero everywhere."""
         jacobian: FloatArray = of_user("target", self._programs.jacobian, parameters)
         if not np.isfinite(jacobian).all():
             raise StatisticError(
@@ -104,7 +104,7 @@ class FunctionOfParameters:
 
 
 def of_user(argument: str, function: PackageFunction, *arguments: Any) -> Any:
-    """Return what a function that the user wrote gives; what it raises is told with its cause."""
+    """Return the value of a user's function; its exceptions are raised as a `StatisticError`."""
     try:
         return function(*arguments)
     except Exception as error:  # the user's function may raise anything
@@ -117,7 +117,7 @@ def of_user(argument: str, function: PackageFunction, *arguments: Any) -> Any:
 
 
 def value_in_package(argument: str, library: Autodiff, function: PackageFunction, *arguments: Any) -> Any:
-    """Return what a function that the user wrote gives in the library, before anything is made of it."""
+    """Return the value of a user's function in arrays of the package, checked to be such arrays."""
     value = of_user(argument, partial(library.called, function), *map(library.array, arguments))
     check_package_arrays(argument, value, library)
     return value

@@ -137,7 +137,7 @@ class CovarianceFactor(CovarianceMatrix):
         return _flat(np.swapaxes(lower @ half, -1, -2)).T
 
     def curvature(self, means: FloatArray, directions: FloatArray) -> None:
-        """Return None: differences do."""
+        """Return None, to use finite differences."""
         return
 
 

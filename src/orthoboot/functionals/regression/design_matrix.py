@@ -34,7 +34,7 @@ _LISTED = 5
 
 @dataclass(frozen=True)
 class RegressionRows:
-    """What a regression is fitted to.
+    """The rows of a regression: X, y and case weights.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class RegressionRows:
 
 
 def regression_rows(name: str, data: Data, *, intercept: bool) -> RegressionRows:
-    """Return the arrays of `data` as X, y and case weights; raise a `DataError` where they are not that."""
+    """Return the arrays of `data` as X, y and case weights; raise a `DataError` if they are invalid."""
     _check_tables(name, data)
     X = data.arrays[0].reshape(data.sizes[0], -1)
     response, *others = (_single_column(name, data, i) for i in range(1, len(data.tables)))
@@ -134,7 +134,7 @@ class QRFactors:
         return QRFactors(*tall_qr(columns), peaks * lengths)
 
     def coefficients(self, rotated: FloatArray) -> FloatArray:
-        """Return the coefficients of the columns, shape ``(d,)``, from those of the orthonormal ones."""
+        """Return the coefficients of the columns, shape ``(d,)``, from those of the orthonormal columns."""
         solution: FloatArray = linalg.solve_triangular(self.triangle, rotated) / self.scales
         return solution
 
@@ -147,7 +147,7 @@ class QRFactors:
         return float(np.linalg.cond(self.triangle))
 
     def effective_rows(self) -> FloatArray:
-        r"""Return on how many rows each coefficient rests, shape ``(d,)``.
+        r"""Return the effective number of rows behind each coefficient, shape ``(d,)``.
 
         .. math:: \frac{(\sum_j c_j^2)^2}{\sum_j c_j^4}, \qquad c_j = (X'X)^{-1} x_j,
 
@@ -161,7 +161,7 @@ class QRFactors:
         return _solved(lambda right: linalg.solve_triangular(self.triangle, right), np.eye(len(self.scales)))
 
     def dependence(self, labels: tuple[str, ...]) -> str | None:
-        """Return in words which columns are combinations of others; None where the columns are independent."""
+        """Return a description of columns that are linear combinations of others, or None."""
         # Shorter and shorter, so that of columns that would do equally well it is the last one that is left over.
         shortened = self.triangle * np.linspace(1.0, 0.5, len(self.scales))
         triangle, pivots = linalg.qr(shortened, mode="r", pivoting=True)
@@ -219,7 +219,7 @@ def _rows_of_a_block(d: int) -> int:
 
 
 def rows_times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Return ``rows @ matrix``, shape ``(n, k)``, for many rows and a small matrix, with the same bits in any case."""
+    """Return ``rows @ matrix``, shape ``(n, k)``, for many rows and a small matrix, bit for bit reproducible."""
     step = _rows_of_a_product(matrix.size)
     return np.concatenate([rows[start : start + step] @ matrix for start in range(0, len(rows), step)])
 
@@ -274,7 +274,7 @@ def positive_solution(matrix: FloatArray, right: FloatArray, *, least_condition:
 
 
 def _solved(solve: Callable[[FloatArray], FloatArray], right: FloatArray) -> FloatArray:
-    """Return the solutions for right-hand sides ``(d,)`` or ``(d, k)``, one by one where that keeps threads away."""
+    """Return the solutions for right-hand sides ``(d,)`` or ``(d, k)``, one by one where that avoids BLAS threads."""
     if right.ndim == 1 or len(right) ** 2 > _NUMBERS_IN_ONE_THREAD:
         return solve(right)
     return np.column_stack([solve(column) for column in right.T])

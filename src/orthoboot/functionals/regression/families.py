@@ -1,4 +1,4 @@
-"""The families and links of generalised linear models: what one row loses, as a function of its linear predictor."""
+"""The families and links of generalised linear models, with the loss of a row and its derivatives."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ PROBABILITY_LINKS = {
 
 @dataclass(frozen=True)
 class PredictorLosses:
-    """What each row loses at a linear predictor, with its derivatives, each of shape ``(n,)``.
+    """The losses of rows at their linear predictors, with derivatives, each of shape ``(n,)``.
 
     Attributes
     ----------
@@ -172,11 +172,11 @@ class Family(ABC):
 
     @abstractmethod
     def losses(self, response: FloatArray, eta: FloatArray, link: str) -> PredictorLosses:
-        """Return what rows with these responses lose at linear predictors `eta`."""
+        """Return the losses of these responses at linear predictors `eta`."""
 
     @abstractmethod
     def response_problem(self, response: FloatArray) -> ResponseProblem | None:
-        """Return what is wrong with the range of the responses."""
+        """Return the problem with responses out of range, or None."""
 
     @abstractmethod
     def first_predictor(self, response: FloatArray, link: str) -> FloatArray:
@@ -187,7 +187,7 @@ class Family(ABC):
         """Return the linear predictors of given means; NaN where the link has none."""
 
     def degeneracy(self, response: FloatArray) -> str | None:
-        """Return in words why such responses put the fit at infinity, where all of them do."""
+        """Return why these responses have no finite fit, or None."""
         return None
 
     def at_the_edge(self, response: FloatArray, eta: FloatArray, link: str) -> BoolArray:
@@ -252,7 +252,7 @@ class Gaussian(PowerFamily):
         return (response - mean) ** 2 / 2
 
     def response_problem(self, response: FloatArray) -> ResponseProblem | None:
-        """Return None: any number will do."""
+        """Return None: any number is valid."""
         return None
 
 
@@ -279,7 +279,7 @@ class Poisson(PowerFamily):
         )
 
     def degeneracy(self, response: FloatArray) -> str | None:
-        """Return that there are no counts, if so."""
+        """Return a reason if all counts are zero, else None."""
         return None if response.any() else f"all {len(response)} counts are zero, and so would be the fitted mean"
 
     def at_the_edge(self, response: FloatArray, eta: FloatArray, link: str) -> BoolArray:
@@ -359,7 +359,7 @@ class Binomial(Family):
         return ResponseProblem("responses in [0, 1]", (response < 0) | (response > 1), advice)
 
     def degeneracy(self, response: FloatArray) -> str | None:
-        """Return that there is one class only, if so."""
+        """Return a reason if there is only one class, else None."""
         if response.any() and not (response == 1).all():
             return None
         return f"all {len(response)} responses are {response[0]:g}, one class only, and both are needed"
@@ -374,7 +374,7 @@ class Binomial(Family):
 
 
 def _logistic_losses(response: FloatArray, eta: FloatArray) -> PredictorLosses:
-    """Return the same for the logit, where one exponential serves all: most fits of large data are of this kind."""
+    """Return the losses for the logit link, the common case, with a single exponential per row."""
     tail = np.exp(-np.abs(eta))
     larger = 1 / (1 + tail)
     smaller = tail * larger
@@ -386,7 +386,7 @@ def _logistic_losses(response: FloatArray, eta: FloatArray) -> PredictorLosses:
 
 
 def _times(share: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the product, zero where the share is: a class that a row is not of does not count, however unlikely."""
+    """Return the product, defined as zero where the share is zero even if the other factor is infinite."""
     return np.where(share == 0, 0.0, share * values)
 
 

@@ -1,4 +1,4 @@
-"""Generalised linear models: fitted by Newton steps, refitted on resamples from where the fit of all rows is."""
+"""Generalised linear models: fitted by Newton steps, refitted on resamples from the fit to all rows."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ class WeightedLoss:
         raise FitError(self.failure(point))
 
     def losses(self, point: FloatArray) -> PredictorLosses:
-        """Return the losses of the rows; the search asks for value, gradient and Hessian at the same point."""
+        """Return the losses of the rows, cached: value, gradient and Hessian are evaluated at the same point."""
         if self._latest is None or self._latest[0] is not point:
             self._latest = (point, self.losses_at(self._predictors(point)))
         return self._latest[1]
 
     def losses_at(self, eta: FloatArray) -> PredictorLosses:
-        """Return the losses of the rows at linear predictors of theirs."""
+        """Return the losses of the rows at their linear predictors."""
         return self.model.family.losses(self.response, eta, self.model.link)
 
     def column_sums(self, values: FloatArray) -> FloatArray:
@@ -140,11 +140,11 @@ class WeightedLoss:
         return float(_STEP**2 * np.sum(self.weights * changes))
 
     def ran_away(self, point: FloatArray) -> bool:
-        """Return whether the search ended only because rows at the edge have nothing left to lose."""
+        """Return whether the fit diverged: the search ended because rows at the edge have almost no loss left."""
         return self.largest_shift > _RUNNING_AWAY and self._n_at_the_edge(point) > 0
 
     def failure(self, point: FloatArray) -> str:
-        """Return why there is no fit, judged from where the search ended."""
+        """Return why there is no fit, given the point where the search ended."""
         n_edge = self._n_at_the_edge(point)
         if n_edge:
             return (
@@ -276,7 +276,7 @@ class GlmFit(PreparedRegression[Glm]):
         super().check()
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
-        """Return what is found for any regression, and a warning if one of two classes has few rows."""
+        """Return the warnings of any regression, and one if a class has few rows."""
         found = super().findings(convergence)
         if self.functional.family != "binomial":
             return found

@@ -1,4 +1,4 @@
-"""Least squares, and what it shares with the other regressions."""
+"""Least squares, and the base classes of all regressions."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ def _nearly_dependent(factor: QRFactors) -> Iterator[OrthobootWarning]:
         return
     digits = max(round(-np.log10(condition * _EPSILON)), 0)
     yield FitWarning(
-        f"the columns of X are nearly dependent (condition {condition:.0e}), so that about {digits} digits of the "
-        "coefficients hold. Centre the columns before taking powers or products of them, or drop some."
+        f"the columns of X are nearly dependent (condition {condition:.0e}), so about {digits} digits of the "
+        "coefficients are reliable. Centre the columns before taking powers or products of them, or drop some."
     )
 
 
 def _resting_on_few(rows: RegressionRows, factor: QRFactors) -> Iterator[OrthobootWarning]:
-    """Yield a warning for coefficients that a few rows decide: their residuals hardly show how they vary."""
+    """Yield a warning for coefficients that a few rows determine: their residuals understate the noise."""
     effective = factor.effective_rows()
     fewest = min(_FEW_EFFECTIVE_ROWS, 1 + len(rows.X) / _ROWS_PER_EFFECTIVE_ROW)
     # Of twice as many rows and one most have the common value, if there is one.
@@ -116,9 +116,9 @@ def _resting_on_few(rows: RegressionRows, factor: QRFactors) -> Iterator[Orthobo
         more = f" and {few.size - _NAMED} more" if few.size > _NAMED else ""
         fewest_rows = max(round(float(effective[few].min())), 1)
         yield SmallSampleWarning(
-            f"the coefficient of {named}{more} rests on about {fewest_rows} row(s): a category is so rare, or a row so "
-            "far from the others, that the fit follows it and its residual shows little of its noise. The interval is "
-            "too short, with strata too. Merge or drop such columns, look at such rows, or collect more of them."
+            f"the coefficient of {named}{more} depends on about {fewest_rows} row(s): the fit follows a rare category "
+            "or an outlying row, whose residual then understates the noise. The interval is too short, with strata "
+            "too. Merge or drop such columns, look at such rows, or collect more of them."
         )
 
 
@@ -176,7 +176,7 @@ class LeastSquares:
 
 
 def _residuals(rows: RegressionRows, coefficients: FloatArray) -> FloatArray:
-    """Return ``y - X b``, zeros where all of it is rounding: an exact fit must not vary under resampling."""
+    """Return ``y - X b``, set to zero if it is rounding alone: an exact fit must not vary under resampling."""
     residuals = rows.response - np.einsum("jp,p->j", rows.X, coefficients)
     size = np.abs(rows.response) + np.einsum("jp,p->j", np.abs(rows.X), np.abs(coefficients))
     is_exact = np.all(np.abs(residuals) <= _ROUNDING * rows.X.shape[1] * size)

@@ -1,1 +1,1 @@
-"""Functions of the user's as statistics."""
+"""User functions as statistics."""

@@ -1,4 +1,4 @@
-"""A user's own function as a functional: plain, vectorised as in scipy, or aware of weights."""
+"""User functions as functionals: of resampled rows, vectorised as in scipy, or of weights."""
 
 from __future__ import annotations
 
@@ -188,8 +188,8 @@ def _model_refused(kind: type) -> str:
 
 def _refused(name: str, library: str) -> Functional:
     raise InfluenceError(
-        f'influence="{library}" is for functions that you write; `{name}` brings its influence function in closed '
-        'form. Leave influence="auto".'
+        f'influence="{library}" is for your own functions; `{name}` has its influence function in closed form. Leave '
+        'influence="auto".'
     )
 
 
@@ -208,7 +208,7 @@ def _check_differentiable(options: set[str], vectorized: bool | None, library: s
 
 
 def _options(statistic: Callable[..., Any], n_samples: int) -> set[str]:
-    """Return the parameters that remain when the samples are given by position.
+    """Return the parameters that remain after the samples are passed by position.
 
     A function of two samples may well call its second one `weights`.
     """
@@ -253,7 +253,7 @@ def _weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
 
 
 def _differentiated(statistic: Callable[..., Any], data: Data, library: str | None) -> DifferentiableCallable | str:
-    """Return `statistic` differentiated; in words why not if it does not work on arrays of `library` alone."""
+    """Return `statistic` differentiated by `library`, or the reason why it cannot be."""
     if library is None:
         return ""
     try:

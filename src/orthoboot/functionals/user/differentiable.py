@@ -198,7 +198,7 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
             )
 
     def _probed(self, resamples: Resamples) -> FloatArray | None:
-        """Return its values at weights of our choice; None where one is not finite or cannot be had."""
+        """Return its values at the given weights, or None if one is not finite or raises."""
         try:
             values = self.values(resamples)
         except Exception:  # weights at which the function does not exist prove nothing about it
@@ -256,14 +256,14 @@ def _hint(statistic: Callable[..., Any], data: Data, library: str) -> str:
 
 
 def _by_sample(weights: Any, sizes: tuple[int, ...]) -> Any:
-    """Return all weights in a row as the user's function gets them: one array, or a tuple for several samples."""
+    """Return all weights as the user's function takes them: one array, or a tuple for several samples."""
     stops = np.cumsum(sizes).tolist()
     parts = tuple(weights[stop - n : stop] for stop, n in zip(stops, sizes, strict=True))
     return weights if len(parts) == 1 else parts
 
 
 def _doubled(data: Data) -> Resamples:
-    """Return one resample for each sample, whose rows then count twice and those of the others once."""
+    """Return one resample per sample, in which its rows have weight two and all others one."""
     chosen = np.eye(len(data.sizes))
     return Resamples(tuple(np.repeat(1 + chosen[:, [i]], n, axis=1) for i, n in enumerate(data.sizes)))
 

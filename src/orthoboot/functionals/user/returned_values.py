@@ -1,4 +1,4 @@
-"""What functions of the user's return, as arrays of the shape that they must have."""
+"""Values returned by user functions, as arrays of checked shape."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from orthoboot.typing import FloatArray
 
 
 def feature_rows(returned: Any, n_rows: int, argument: str = "features") -> FloatArray:
-    """Return what a user's `argument` made of the rows as ``(n, p)``; raise unless it has one finite row for each."""
+    """Return the features from the user's `argument` as ``(n, p)``; raise unless each row has finite ones."""
     array = _float_array(np.stack(returned, axis=1) if isinstance(returned, (list, tuple)) else returned, argument)
     _check_features(array, n_rows, argument)
     return array.reshape(len(array), -1)
 
 
 def components(returned: Any, batch: tuple[int, ...]) -> FloatArray:
-    """Return what a user's g gave as shape ``(k, *batch)``; raise if it lost or changed the batch."""
+    """Return the value of a user's g as ``(k, *batch)``; raise if it lost or changed the batch."""
     array = _float_array(returned)
     if array.shape[array.ndim - len(batch) :] != batch:
         raise StatisticError(
@@ -29,7 +29,7 @@ def components(returned: Any, batch: tuple[int, ...]) -> FloatArray:
 
 
 def given_jacobian(returned: Any, shape: tuple[int, int]) -> FloatArray:
-    """Return what a user's gradient gave as `shape`, one row per number that g returns."""
+    """Return the value of a user's gradient as `shape`, one row per number that g returns."""
     jacobian = np.atleast_2d(_float_array(returned))
     if jacobian.shape != shape:
         raise StatisticError(

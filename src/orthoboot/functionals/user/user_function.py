@@ -1,4 +1,4 @@
-"""What every function of the user's needs: a first evaluation on the data, the shape of its value, a name."""
+"""Base classes for user functions: first evaluation, shape of the value, and name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Wrapper = TypeVar("Wrapper", bound="CallableFunctional")
 
 @dataclass(frozen=True, eq=False)
 class CallableFunctional(Functional):
-    """A function of the user's, evaluated once on the data to learn the shape of what it returns.
+    """A user's function, evaluated once on the data to find the shape of its value.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ AnyCallable = TypeVar("AnyCallable", bound=CallableFunctional)
 
 @dataclass(frozen=True, eq=False)
 class PreparedCallable(Prepared[AnyCallable]):
-    """A function of the user's at the data on which it was first evaluated."""
+    """A user's function at the data on which it was first evaluated."""
 
     one_by_one = True
 
@@ -64,20 +64,20 @@ class PreparedCallable(Prepared[AnyCallable]):
 
 
 def value_on_data(statistic: Callable[..., Any], data: Data, samples: Any, *, hint: str = "", **options: Any) -> Any:
-    """Return the user's function of the data themselves; raise if it raises, and say what it was called with."""
+    """Return the value of the user's function on the data; raise a `StatisticError` if it raises."""
     try:
         return statistic(*samples, **options)
     except Exception as error:  # whatever the user's function raises is told with its cause
         raise StatisticError(
-            f"`statistic` must return a value on the data themselves; it raised {type(error).__name__}: "
-            f"{str(error).rstrip('.')}. It was called with {_arguments(samples, options)}."
-            f"{hint or _hint(error, samples, options)}{data.samples_hint}"
+            f"`statistic` must return a value on the data; it raised {type(error).__name__}: "
+            f"{str(error).rstrip('.')}. It was called with "
+            f"{_arguments(samples, options)}.{hint or _hint(error, samples, options)}{data.samples_hint}"
         ) from error
 
 
 def _hint(error: Exception, samples: Any, options: Mapping[str, Any]) -> str:
     if "read-only" in str(error):
-        return " It must not change the data it is given: let it copy them first."
+        return " It must not change its data in place: copy them first."
     wants_tensors = "Tensor" in str(error) or (isinstance(error, AttributeError) and "numpy." in str(error))
     if wants_tensors and "weights" in options and package_of(samples[0]) is None:
         return ' If it is written in torch pass `influence="torch"`: then it gets tensors.'
@@ -98,7 +98,7 @@ def _option(name: str, value: Any) -> str:
 
 
 def value_of(argument: str, function: Callable[..., Any], *arguments: Any, hint: str = "") -> Any:
-    """Return what a function that the user passed as `argument` gives; what it raises is told with its cause."""
+    """Return the value of the function passed as `argument`; its exceptions are raised as a `StatisticError`."""
     try:
         return function(*arguments)
     except StatisticError:
@@ -151,7 +151,7 @@ def _first_of(flat: FloatArray, output: Output) -> str:
 
 
 def function_name(statistic: Any) -> str:
-    """Return what tables and messages call a function of the user's."""
+    """Return the name of a user's function for tables and messages."""
     if isinstance(statistic, partial):
         return function_name(statistic.func)
     name: str = getattr(statistic, "__name__", type(statistic).__name__)

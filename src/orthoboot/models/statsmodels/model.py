@@ -131,7 +131,7 @@ class StatsmodelsFit(Functional):
             )
         if self.result is None:
             raise ArgumentError(
-                "`compared` needs the result of statsmodels, which is not pickled with a model. Make the model anew, "
+                "`compared` needs the result of statsmodels, which is not pickled with a model. Make the model again "
                 "with `from_statsmodels(result)`."
             )
         ours, at = result.to_frame(), result.run.prepared

@@ -156,7 +156,7 @@ def _losses(output_loss: LossOfOne, outputs: Any, y: Any) -> Any:
     """Return what each row loses, if the loss of all is their mean or their sum."""
     losses = vmap(output_loss)(outputs, y)
     if losses.shape != (len(y),):
-        raise ArgumentError(f"`loss` must be one number a row; got shape {tuple(losses.shape)} for {len(y)} rows.")
+        raise ArgumentError(f"`loss` must be one number per row; got shape {tuple(losses.shape)} for {len(y)} rows.")
     together = torch.as_tensor(output_loss.loss(outputs, _shaped_like(outputs, y)))
     by_rows = together.reshape(len(y), -1).mean(dim=1) if together.ndim else together
     if not any(_are_close(by_rows, each) for each in (losses, losses.mean(), losses.sum())):

@@ -299,9 +299,9 @@ def _checked(fit: NetworkFit) -> NetworkFit:
     lost = max(_REFUSED * loss_unit(fit.loss, fit.point), _PRECISION * abs(fit.value))
     if not fit.is_at_kink and fit.decrement > lost:
         raise FitError(
-            "the loss seems to have no minimum of its own: it lies at infinity, as for classes that the columns "
-            "separate, or many points share it, as of a network that meets every row exactly. Where the search "
-            f"stopped, Newton's step would gain {fit.decrement:.2g}. Train with a weight decay, and pass it."
+            "the loss has no unique minimum: the classes may be separable, or the network may fit every row exactly. "
+            f"Where the search stopped, Newton's step would gain {fit.decrement:.2g}. Train with a weight decay, and "
+            "pass it."
         )
     return fit
 

@@ -160,7 +160,7 @@ class FittedTorchModel(Prepared[TorchModel]):
         for label, array, form in zip(("X", "y"), data.arrays, self.functional.forms, strict=True):
             if array.reshape(len(array), -1).shape[1] != form.width:
                 raise DataError(
-                    f"{label} must have {form.width} number(s) a row, as in `from_torch`; got shape {array.shape}. "
+                    f"{label} must have {form.width} number(s) per row, as in `from_torch`; got shape {array.shape}. "
                     "Pass `model.data`."
                 )
         _ = self.output
@@ -302,8 +302,7 @@ class FittedTorchModel(Prepared[TorchModel]):
         except RuntimeError as error:
             raise FitError(
                 f"torch cannot differentiate `{self.functional.name}` for single rows: {first_line(error)}. Recurrent "
-                'layers need solver="cg", which takes rows together; write other layers anew, in plain functions of '
-                "torch."
+                'layers need solver="cg", which takes rows together; rewrite other layers in plain functions of torch.'
             ) from error
 
     # Refits
