@@ -228,7 +228,7 @@ def test_a_statistic_that_always_raises_is_found_on_the_data():
     def broken(x):
         raise ZeroDivisionError("no such thing")
 
-    message = "`statistic` must return a value on the data themselves; it raised ZeroDivisionError: no such thing."
+    message = "`statistic` must return a value on the data; it raised ZeroDivisionError: no such thing."
     refused(errors.StatisticError, message, X, broken)
 
 

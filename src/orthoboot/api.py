@@ -385,7 +385,7 @@ def _check_weights_matter(run: Run, replicates: Replicates) -> None:
     whose = "" if run.output.is_scalar else f" for `{run.output.names[first]}`"
     raise StatisticError(
         f"`statistic` ignores its `weights`{whose}: with the counts of a resample as weights it stays at "
-        f"{replicates.estimate[first]:.6g}, on the rows of that resample themselves it is {found.taken[first]:.6g}. "
-        "Count each row with its weight, as `np.average(x, weights=weights)` does, or leave out the `weights` "
-        "parameter: the statistic then gets resampled rows."
+        f"{replicates.estimate[first]:.6g}, but on the rows of that resample it is {found.taken[first]:.6g}. Count "
+        "each row with its weight, as `np.average(x, weights=weights)` does, or leave out the `weights` parameter: "
+        "the statistic then gets resampled rows."
     )

@@ -1,4 +1,4 @@
-"""The only loop: data, a plan and a statistic become a frozen `Replicates`."""
+"""Simulation: the loop over resamples, which returns `Replicates`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Note = Callable[["Replicates"], str]
 
 @dataclass(frozen=True, eq=False)
 class Replicates:
-    """What was simulated: the statistic and its linear part on each resample that did not fail.
+    """The values of the statistic and its linear part on the resamples that did not fail.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Replicates:
 
     @property
     def first_failure(self) -> str | None:
-        """Return what the first failed replicate did, in words."""
+        """Return the reason of the first failed replicate."""
         return self.failures[min(self.failures)] if self.failures else None
 
     @property
@@ -88,7 +88,7 @@ class Replicates:
         return Convergence(len(self.values), self.n_unconverged)
 
     def next_numbers(self, n: int) -> list[int]:
-        """Return the numbers of the `n` replicates to draw next: those left out, and then after all of these."""
+        """Return the numbers of the `n` replicates to draw next: first those skipped, then new ones."""
         last = max([*self.numbers.tolist(), *self.failures], default=-1)
         start = max(self.n_drawn + len(self.left_out), last + 1)
         return [*self.left_out, *range(start, start + n)][:n]
@@ -111,7 +111,7 @@ class Replicates:
 
 
 def no_replicates(run: Run) -> Replicates:
-    """Return what is known before the first replicate."""
+    """Return an empty `Replicates`."""
     k = len(run.estimate)
     return Replicates(
         estimate=run.estimate,
@@ -161,14 +161,14 @@ def extended(run: Run, replicates: Replicates, n_resamples: int, note: Note | No
 
 
 def _left_out(numbers: Sequence[int], replicates: Replicates) -> tuple[int, ...]:
-    """Return which of the numbers that were to be drawn have not been, although later ones have."""
+    """Return the numbers that were skipped: not drawn, although later ones were."""
     drawn = {*replicates.numbers.tolist(), *replicates.failures}
     last = max(drawn, default=-1)
     return tuple(number for number in numbers if number < last and number not in drawn)
 
 
 class _Collected:
-    """The pieces of a run as they come in, in any order."""
+    """The batches of a run, collected in any order."""
 
     def __init__(self, run: Run, start: Replicates, n_requested: int) -> None:
         self._run, self._n_requested = run, n_requested
@@ -195,7 +195,7 @@ class _Collected:
             )
 
     def joined(self) -> Replicates:
-        """Return all pieces in the order of their numbers, whatever the order in which they were done."""
+        """Return all batches as one, ordered by replicate number."""
         pieces = self._pieces
         if len(pieces) == 1:
             return pieces[0]
@@ -230,7 +230,7 @@ def _linear(run: Run, numbers: Sequence[int]) -> FloatArray | None:
 
 
 def regressed(run: Run, design: Design, n_resamples: int) -> tuple[Run, Replicates]:
-    """Return a first round of replicates with the influence function fitted to them, and the run that has it.
+    """Return the run with an influence function fitted to a first round of replicates, and these replicates.
 
     The linear part of each is from the fit to the others; replicates that come later have the whole fit's.
     """
@@ -261,12 +261,12 @@ def _of_batch(run: Run, numbers: Sequence[int], batch: ReplicateBatch) -> Replic
 
 
 def _check_rules(evaluation: Evaluation) -> None:
-    """Raise if the statistic broke its own rules on a resample, so that no value can be trusted."""
+    """Raise if the statistic returned an invalid value on a resample, so that no value is reliable."""
     for failure in evaluation.failures:
         if failure is not None and failure.ends_run:
             raise StatisticError(failure.reason)
 
 
 def _without_rounding(values: FloatArray, estimate: FloatArray) -> FloatArray:
-    """Return `values`, those that differ from the estimate by rounding alone set to it: a constant does not vary."""
+    """Return `values`, set to the estimate where they differ by rounding alone."""
     return np.where(np.abs(values - estimate) <= _ROUNDING * np.abs(estimate), estimate, values)

@@ -1,4 +1,4 @@
-"""The answer of a run: frozen, and able to say more without simulating again."""
+"""The result of a bootstrap, with further intervals and estimators from the same replicates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ConfidenceInterval(NamedTuple):
 
 
 class SimulationError(NamedTuple):
-    """What another seed would change: standard deviations, each in the statistic's own shape."""
+    """Simulation errors: standard deviations over seeds, each in the statistic's own shape."""
 
     bias: Any
     standard_error: Any
@@ -50,7 +50,7 @@ class SimulationError(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Result:
-    """What a bootstrap found, and how far to trust it.
+    """The result of a bootstrap: estimates, intervals, simulation errors and warnings.
 
     Numbers come in the statistic's own shape: a float, an array, or a dict of these. Arrays are copies.
 
@@ -119,7 +119,7 @@ class Result:
 
     @property
     def simulation_error(self) -> SimulationError:
-        """Return what another seed would change, with fields `bias`, `standard_error`, `low` and `high`."""
+        """Return the simulation errors, with fields `bias`, `standard_error`, `low` and `high`."""
         estimation = self._estimation
         errors = (
             estimation.error.bias,
@@ -150,7 +150,7 @@ class Result:
 
     @property
     def n_resamples(self) -> int:
-        """Return how many replicates the answer rests on."""
+        """Return the number of replicates used."""
         return len(self.replicates)
 
     @property
@@ -200,7 +200,7 @@ class Result:
     def interval(
         self, confidence_level: float | None = None, method: str | None = None, alternative: str | None = None
     ) -> ConfidenceInterval:
-        """Return another interval from the same replicates; what is left out stays as in the run.
+        """Return another interval from the same replicates; arguments default to those of the run.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class Result:
         return asked.confidence_interval
 
     def with_estimator(self, estimator: str, replicates: slice = slice(None)) -> Result:
-        """Return what another estimator says of the same replicates, or of some of them.
+        """Return the result of another estimator from the same replicates, or from some of them.
 
         Parameters
         ----------
@@ -271,11 +271,11 @@ class Result:
         return self._reported_anew(replicates=extended(self.run, self.replicates, more, self._progress_note))
 
     def summary(self) -> str:
-        """Return the answer in words: estimate, bias, standard error, interval, simulation errors, worries."""
+        """Return a text summary: estimate, bias, standard error, interval, simulation errors and warnings."""
         return summaries.text(self._answer)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain Python numbers, lists and strings, ready for JSON.
+        """Return the result as a dict of Python numbers, lists and strings, ready for JSON.
 
         NaN and infinity become None: JSON has neither.
         """
@@ -374,7 +374,7 @@ class Result:
         return replace(self, run=run, replicates=relinearized(run, self.replicates))
 
     def _reported_anew(self, **changes: Any) -> Result:
-        """Return the result with `changes` and its warnings; those that stood before are not shown again."""
+        """Return the result with `changes` and its warnings; earlier ones are not shown again."""
         return reported(replace(self, **changes), shown=self.warnings)
 
     def _progress_note(self, replicates: Replicates) -> str:
@@ -428,7 +428,7 @@ def _check_interval(interval: Interval, estimator: Estimator, result: Result) ->
 
 
 def _checked_slice(replicates: Any) -> slice:
-    """Return what chooses replicates, if it can choose any."""
+    """Return the slice of replicates, checked."""
     try:
         if isinstance(replicates, slice):
             replicates.indices(0)

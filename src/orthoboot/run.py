@@ -1,4 +1,4 @@
-"""Everything a replicate is a function of, besides its number."""
+"""The inputs of a simulation: everything a replicate depends on besides its number."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COUNTS_AT_ONCE = 1 << 21
 
 
 class ReplicateBatch(NamedTuple):
-    """What some resamples gave: the statistic's values, and the linear part where there is an influence function."""
+    """The results of some resamples: the statistic's values, and the linear part if there is an influence function."""
 
     evaluation: Evaluation
     linear: FloatArray | None
@@ -33,7 +33,7 @@ class ReplicateBatch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The statistic at its data, the plan and the seed of one bootstrap, and how its work is carried out.
+    """The inputs of one bootstrap: the statistic at its data, the plan, the seed and the execution.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Run:
 
     @property
     def influence_source(self) -> str:
-        """Return which influence function it is, and why, in words."""
+        """Return a description of the influence function and its source."""
         return self.influence_function.source
 
     @cached_property
@@ -107,7 +107,7 @@ class Run:
         return self.plan.resamples(self.key, numbers)
 
     def simulated(self, numbers: Sequence[int]) -> ReplicateBatch:
-        """Return what the resamples with these numbers give: a pure function, which any process may compute."""
+        """Return the results of the resamples with these numbers; a pure function, for any process."""
         resamples = self.resamples(numbers)
         return ReplicateBatch(self.prepared.evaluate(resamples), self.linear(resamples))
 
@@ -128,11 +128,11 @@ class Run:
 
     @property
     def counts_batch(self) -> int:
-        """Return the counts of how many resamples are held at once."""
+        """Return how many resamples' counts to hold at once."""
         return max(COUNTS_AT_ONCE // sum(self.data.sizes), 1)
 
     def findings(self, convergence: Convergence) -> tuple[OrthobootWarning, ...]:
-        """Return what the statistic has found at the data and in its refits."""
+        """Return the warnings about the statistic on the data and about its refits."""
         return self.prepared.findings(convergence)
 
     def with_influence(self, found: InfluenceFunction) -> Run:

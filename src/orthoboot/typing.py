@@ -1,4 +1,4 @@
-"""Names for the types that the parts exchange."""
+"""Type aliases."""
 
 from __future__ import annotations
 

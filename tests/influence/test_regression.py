@@ -288,7 +288,7 @@ def test_too_few_replicates_for_the_rows_are_refused_before_the_first():
     message = (
         "a regression on the counts fits 19 numbers, one for each row or group but one, so it needs at least 34 "
         "replicates; got n_resamples=33. Draw more, or regress on a few features of the rows instead, "
-        '`influence=ob.regression_on(features)`, or use influence="jackknife", which costs one evaluation a row.'
+        '`influence=ob.regression_on(features)`, or use influence="jackknife", which costs one evaluation per row.'
     )
     refused(message, X, statistic, influence="regression", n_resamples=33)
     assert len(calls) == 1

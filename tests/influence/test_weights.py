@@ -23,8 +23,8 @@ def careless_batch(x, weights):
 
 
 IGNORES = (
-    r"`statistic` ignores its `weights`: with the counts of a resample as weights it stays at [\d.]+, on the rows of "
-    r"that resample themselves it is [\d.]+\. Count each row with its weight"
+    r"`statistic` ignores its `weights`: with the counts of a resample as weights it stays at [\d.]+, but on the rows "
+    r"of that resample it is [\d.]+\. Count each row with its weight"
 )
 
 

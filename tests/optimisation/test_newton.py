@@ -158,5 +158,5 @@ def test_a_wrong_gradient_does_not_count_as_convergence():
 
 
 def test_a_start_at_infinity_is_refused():
-    with pytest.raises(FitError, match="finite; it is inf at the start"):
+    with pytest.raises(FitError, match="finite at the start of the search; it is inf"):
         newton_minimum(lambda x: np.inf, np.sin, quadratic_step, np.zeros(3), tolerance=1e-20)

@@ -29,7 +29,7 @@ class Torch(Autodiff):
         with _recording():
             value = f(*arguments, **options)
         if versions != [sample._version for sample in samples]:
-            raise StatisticError("it changed a sample in place. Let it copy the sample first, with `x = x.clone()`")
+            raise StatisticError("it changed a sample in place. Copy the sample first, with `x = x.clone()`")
         return value
 
     def array(self, numbers: Any) -> Any:

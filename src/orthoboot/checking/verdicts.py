@@ -36,26 +36,26 @@ UNDEFINED = Verdict(
 
 IGNORES = Verdict(
     "ignores its weights",
-    "the statistic ignores its weights: it stays as it is when they are the counts of a resample, and changes on the "
-    "rows of that resample themselves. Count each row with its weight, or leave out the `weights` parameter.",
+    "the statistic ignores its weights: it does not change when they are the counts of a resample, but does on the "
+    "rows of that resample. Count each row with its weight, or leave out the `weights` parameter.",
 )
 
 NOT_ITS_DERIVATIVE = Verdict(
     "disagrees",
-    "disagrees: the statistic changes steadily with the weights, but not as its derivative says. What `float()`, "
-    "`.item()`, `detach` and `stop_gradient` hide has no part in an automatic derivative; other causes are a kink at "
-    "these data, a solver's damping, and a wrong gradient of your own. The replicates decide how far to trust it.",
+    "disagrees: the statistic changes steadily with the weights, but not as its derivative says. An automatic "
+    "derivative misses what `float()`, `.item()`, `detach` and `stop_gradient` hide; other causes are a kink at these "
+    "data, a solver's damping, and a wrong `gradient`. The replicates decide how far to trust it.",
 )
 
 ALL_EQUAL = Verdict(
     "all equal",
-    "all equal: influence values that are the same in every row say that the statistic does not vary, and it does. "
-    f"Give each row its own. {_DEFINITION}",
+    "all equal: constant influence values mean that the statistic does not vary, but it does. Give each row its own "
+    f"value. {_DEFINITION}",
 )
 
 _UNRELATED = Verdict(
     "unrelated",
-    "unrelated: on no scale are the changes of the statistic those that the influence function says. Check that its "
+    "unrelated: the influence function does not predict the changes of the statistic on any scale. Check that its "
     f"values are in the order of the rows and belong to this statistic. {_DEFINITION}",
 )
 
@@ -76,8 +76,8 @@ def steps(fractional: bool) -> Verdict:
     by_rows = ', or influence="jackknife", which moves by whole rows' if fractional else ""
     return Verdict(
         "not differentiable",
-        "not differentiable in the weights: small changes of the weights leave the statistic as it is, or make it "
-        f'jump, as when it rounds, counts, picks rows or rests on a bound. Use estimator="standard"{by_rows}.',
+        "not differentiable in the weights: small changes of the weights leave the statistic unchanged, or make it "
+        f'jump, as when it rounds, counts, picks rows or is at a bound. Use estimator="standard"{by_rows}.',
     )
 
 

@@ -15,7 +15,7 @@ from orthoboot.typing import FloatArray, IntArray
 _ENCODING = "for example `labels == 'yes'`, or `np.unique(labels, return_inverse=True)[1]`"
 """How labels become numbers."""
 
-_TEXT = f"Encode the categories as numbers, {_ENCODING}; only a data frame may hold text, for a function of your own."
+_TEXT = f"Encode the categories as numbers, {_ENCODING}; only data frames may hold text, for your own functions."
 
 _CONVERSIONS = {
     "c": "Take its real and imaginary parts as two columns.",
@@ -128,8 +128,8 @@ class _SeriesTable(InputTable):
         if values is None:
             raise DataError(
                 f"`{self.label}` must hold real numbers; got a {type(self.container).__name__} of type "
-                f"{self.library.column_type(self.container)}. Encode it as numbers, {_ENCODING}; only a data frame may "
-                "hold other columns, for a function of your own."
+                f"{self.library.column_type(self.container)}. Encode it as numbers, {_ENCODING}; only data frames may "
+                "hold other columns, for your own functions."
             )
         return values
 

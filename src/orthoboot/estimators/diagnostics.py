@@ -102,8 +102,8 @@ def _about_row_shares(estimation: Estimation) -> Iterator[OrthobootWarning]:
     if share[worst] > DOMINANT_SHARE:
         yield DominantRowWarning(
             f"one row carries {share[worst]:.0%} of the variance of `{names[worst]}`: the statistic picks a row, as a "
-            "maximum does, or the row is an outlier. No bootstrap is reliable then, least of all from few replicates: "
-            'look at that row, and compare with estimator="standard".'
+            "maximum does, or the row is an outlier. No bootstrap is reliable then, especially with few replicates: "
+            'check that row, and compare with estimator="standard".'
         )
 
 
@@ -112,11 +112,12 @@ def _about_replicates(estimation: Estimation) -> Iterator[OrthobootWarning]:
     if replicates.n_failed:
         yield FailedReplicatesWarning(
             f"{replicates.n_failed} of {replicates.n_drawn} replicates failed and were left out; the first failure "
-            f"was: {replicates.first_failure}. The answer describes the resamples on which the statistic exists."
+            f"was: {replicates.first_failure}. The result is conditional on the resamples where the statistic is "
+            "defined."
         )
     if replicates.interrupted:
         yield InterruptedWarning(
-            f"interrupted after {replicates.n_drawn} replicates; the answer rests on those. `extend` goes on from here."
+            f"interrupted after {replicates.n_drawn} replicates; the result uses only those. Continue with `extend`."
         )
     if not estimation.estimator.simulates and replicates.second_order_bias is None:
         yield MissingBiasWarning(
@@ -143,8 +144,8 @@ def _about_influence(estimation: Estimation) -> Iterator[OrthobootWarning]:
         return
     if n_resamples < FEW_REPLICATES:
         yield FewReplicatesWarning(
-            f"with {n_resamples} replicates the influence function cannot be judged, and the simulation error is "
-            f"hardly known; use n_resamples={FEW_REPLICATES} or more."
+            f"with {n_resamples} replicates the influence function cannot be checked, and the simulation error is "
+            f"only a rough estimate; use n_resamples={FEW_REPLICATES} or more."
         )
         return
     equal = (estimation.moments.total == 0) & (estimation.moments.linear_variance > 0)
@@ -214,6 +215,6 @@ def _about_fit(estimation: Estimation) -> Iterator[OrthobootWarning]:
         worst = int(np.argmax(np.abs(excess) * far))
         yield SlopeWarning(
             f"the replicates of `{names[worst]}` move {1 + excess[worst]:.2f} times as far as its influence function "
-            f"says. The answer allows for it with a slope of {slope(sums)[worst]:.2f}, at the price of a larger "
+            f"says. The result corrects for this with a slope of {slope(sums)[worst]:.2f}, at the price of a larger "
             f"simulation error{checked}.{_steps(raw_slope(sums)[worst])}"
         )

@@ -99,8 +99,8 @@ class Output:
         expected = _described([shape + last for shape in self.shapes], self.keys)
         if last:
             return StatisticError(
-                f"a vectorised `statistic` must return {expected} for {last[0]} resample(s), these on the last axis; "
-                f"got {got}. Pass `vectorized=False` if it takes one sample at a time."
+                f"a vectorised `statistic` must return {expected} for {last[0]} resample(s), with the resamples on "
+                f"the last axis; got {got}. Pass `vectorized=False` if it takes one sample at a time."
             )
         return StatisticError(
             f"`statistic` must return the same shape on every resample; got {got} where the data gave {expected}. "

@@ -108,7 +108,7 @@ def _disagreement(influence: Influence, prepared: Prepared[Any]) -> OrthobootWar
     worst = int(np.argmax(probe.disagreement))
     return InfluenceMismatchWarning(
         "`influence` disagrees with the statistic: in a trial direction the statistic changes by "
-        f"{probe.found[0, worst]:.4g}, the influence values say {probe.predicted[0, worst]:.4g}. They should be n "
+        f"{probe.found[0, worst]:.4g}, the influence values predict {probe.predicted[0, worst]:.4g}. They should be n "
         "times the derivative of the statistic with respect to each row's share of the weight; the replicates decide "
-        "how far to trust them. `ob.check_influence` says more."
+        "how far to trust them. See `ob.check_influence`."
     )

@@ -152,7 +152,7 @@ class Design:
             why = f"fits {self.n_columns:,} numbers, one for each row or group but one"
             other = (
                 "regress on a few features of the rows instead, `influence=ob.regression_on(features)`, or use "
-                'influence="jackknife", which costs one evaluation a row'
+                'influence="jackknife", which costs one evaluation per row'
             )
         else:
             why, other = f"fits {self.n_columns:,} numbers", "regress on fewer features"

@@ -124,8 +124,8 @@ def _hidden(prepared: Prepared[Any], influence: Influence) -> tuple[OrthobootWar
     return (
         InfluenceMismatchWarning(
             f"the derivative of `{prepared.output.names[worst]}` disagrees with its changes: in a trial direction it "
-            f"changes by {probe.found[0, worst]:.4g}, and the derivative says {probe.predicted[0, worst]:.4g}. The "
-            "derivative misses what `float()`, `.item()`, `detach` and `stop_gradient` hide, or the function has "
+            f"changes by {probe.found[0, worst]:.4g}, and the derivative predicts {probe.predicted[0, worst]:.4g}. "
+            "The derivative misses what `float()`, `.item()`, `detach` and `stop_gradient` hide, or the function has "
             "steps or kinks. The replicates decide how far to trust it."
         ),
     )
@@ -155,9 +155,9 @@ def _automatic(prepared: Prepared[Any], execution: Execution) -> InfluenceFuncti
 def _advice(engine: str, data: Data) -> str:
     """Return advice if an engine would need too many evaluations."""
     return (
-        "To need fewer replicates write it in jax or torch with a `weights` parameter, which are differentiated; or "
-        "pass `influence=ob.regression_on(features)` if it is close to a function of a few means, values of your own, "
-        f'or "{engine}", {_cost(engine, data)}.'
+        "To need fewer replicates, write it in jax or torch with a `weights` parameter, so that it can be "
+        "differentiated; or pass `influence=ob.regression_on(features)` if it is close to a function of a few means, "
+        f'your own values, or "{engine}", {_cost(engine, data)}.'
     )
 
 

@@ -1,4 +1,4 @@
-"""What fits of all kinds have in common."""
+"""Shared code of all model fits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Refitted = TypeVar("Refitted")
 
 
 class found_once(cached_property[Value]):  # noqa: N801 - a decorator, as the one it is made of
-    """A cached property that is computed once, by one thread for all.
+    """A cached property, computed once under a lock.
 
     With that of `functools` every thread that comes before the first one is done computes its own: two fits of an
     estimator that draws random numbers, of which one would be lost. Each instance has a lock of its own, so that an
@@ -57,7 +57,7 @@ class found_once(cached_property[Value]):  # noqa: N801 - a decorator, as the on
 
 
 class found_with_torch(found_once[Value]):  # noqa: N801 - a decorator
-    """A cached property that is computed once, under the lock that evaluations hold when they ask for it."""
+    """A cached property, computed once under the lock of torch's state."""
 
     def lock_of(self, instance: object) -> AbstractContextManager[Any]:
         """Return the lock of torch's state."""
@@ -65,7 +65,7 @@ class found_with_torch(found_once[Value]):  # noqa: N801 - a decorator
 
 
 class _InstanceLock:
-    """A lock that can be pickled and copied with its instance: a copy has one of its own."""
+    """A lock that can be pickled and copied with its instance; a copy gets a new lock."""
 
     def __init__(self) -> None:
         self._lock = RLock()

@@ -22,7 +22,7 @@ _CAUSES = (
 
 
 class RowLosses(NamedTuple):
-    """What each row loses at its q predictors, with the derivatives by them.
+    """The loss of each row at its q predictors, with derivatives.
 
     `value` has shape ``(n,)``, `slope` ``(n, q)`` and `curvature` ``(n, q, q)``; a value is infinite where the
     predictors are not possible.
@@ -38,12 +38,12 @@ class LossFunction(ABC):
 
     @abstractmethod
     def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
-        """Return what rows with responses ``(n,)`` lose at predictors ``(n, q)``."""
+        """Return the losses of responses ``(n,)`` at predictors ``(n, q)``."""
 
 
 @dataclass(frozen=True)
 class FamilyLoss(LossFunction):
-    """Minus the log-likelihood of a family of `glm`, one predictor a row."""
+    """Minus the log-likelihood of a family of `glm`, with one predictor per row."""
 
     family: str
     link: str
@@ -183,7 +183,7 @@ class PenalisedLoss:
         object.__setattr__(self, "_ends", np.cumsum([design.shape[1] for design in self.designs])[:-1].tolist())
 
     def value(self, theta: FloatArray, weights: FloatArray) -> float:
-        """Return what is minimised."""
+        """Return the objective."""
         penalty = theta @ self.quadratic @ theta / 2 + self.linear @ theta
         return float(weights @ (self.factors * self._losses(theta).value) / weights.sum() + penalty)
 
@@ -211,7 +211,7 @@ class PenalisedLoss:
         return hessian
 
     def gradient_by_columns(self, theta: FloatArray, changes: FloatArray) -> FloatArray:
-        """Return how the gradient at equal weights moves as each column of X moves along a change of its own.
+        """Return the derivative of the gradient, at equal weights, by changes of the columns of X.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class PenalisedLoss:
         return Cholesky().factor(DenseOperator(hessian, names=names, singular_causes=_CAUSES))
 
     def minimum(self, start: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return the parameters with the free ones where the loss is least, as far as rounding allows.
+        """Return the parameters that minimise the loss over the free ones, to rounding.
 
         Raise a `FitError` where the search does not end there, or would change the sign of a parameter whose penalty
         is linear: another set of them is then the solution's.
@@ -270,8 +270,8 @@ class PenalisedLoss:
         theta = whole(found.point)
         if not found.converged or np.any(theta * self.linear < 0):
             raise FitError(
-                "Newton's method found no minimum from where the fit ended; there is none where columns separate the "
-                "classes, or where the fit leaves no residuals at all"
+                "Newton's method found no minimum from where the fit ended; none exists if the classes are separable "
+                "or the fit is exact"
             )
         return theta
 

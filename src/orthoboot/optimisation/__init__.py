@@ -1,1 +1,1 @@
-"""Minima and roots, free and constrained: found to machine precision, and made ready to be differentiated."""
+"""Minima and roots, free and constrained, to machine precision and with derivatives."""

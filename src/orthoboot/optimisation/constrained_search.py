@@ -1,4 +1,4 @@
-"""The optimum of a constrained problem from a distant start: scipy comes near, the KKT conditions settle it."""
+"""Constrained optima from a distant start: by scipy, then by Newton's method on the KKT conditions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _unworried = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 @_unworried
 def optimum_from(problem: Problem, xi: FloatArray, start: FloatArray, method: str) -> Optimum:
-    """Return the optimum reached from `start`; raise a `FitError` that says why there is none.
+    """Return the optimum reached from `start`; raise a `FitError` if there is none.
 
     A quadratic objective under linear equalities is solved by one step of Newton's method, from anywhere. Everything
     else goes through scipy, which is told exact derivatives but stops at a loose tolerance; its answer tells which
@@ -64,7 +64,7 @@ def optimum_from(problem: Problem, xi: FloatArray, start: FloatArray, method: st
 
 @_unworried
 def optimum_near(problem: Problem, xi: FloatArray, known: Optimum, method: str) -> Optimum:
-    """Return the optimum for a parameter near that of a known optimum: the same constraints bind, or nearly so."""
+    """Return the optimum for a parameter near that of a known optimum, starting from its binding constraints."""
     try:
         return settled(problem, xi, known.x, known.multipliers, known.system.working, known=known.system)
     except FitError:
@@ -99,10 +99,10 @@ def _searched(problem: Problem, xi: FloatArray, start: FloatArray, method: str) 
     if isinstance(failure, FitError) and _is_not_unique(problem, xi, x):
         raise FitError(f"no optimum was found: {failure}")
     raise FitError(
-        f"no optimum was found: {str(failure).rstrip('.')}. {method} ended at x = {described(x)} with the words "
-        f"{report!r}. Likely causes: an objective that is unbounded or has its lowest value at infinity only, "
-        "functions that are not smooth, or a start too far away. Give a better `init`, add constraints that keep x "
-        "bounded, or try another `method`."
+        f"no optimum was found: {str(failure).rstrip('.')}. {method} ended at x = {described(x)} with the message "
+        f"{report!r}. Likely causes: an objective that is unbounded or has its minimum at infinity, functions that "
+        "are not smooth, or a start too far away. Give a better `init`, add constraints that keep x bounded, or try "
+        "another `method`."
     )
 
 
@@ -111,7 +111,7 @@ def _searched(problem: Problem, xi: FloatArray, start: FloatArray, method: str) 
 
 @dataclass(frozen=True)
 class _Scaled:
-    """The problem in units of its start: variables, objective and constraints of size about one."""
+    """The problem scaled at its start: variables, objective and constraints of about unit size."""
 
     problem: Problem
     xi: FloatArray
@@ -155,7 +155,7 @@ def _or_one(size: float) -> float:
 
 
 def _near_optimum(problem: Problem, xi: FloatArray, start: FloatArray, method: str) -> tuple[FloatArray, str]:
-    """Return where scipy's method ends, and its own words about it."""
+    """Return the point where scipy's method ends, and its message."""
     scaled = _Scaled.at(problem, xi, start)
     with silenced():  # what scipy warns of on its way is of no interest: where it ends is verified
         result = METHODS[method](scaled, start / scaled.unit)
@@ -222,7 +222,7 @@ def _check_defined(problem: Problem, xi: FloatArray, x: FloatArray) -> None:
 
 
 def _check_bounded(problem: Problem, xi: FloatArray, start: FloatArray, x: FloatArray) -> None:
-    """Raise if the objective fell without end."""
+    """Raise if the objective appears unbounded below."""
     first = problem.lagrangian.objective(start, xi)
     last = problem.lagrangian.objective(x, xi) if np.isfinite(x).all() else -np.inf
     if last < -_FALLEN * max(abs(first), 1.0):
@@ -234,7 +234,7 @@ def _check_bounded(problem: Problem, xi: FloatArray, start: FloatArray, x: Float
 
 
 def _is_not_unique(problem: Problem, xi: FloatArray, x: FloatArray) -> bool:
-    """Return whether the KKT conditions hold at `x` and leave a direction without curvature."""
+    """Return whether the KKT conditions hold at `x`, with a direction of zero curvature."""
     multipliers, working = _guessed(problem, xi, x, _CLOSENESS[-1])
     system = system_at(problem, xi, x, multipliers, working)
     slope = problem.lagrangian.gradient(x, multipliers, xi)[: len(x)]
@@ -242,7 +242,7 @@ def _is_not_unique(problem: Problem, xi: FloatArray, x: FloatArray) -> bool:
 
 
 def _feasible(problem: Problem, xi: FloatArray, x: FloatArray) -> FloatArray:
-    """Return `x`, or a point near it that keeps the constraints; raise if there is none."""
+    """Return `x`, or a feasible point near it; raise if there is none."""
     if _worst(problem, xi, x)[1] <= _FEASIBLE:
         return x
     scaled = _Scaled.at(problem, xi, x)
@@ -263,9 +263,9 @@ def _feasible(problem: Problem, xi: FloatArray, x: FloatArray) -> FloatArray:
     violated = "1 constraint is violated," if n_violated == 1 else f"{n_violated} constraints are violated, most of all"
     signs = "Inequalities are kept where they are not above zero: check their signs. " if problem.n_inequalities else ""
     raise FitError(
-        f"the constraints cannot all be kept: at the best point found, x = {described(kept)}, {violated} "
-        f"{problem.title(worst)}, by {violations[worst]:.4g}. {signs}Relax or drop some of them; if they can be kept, "
-        "start from another `init`."
+        f"the constraints cannot all be satisfied: at the best point found, x = {described(kept)}, {violated} "
+        f"{problem.title(worst)}, by {violations[worst]:.4g}. {signs}Relax or drop some of them; if they can be "
+        "satisfied, start from another `init`."
     )
 
 
@@ -277,7 +277,7 @@ def _broken(scaled: _Scaled, y: FloatArray) -> FloatArray:
 
 
 def _worst(problem: Problem, xi: FloatArray, x: FloatArray) -> tuple[int, float]:
-    """Return the most violated constraint and how much that is beside its terms."""
+    """Return the most violated constraint, and its violation relative to its terms."""
     if not problem.n_constraints:
         return 0, 0.0
     constraints, jacobian = problem.lagrangian.constraints(x, xi), problem.lagrangian.jacobian(x, xi)
@@ -290,7 +290,7 @@ def _worst(problem: Problem, xi: FloatArray, x: FloatArray) -> tuple[int, float]
 
 
 def _guessed(problem: Problem, xi: FloatArray, x: FloatArray, closeness: float) -> tuple[FloatArray, IntArray]:
-    """Return multipliers and the constraints to hold, as they appear at a point near the optimum.
+    """Return estimates of the multipliers and the active constraints at a point near the optimum.
 
     The multipliers solve ``grad f + A' multipliers = 0`` by least squares, those of the inequalities not negative; an
     inequality that gets zero is not held, unless x would be free to move along a direction of no curvature.

@@ -1,4 +1,4 @@
-"""How far a fit is from where it should be, in units that matter: standard errors."""
+"""Distances between fits, in standard errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from orthoboot.typing import FloatArray
 
 
 def distance_in_errors(shifts: FloatArray, influence: FloatArray) -> float:
-    r"""Return the largest of the shifts of some outputs, each in standard errors of its own.
+    r"""Return the largest shift among the outputs, each in its standard errors.
 
     .. math:: \max_k \frac{|\text{shift}_k|}{\operatorname{std}(I_{\cdot k}) / \sqrt{n}}
 

@@ -70,7 +70,7 @@ class Conditions(ABC):
 
     @cached_property
     def equal_weights(self) -> Any:
-        """Return those of the data themselves, as an array of the library."""
+        """Return equal weights, as an array of the package."""
         n = len(self.arrays[0])
         return self.library.array(np.full(n, 1 / n))
 
@@ -92,19 +92,19 @@ class Conditions(ABC):
 
     @abstractmethod
     def step(self, factor: FactoredMatrix, parameters: FloatArray, gradient: FloatArray, weights: Any) -> FloatArray:
-        """Return Newton's step with a derivative that is factored, here or nearby."""
+        """Return the Newton step with a factored derivative, at this point or a nearby one."""
 
     @abstractmethod
     def direction(self, operator: Operator, parameters: FloatArray, gradient: FloatArray, weights: Any) -> FloatArray:
-        """Return Newton's step, or another one downhill where that does not exist."""
+        """Return the Newton step, or another descent step if it does not exist."""
 
     @abstractmethod
     def approached(self, parameters: FloatArray, weights: Any) -> FloatArray:
-        """Return parameters near the solution, found from afar."""
+        """Return parameters near the solution, from a distant start."""
 
     @abstractmethod
     def spread(self, parameters: FloatArray) -> float:
-        """Return by how much rows differ in the function to minimise: the unit of its precision."""
+        """Return the spread over the rows of the function to minimise, the unit of its precision."""
 
     @abstractmethod
     def along(self, adjoint: FloatArray, parameters: FloatArray) -> FloatArray:
@@ -128,7 +128,7 @@ class LossPrograms:
 
 
 class LossConditions(Conditions):
-    """The gradient of the weighted mean loss with its penalty is zero, at a minimum."""
+    """The conditions that the gradient of the penalised weighted mean loss is zero, at a minimum."""
 
     def __init__(
         self, programs: LossPrograms, library: Autodiff, arrays: tuple[Any, ...], names: tuple[str, ...]
@@ -163,7 +163,7 @@ class LossConditions(Conditions):
         return -factor.solve(gradient)
 
     def direction(self, operator: Operator, parameters: FloatArray, gradient: FloatArray, weights: Any) -> FloatArray:
-        """Return ``-H^-1 gradient`` where H is positive definite, else a step that its curvatures bound."""
+        """Return ``-H^-1 gradient`` if H is positive definite, else a step by bounded curvatures."""
         if isinstance(operator, ProductOperator):
             return _truncated_step(operator, gradient)
         try:
@@ -174,7 +174,7 @@ class LossConditions(Conditions):
             return _bounded_step(operator.matrix(), gradient)
 
     def approached(self, parameters: FloatArray, weights: Any) -> FloatArray:
-        """Return where L-BFGS gets, which needs no Hessian and is seldom lost."""
+        """Return the end of L-BFGS, which needs no Hessian and is robust."""
         unit = self.spread(parameters)
 
         def value_and_gradient(at: FloatArray) -> tuple[float, FloatArray]:
@@ -264,11 +264,11 @@ class EquationConditions(Conditions):
         return -factor.solve(self.residual(parameters, weights))
 
     def direction(self, operator: Operator, parameters: FloatArray, gradient: FloatArray, weights: Any) -> FloatArray:
-        """Return the same; there is none where the derivative has no inverse."""
+        """Return the Newton step; raise if the derivative is singular."""
         return self.step(LU().factor(operator), parameters, gradient, weights)
 
     def approached(self, parameters: FloatArray, weights: Any) -> FloatArray:
-        """Return where Powell's hybrid method gets."""
+        """Return the end of Powell's hybrid method."""
 
         def equations(at: FloatArray) -> FloatArray:
             return self.residual(at, weights) / self._unit
@@ -300,13 +300,13 @@ def by_products_alone(solver: Solver, n_parameters: int) -> bool:
 
 
 def _truncated_step(operator: Operator, gradient: FloatArray) -> FloatArray:
-    """Return the step of conjugate gradients, which end where they meet a direction of negative curvature."""
+    """Return the step of conjugate gradients, truncated at a direction of negative curvature."""
     found = search(operator.product, -gradient, tolerance=_STEP_RESIDUAL, max_iterations=10 * operator.size)
     return found.solution if found.iterations else -gradient
 
 
 def _bounded_step(hessian: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Return the step by the absolute curvatures, none much smaller than the largest: it goes downhill from saddles."""
+    """Return the step by absolute curvatures, bounded below: a descent direction even at saddles."""
     diagonal = np.abs(np.diagonal(hessian))
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, diagonal.max() or 1.0))
     values, directions = linalg.eigh(hessian * scale * scale[:, np.newaxis])
@@ -316,7 +316,7 @@ def _bounded_step(hessian: FloatArray, gradient: FloatArray) -> FloatArray:
 
 
 class NewtonFit:
-    """Newton's method at one set of weights, which remembers what its end is judged by.
+    """Newton's method at one set of weights, with the checks of its solution.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ class NewtonFit:
         self._decrements: list[float] = []
 
     def from_nearby(self, start: FloatArray, spread: float) -> FloatArray:
-        """Return the solution that Newton's steps reach from `start`; `spread` is the unit of the precision."""
+        """Return the solution by Newton steps from a nearby `start`; `spread` is the unit of the precision."""
         self._decrements = []
         found = newton_minimum(
             lambda at: self._conditions.value(at, self._weights),
@@ -355,7 +355,7 @@ class NewtonFit:
         return found.point
 
     def from_afar(self, start: FloatArray) -> FloatArray:
-        """Return the solution, by steps that need not start near it and then by Newton's."""
+        """Return the solution from a distant `start`: by a globally convergent method, then by Newton steps."""
         near = self._conditions.approached(start, self._weights)
         self._known = None
         return self.from_nearby(near, self._conditions.spread(near))
@@ -384,7 +384,7 @@ class NewtonFit:
             raise FitError(_unconverged(found, self._conditions.names))
 
     def _runs_away(self, spread: float) -> bool:
-        """Return whether the steps did not shrink although what they gain did, as for classes that are separable."""
+        """Return whether the fit diverges: steps do not shrink although their gain does, as for separable classes."""
         # All of them count: far out the gradient rounds to zero, so that the last ones may fall like near a minimum.
         visible = [decrement for decrement in self._decrements if _ROUNDING < decrement / spread < _NEARBY]
         slow = [after > _SHRINKING * before for before, after in pairwise(visible)]
@@ -392,7 +392,7 @@ class NewtonFit:
 
 
 def _probe(parameters: FloatArray) -> FloatArray:
-    """Return a right-hand side that has a share of every direction, so that a solve meets those without curvature."""
+    """Return a random right-hand side, so that a solve meets every direction without curvature."""
     return np.random.default_rng(0).standard_normal(len(parameters))
 
 

@@ -116,7 +116,7 @@ class System:
 
     @cached_property
     def units(self) -> FloatArray:
-        """Return units of the variables in which no entry of the Hessian is above one, shape ``(p,)``."""
+        """Return units of the variables that scale the Hessian to entries of at most one, shape ``(p,)``."""
         return variable_units(self.hessian)
 
     @property
@@ -135,18 +135,18 @@ class System:
         if self.is_minimum:
             return
         raise FitError(
-            "the KKT conditions hold, but the point is no strict minimum: along a direction that the binding "
+            "the KKT conditions hold, but the point is not a strict minimum: along a direction that the binding "
             f"constraints leave free the curvature of the Lagrangian is {self.least_curvature:.2g} of its largest "
             "entry. Where it is negative the point is a saddle or a maximum: start from another `init`. Where it is "
             "zero the solution is not unique: add a small quadratic term to the objective."
         )
 
     def relative_slope(self, x: FloatArray, multipliers: FloatArray, slope: FloatArray) -> float:
-        """Return the derivative of the Lagrangian by x beside the terms of which it is the sum; `slope` is that."""
+        """Return `slope`, the derivative of the Lagrangian by x, relative to the size of its terms."""
         return float(quotients(np.abs(self.units * slope).max(), self.gradient_scale(x, multipliers, slope)))
 
     def gradient_scale(self, x: FloatArray, multipliers: FloatArray, slope: FloatArray) -> float:
-        """Return the size of the terms of which `slope`, the derivative of the Lagrangian by x, is the sum."""
+        """Return the size of the terms in `slope`, the derivative of the Lagrangian by x."""
         of_objective = slope - multipliers @ self.jacobian
         terms = (of_objective, np.abs(multipliers) @ np.abs(self.jacobian), np.abs(self.hessian) @ np.abs(x))
         return float(sum(np.abs(self.units * term).max() for term in terms))
@@ -184,18 +184,18 @@ class Optimum:
 
     @property
     def forces(self) -> FloatArray:
-        """Return how hard each constraint pulls, beside the other terms of the stationarity condition."""
+        """Return the size of each constraint's term in the stationarity condition, relative to the others."""
         scale = self.system.gradient_scale(self.x, self.multipliers, self.slope)
         return quotients(self.multipliers * self.system.lengths, scale)
 
     @property
     def relative_violations(self) -> FloatArray:
-        """Return the violations beside the terms of each constraint."""
+        """Return the violations, relative to the terms of each constraint."""
         scales = constraint_scales(self.x, self.constraints, self.system.jacobian)
         return quotients(self.system.problem.violations(self.constraints), scales)
 
     def binding(self, closeness: float) -> BoolArray:
-        """Return which constraints hold with equality, up to `closeness` beside their terms."""
+        """Return which constraints hold with equality, up to `closeness` relative to their terms."""
         scales = constraint_scales(self.x, self.constraints, self.system.jacobian)
         binding = self.constraints >= -closeness * scales
         binding[self.system.working] = True
@@ -204,7 +204,7 @@ class Optimum:
 
 
 def constraint_scales(x: FloatArray, constraints: FloatArray, jacobian: FloatArray) -> FloatArray:
-    """Return the size of the terms of which each constraint is the sum near `x`, shape ``(m,)``."""
+    """Return the size of the terms in each constraint near `x`, shape ``(m,)``."""
     scales: FloatArray = np.abs(constraints - jacobian @ x) + np.linalg.norm(jacobian, axis=1) * np.linalg.norm(x)
     return scales
 
@@ -215,7 +215,7 @@ def quotients(numbers: FloatArray, scales: FloatArray | float) -> FloatArray:
 
 
 def independent(rows: FloatArray, order: IntArray) -> IntArray:
-    """Return those of `order`, in order, whose row is no combination of the rows taken before it.
+    """Return the entries of `order` whose row is not a combination of the rows before it.
 
     Examples
     --------
@@ -247,7 +247,7 @@ def stationary(
     known: System | None = None,
     max_steps: int = _NEWTON_STEPS,
 ) -> Optimum:
-    """Return where the conditions hold with the `working` constraints as equalities, by Newton's method.
+    """Return the solution of the KKT conditions with the `working` constraints as equalities, by Newton's method.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def _system(problem: Problem, xi: FloatArray, point: FloatArray, working: IntArr
 
 
 def _relative_residual(system: System, point: FloatArray, residual: FloatArray) -> float:
-    """Return the largest residual beside the terms of which it is the sum."""
+    """Return the largest residual, relative to the size of its terms."""
     p = system.problem.lagrangian.n_variables
     x, multipliers, slope, constraints = point[:p], point[p:], residual[:p], residual[p:]
     stationarity = system.relative_slope(x, multipliers, slope)
@@ -307,7 +307,7 @@ def _relative_residual(system: System, point: FloatArray, residual: FloatArray) 
 
 
 def with_constancy(optimum: Optimum, xi: FloatArray) -> Optimum:
-    """Return the optimum, its system marked if the matrix is the same to the last bit far away on either side.
+    """Return the optimum, its system marked as constant if the KKT matrix is bit for bit the same far away.
 
     So it is for a quadratic objective under linear constraints, whose parameter stands in linear terms only.
     """
@@ -332,7 +332,7 @@ def settled(
     *,
     known: System | None = None,
 ) -> Optimum:
-    """Return a verified local minimum near a guess: multipliers not negative, all constraints kept, a strict minimum.
+    """Return a local minimum near a guess, verified: feasible, multipliers not negative, and strict.
 
     Where the guess of the binding constraints is wrong, the constraint with the most negative multiplier is let go, or
     the one that is most violated is taken in, and Newton's method goes on. Raises a `FitError` where that fails.
@@ -346,11 +346,11 @@ def settled(
             optimum.system.check_minimum()
             return optimum
         x, multipliers, working = optimum.x, optimum.multipliers, repaired
-    raise FitError(f"which constraints bind was not settled after {len(met)} changes.")
+    raise FitError(f"the set of binding constraints did not settle after {len(met)} changes.")
 
 
 def _repaired(optimum: Optimum) -> IntArray | None:
-    """Return better working constraints, or None where nothing is wrong with them."""
+    """Return better working constraints, or None if they are right."""
     working = optimum.system.working
     forces = optimum.forces
     forces[: optimum.system.problem.n_equalities] = 0.0

@@ -1,4 +1,4 @@
-"""The factored matrix of the KKT conditions: scaled, and without the variables that a bound holds."""
+"""The factored KKT matrix: scaled, with bounded variables eliminated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SINGULAR_CAUSES = (
 
 
 def kkt_factor(matrix: FloatArray, names: tuple[str, ...], n_constraints: int) -> FactoredMatrix:
-    """Return the KKT matrix ``[[H, A'], [A, 0]]`` ready for solving; raise a `FitError` if it is singular.
+    """Return the KKT matrix ``[[H, A'], [A, 0]]``, factored; raise a `FitError` if it is singular.
 
     A constraint on one variable alone, such as a bound, determines it without the others. Such variables are solved
     for first, so that what a bound holds does not move, to the last bit, and the rest is smaller.
@@ -64,7 +64,7 @@ def _bounds(jacobian: FloatArray) -> tuple[IntArray, IntArray]:
 
 @dataclass(frozen=True)
 class _SchurComplement(FactoredMatrix):
-    """The factors of what is left of a symmetric matrix K without the held variables and the multipliers of bounds."""
+    """A symmetric matrix K with the held variables and the multipliers of their bounds eliminated."""
 
     matrix: FloatArray
     inner: FactoredMatrix
@@ -115,5 +115,5 @@ class _EmptyFactors(FactoredMatrix):
     """The factors of a matrix without rows, at a vertex of bounds."""
 
     def solve(self, rhs: FloatArray) -> FloatArray:
-        """Return nothing, in the shape of the right-hand side."""
+        """Return the empty solution."""
         return rhs

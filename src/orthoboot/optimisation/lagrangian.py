@@ -87,7 +87,7 @@ class Lagrangian:
 
     @cached_property
     def programs(self) -> LagrangianPrograms:
-        """Return the functions as they are now, compiled; raise where one of them has no value at the example.
+        """Return the compiled functions; raise if one of them fails at the example.
 
         Compiling costs more than solving, so that programs are kept, by the steps that the functions take: a function
         written anew is known again, and one that names a number which has changed is not mistaken.
@@ -164,7 +164,7 @@ class Lagrangian:
         return hessian[:size, size:], np.diagonal(hessian)[size:]
 
     def checked_lengths(self, x: FloatArray, xi: FloatArray) -> dict[str, int]:
-        """Return how many constraints each function holds; raise where a function is not as it must be at `x`."""
+        """Return the number of constraints of each function; raise if a function is invalid at `x`."""
         programs = self.programs
         _checked_value("objective", programs.objective, x, xi)
         named = zip(self._constraints, programs.constraints, strict=True)
@@ -180,8 +180,8 @@ class Lagrangian:
         except Exception as error:  # the package may refuse what the user wrote in any way
             raise StatisticError(
                 "`objective` and the constraints must be twice differentiable by the package they are written in; it "
-                f"raised {type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')}. Keep to its own "
-                "functions, with no `float`, `.item()` or numpy on the way from x and xi."
+                f"raised {type(error).__name__}: {str(error).partition(chr(10))[0].rstrip('.')}. Use only its "
+                "functions, and no `float`, `.item()` or numpy, between x, xi and the value."
             ) from error
         if not (np.isfinite(here).all() and np.isfinite(matrix).all()):
             raise StatisticError(
@@ -205,19 +205,17 @@ def _traced(name: str, library: Autodiff, function: PackageFunction, x: FloatArr
 
 
 def _number(library: Autodiff, objective: PackageFunction, x: Any, xi: Any) -> Any:
-    """Return what the objective gives as one number of the package."""
+    """Return the value of the objective as one number of the package."""
     returned = objective(x, xi)
     shape = tuple(getattr(returned, "shape", ()))
     if shape != () or returned is None or not library.holds_floats(returned):
         got = "None" if returned is None else f"shape {shape}" if shape else "a whole number or a truth value"
-        raise StatisticError(
-            f"`objective` must return one floating-point number; got {got}. A vector must be summed up."
-        )
+        raise StatisticError(f"`objective` must return one floating-point number; got {got}. Sum a vector first.")
     return library.joined([returned]).sum()
 
 
 def _vector(library: Autodiff, name: str, constraint: PackageFunction, x: Any, xi: Any) -> Any:
-    """Return what a constraint function gives as a vector of the package; raise where that has no meaning."""
+    """Return the value of a constraint function as a vector of the package; raise if it is invalid."""
     returned = constraint(x, xi)
     values = list(returned) if isinstance(returned, (list, tuple)) else [returned]
     if not values or any(getattr(value, "ndim", 0) > 1 or 0 in getattr(value, "shape", ()) for value in values):
@@ -236,7 +234,7 @@ def _vector(library: Autodiff, name: str, constraint: PackageFunction, x: Any, x
 
 
 def _checked_value(name: str, function: NumpyFunction, x: FloatArray, xi: FloatArray) -> FloatArray:
-    """Return a user's function at the start; whatever goes wrong there is told with its cause."""
+    """Return the value of a user's function at the start; raise a `StatisticError` if it fails."""
     try:
         value = function(x, xi)
     except StatisticError:
@@ -264,6 +262,6 @@ def _first_unfinished(value: FloatArray) -> str:
 
 
 def described(x: FloatArray) -> str:
-    """Return a point in few words: its first numbers, and how many more there are."""
+    """Return a short text for a point: its first numbers, and how many more there are."""
     first = ", ".join(f"{number:.4g}" for number in x[:4])
     return f"[{first}]" if len(x) <= 4 else f"[{first}, ... {len(x) - 4} more]"

@@ -1,4 +1,4 @@
-"""Minima of many smooth functions at once, by quasi-Newton steps that start from an inverse Hessian that is known.
+"""Minima of many smooth functions at once, by L-BFGS with a known initial inverse Hessian.
 
 The refits of a bootstrap are such: the same loss at other weights, and the factored Hessian of the fit to the data.
 """
@@ -59,7 +59,7 @@ class _Pair:
 
 @dataclass(frozen=True, eq=False)
 class _Searches:
-    """The searches under way: where they are, and what they have learned."""
+    """The running searches: their points and their stored pairs."""
 
     problems: IntArray
     points: FloatArray
@@ -79,7 +79,7 @@ class _Searches:
         return _Searches(**arrays, pairs=tuple(pairs))
 
     def have_learned(self) -> BoolArray:
-        """Return which searches have a pair to use, and so something to forget."""
+        """Return which searches have stored pairs."""
         learned: BoolArray = np.any([0 * self.scales, *(pair.weights for pair in self.pairs)], axis=0)
         return learned
 
@@ -93,7 +93,7 @@ def lbfgs_minima(
     memory: int = 20,
     max_iterations: int = 1000,
 ) -> Minima:
-    r"""Return the minima that the limited-memory BFGS method reaches from `start`, those of all functions side by side.
+    r"""Return the minima that L-BFGS reaches from `start`, of all functions side by side.
 
     .. math:: \theta \leftarrow \theta - t\,H g, \qquad
         H \leftarrow (I - \rho s y') H (I - \rho y s') + \rho s s', \qquad \rho = 1 / s'y,
@@ -178,7 +178,7 @@ def _directions(searches: _Searches, precondition: Precondition | None) -> Float
 
 
 def _are_hidden(searches: _Searches, directions: FloatArray, decrements: FloatArray) -> BoolArray:
-    """Return for which searches neither the value nor the point has digits left to show a step."""
+    """Return for which searches the rounding of the value or of the point hides the next step."""
     still: BoolArray = np.all(np.abs(directions) <= STILL * np.abs(searches.points), axis=1)
     return (decrements >= 0) & (still | (decrements <= ROUNDING * np.abs(searches.values)))
 
@@ -186,7 +186,7 @@ def _are_hidden(searches: _Searches, directions: FloatArray, decrements: FloatAr
 def _further(
     function: ValuesAndGradients, searches: _Searches, directions: FloatArray, decrements: FloatArray, tried: BoolArray
 ) -> tuple[_Searches, BoolArray]:
-    """Return the searches after the first of shorter and shorter steps that is good enough, and which found one."""
+    """Return the searches after a backtracking line search, and which of them found a step."""
     points, values, gradients = searches.points.copy(), searches.values.copy(), searches.gradients.copy()
     lengths, found = np.ones(len(points)), np.zeros(len(points), dtype=np.bool_)
     seeking = np.flatnonzero(tried & (decrements > 0) & (decrements < np.inf))
@@ -207,7 +207,7 @@ def _further(
 def _judged(
     lengths: FloatArray, values: FloatArray, decrements: FloatArray, heights: FloatArray, slopes: FloatArray
 ) -> tuple[BoolArray, FloatArray]:
-    """Return which steps from `values` to `heights` are good enough, and the lengths to try where they are not.
+    """Return which steps from `values` to `heights` are accepted, and the lengths to try for the others.
 
     Good is a fall, or half the slope where rounding hides the fall; the next length is that at which the cubic through
     both ends is lowest, within bounds. Where the values at both ends differ by rounding alone the slopes are all that
@@ -227,7 +227,7 @@ def _judged(
 
 
 def _taught(searches: _Searches, further: _Searches, found: BoolArray, memory: int, *, scaled: bool) -> _Searches:
-    """Return the searches further on, with their last step in mind; those that found none forget all they learned."""
+    """Return the searches updated with their last step; those that found none drop their stored pairs."""
     steps, changes = further.points - searches.points, further.gradients - searches.gradients
     curvatures = _dot(steps, changes)
     # A slope that hardly rises along the step says nothing about the curvature.
@@ -247,6 +247,6 @@ def _record(
 
 
 def _dot(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the inner products of the rows, each summed by itself: `einsum` cuts long rows by where they lie."""
+    """Return the inner products of the rows, summed one by one: `einsum` splits long rows by memory alignment."""
     products: FloatArray = np.multiply(left, right, order="C").sum(axis=1)
     return products

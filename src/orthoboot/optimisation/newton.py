@@ -101,7 +101,7 @@ def newton_minimum(
     """
     position = _Position(start, float(value(start)), gradient(start))
     if not np.isfinite(position.value):
-        raise FitError(f"a minimum is sought from where the function is finite; it is {position.value} at the start.")
+        raise FitError(f"the function must be finite at the start of the search; it is {position.value}.")
     decrement = np.inf
     for iteration in range(1, max_iterations + 1):
         direction = step(position.point, position.gradient)
@@ -123,7 +123,7 @@ def newton_minimum(
 
 
 def _last_point(value: Value, position: _Position, direction: FloatArray) -> FloatArray:
-    """Return the end of the whole step, unless the function is higher there than rounding explains."""
+    """Return the end of the full step, unless the function is higher there by more than rounding."""
     end: FloatArray = position.point + direction
     return end if value(end) <= _at_most(position.value) else position.point
 
@@ -131,7 +131,7 @@ def _last_point(value: Value, position: _Position, direction: FloatArray) -> Flo
 def _further(
     value: Value, gradient: Gradient, position: _Position, direction: FloatArray, decrement: float
 ) -> _Position | None:
-    """Return the first of the shorter and shorter steps that is good enough, or None where none is."""
+    """Return the first acceptable step of a backtracking line search, or None."""
     length = 1.0
     for _ in range(HALVINGS):
         point = position.point + length * direction

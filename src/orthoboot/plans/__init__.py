@@ -1,4 +1,4 @@
-"""How a resample is drawn, and the exact moments of a linear statistic under it."""
+"""Resampling plans, and the exact moments of a linear statistic under them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every way of drawing the rows of one sample offers."""
+"""The interface of resampling schemes."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Scheme(ABC):
 
     @property
     def description(self) -> str:
-        """Return in words what is resampled, for example "600 rows in 30 groups"."""
+        """Return a description of what is resampled, for example "600 rows in 30 groups"."""
         return f"{self.n:,} rows"
 
     @abstractmethod
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
-        """Return the rows of one resample, in drawing order where the order means something."""
+        """Return the rows of one resample, in drawing order if the order matters."""
 
     def store_counts(self, key: Key, stream: int, replicate: int, out: FloatArray) -> None:
         """Write how often each row is in the resample into `out`, contiguous and of shape ``(n,)``."""
@@ -67,7 +67,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def draws(self, influence: FloatArray) -> tuple[Draws, ...] | None:
-        """Return ``(1/n) sum_j counts_j influence_j`` as a sum of independent draws, or None where it is none."""
+        """Return ``(1/n) sum_j counts_j influence_j`` as a sum of independent draws, or None if it is not one."""
 
     def mean(self, influence: FloatArray) -> FloatArray:
         """Return the exact mean of ``(1/n) sum_j counts_j influence_j``, shape ``(k,)``."""
@@ -103,7 +103,7 @@ def total(parts: Iterable[FloatArray]) -> FloatArray:
 
 
 def repeated_rows(counts: FloatArray) -> IntArray:
-    """Return each row as often as its count says, in the order of the data.
+    """Return each row repeated by its count, in the order of the data.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from orthoboot.typing import FloatArray, IntArray, Key
 
 @dataclass(frozen=True)
 class Blocks(Scheme):
-    """n rows in time order, put together from blocks of consecutive rows.
+    """n rows in time order, joined from blocks of consecutive rows.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Blocks(Scheme):
 
     @property
     def description(self) -> str:
-        """Return in words what is resampled."""
+        """Return a description of what is resampled."""
         return f"{self.n:,} rows in {self.kind} blocks of {self.length:,}"
 
     def tilt(self, influence: FloatArray) -> None:
@@ -56,7 +56,7 @@ class Blocks(Scheme):
 
 
 class _EqualBlocks(Blocks):
-    """Blocks of one length, as many as cover n rows; the last one is cut so that there are exactly n."""
+    """Blocks of one length that cover n rows, the last one truncated."""
 
     @property
     @abstractmethod
@@ -70,7 +70,7 @@ class _EqualBlocks(Blocks):
         return rows % self.n
 
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
-        """Return the whole blocks as draws from the block sums over n, and the one that is cut as a draw of its own."""
+        """Return the whole blocks as draws from the block sums over n, and the truncated one as a separate draw."""
         whole, rest = divmod(self.n, self.length)
         parts = (Draws(whole, self._block_sums(influence, self.length) / self.n),)
         return (*parts, Draws(1, self._block_sums(influence, rest) / self.n)) if rest else parts

@@ -57,7 +57,7 @@ class Cluster(Scheme):
 
     @property
     def description(self) -> str:
-        """Return in words what is resampled."""
+        """Return a description of what is resampled."""
         return f"{self.n:,} rows in {self.n_units:,} groups"
 
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:

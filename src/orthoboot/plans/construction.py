@@ -1,4 +1,4 @@
-"""From the user's options to a plan."""
+"""Make a plan from the user's options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resamples that know how they are drawn."""
+"""Resamples of a plan, drawn on demand."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DrawnResamples(Resamples):
         return weights
 
     def indices(self, b: int) -> tuple[IntArray, ...]:
-        """Return the rows of resample `b`, in drawing order where the order means something."""
+        """Return the rows of resample `b`, in drawing order if the order matters."""
         # Without an order the counts say all, and nothing needs to be drawn a second time.
         if not any(scheme.ordered for scheme in self.schemes):
             return super().indices(b)

@@ -1,4 +1,4 @@
-"""Labels of rows, of any kind that can be told apart, become the numbers 0, 1, ... of their classes."""
+"""Labels of rows, of any comparable kind, as integer codes 0, 1, ..."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SORTABLE_KINDS = "biufcSUmM"
 
 
 def label_array(labels: Any, argument: str) -> NDArray[Any]:
-    """Return the labels as an array of one dimension without missing values, or raise in the name of `argument`."""
+    """Return the labels as a one-dimensional array without missing values, or raise an error that names `argument`."""
     if isinstance(labels, str):
         raise ArgumentError(
             f"`{argument}` must hold one label per row; got the text {labels!r}. For a column pass the column itself, "

@@ -1,4 +1,4 @@
-"""How the rows of several independent samples are drawn: the product of one scheme for each."""
+"""Resampling plans of several independent samples: one scheme for each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Plan:
 
     @property
     def description(self) -> str:
-        """Return in words what is resampled, sample by sample."""
+        """Return a description of what is resampled, sample by sample."""
         words = " + ".join(scheme.description for scheme in self.schemes)
         return words.replace(" rows + ", " + ") if words.endswith(" rows") and " in " not in words else words
 
@@ -49,7 +49,7 @@ class Plan:
         return all(scheme.has_tilt for scheme in self.schemes)
 
     def draws(self, influence: Influence) -> tuple[Draws, ...] | None:
-        """Return the linear part as a sum of independent draws, or None if a scheme's is none."""
+        """Return the linear part as a sum of independent draws, or None if it is not one."""
         parts = [scheme.draws(part) for scheme, part in zip(self.schemes, influence, strict=True)]
         if any(part is None for part in parts):
             return None

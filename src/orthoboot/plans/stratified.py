@@ -69,7 +69,7 @@ class Stratified(Scheme):
 
     @property
     def description(self) -> str:
-        """Return in words what is resampled."""
+        """Return a description of what is resampled."""
         return f"{self.n:,} rows in {self._sizes.size:,} strata"
 
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:

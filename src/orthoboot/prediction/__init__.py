@@ -1,4 +1,4 @@
-"""Prediction intervals: a regressor, its refits, and what they say of the noise."""
+"""Prediction intervals: a regressor, its refits, and an estimate of the noise."""
 
 try:
     import sklearn  # noqa: F401

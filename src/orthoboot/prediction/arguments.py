@@ -1,4 +1,4 @@
-"""What users pass to a regressor with prediction intervals, checked."""
+"""Checks of the arguments of `PredictionIntervalRegressor`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NOISES = ("corrected", "out-of-bag")
 
 
 def checked_resamples(n_resamples: Any, estimator: Estimator) -> int:
-    """Return how many refits there are to be, if that is enough for the estimator."""
+    """Return the number of refits, if it is enough for the estimator."""
     # The noise needs a refit also where the variance needs none.
     least = max(estimator.minimum, 1)
     return checked_count("n_resamples", n_resamples, least=least, reason=f"for variance_estimator={estimator.name!r}")
 
 
 def check_regressor(estimator: Any) -> None:
-    """Raise for an estimator that is no regressor; what is no estimator at all, `SklearnModel` refuses."""
+    """Raise if an estimator is not a regressor; `SklearnModel` refuses other objects."""
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         return
     # Not by `predict`: some, such as a stack of regressors, have it only once they are fitted.
@@ -44,7 +44,7 @@ def is_frame(X: Any) -> bool:
 
 
 def read_rows(X: Any, y: Any) -> Data:
-    """Return the data as one sample; what is wrong with them is told by the names that they have here."""
+    """Return the data as one sample; errors name them `X` and `y`."""
     try:
         return read((X, y), paired=True)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""What refits say of the noise, at the rows that their resamples left out."""
+"""The variance of the noise, from the predictions of refits at out-of-bag rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERS_AT_ONCE = 1 << 21
 
 
 class LeftOut(NamedTuple):
-    """The rows that a resample left out, in their order, and what its refit predicts there."""
+    """The out-of-bag rows of a resample, in their order, and the predictions of its refit there."""
 
     rows: IntArray
     predictions: FloatArray
@@ -23,7 +23,7 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OutOfBag:
-    r"""Sums over the rows left out, from which the variance of the noise is estimated.
+    r"""Sums over out-of-bag rows, from which the variance of the noise is estimated.
 
     The paper takes the mean over the refits of :math:`\sigma_b^2 = \operatorname{mean}_{j \notin b} r_{bj}^2`, r the
     residuals of refit b (``alg:piconstructionob``). That contains more than the noise. A refit that has not seen a row
@@ -68,7 +68,7 @@ class OutOfBag:
     least: float
 
     def among(self, chosen: slice) -> OutOfBag:
-        """Return that of some of the refits."""
+        """Return the sums of some of the refits."""
         differences, pairs = self.differences[chosen, chosen], self.pairs[chosen, chosen]
         return OutOfBag(self.squares[chosen], self.controls[chosen], differences, pairs, self.least)
 
@@ -86,7 +86,7 @@ class OutOfBag:
         return float(_corrected(mean, total / count if count else 0.0, self.least))
 
     def deleted(self, *, corrected: bool) -> FloatArray:
-        """Return the same with each refit left out in turn, shape ``(B,)``; NaN where no other knows anything."""
+        """Return the noise variance with each refit left out in turn, shape ``(B,)``; NaN where it is unknown."""
         means = _deleted_means(self.squares - self.controls if corrected else self.squares)
         if not corrected:
             return means
@@ -113,7 +113,7 @@ def _deleted_means(values: FloatArray) -> FloatArray:
 
 
 def out_of_bag(left_out: Sequence[LeftOut], response: FloatArray, predictions: FloatArray) -> OutOfBag:
-    """Return the sums for some refits, given the response and what the fit to all rows predicts, each ``(n,)``."""
+    """Return the sums for some refits, given the response and the predictions of the fit to all rows, each ``(n,)``."""
     squares = (response - predictions) ** 2
     mean = float(squares.mean())
     differences, pairs = _differences(left_out, predictions)
@@ -149,7 +149,7 @@ def _differences(left_out: Sequence[LeftOut], predictions: FloatArray) -> tuple[
 def _of_rows(
     left_out: Sequence[LeftOut], predictions: FloatArray, start: int, size: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return how far refits are from the fit at rows that they left out, zero elsewhere, and which rows these are."""
+    """Return the differences between refits and fit at out-of-bag rows, zero elsewhere, and a mask of these rows."""
     moved, known = (np.zeros((len(left_out), min(size, len(predictions) - start))) for _ in range(2))
     for b, (rows, own) in enumerate(left_out):
         among = slice(*np.searchsorted(rows, [start, start + size]))

@@ -71,7 +71,7 @@ class Refits:
 
     @property
     def first_failure(self) -> str | None:
-        """Return what the first failed refit did, in words."""
+        """Return the reason of the first failed refit."""
         return self.failures[min(self.failures)] if self.failures else None
 
     @property
@@ -91,7 +91,7 @@ class Refits:
 
 
 class RefitOutcome(NamedTuple):
-    """What became of one refit.
+    """The outcome of one refit.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ def refits(
 
 
 def refitted(prepared: FittedSklearnModel, plan: Plan, key: Key, numbers: Sequence[int]) -> list[RefitOutcome]:
-    """Return what becomes of the refits with these numbers: a pure function, which any process may compute."""
+    """Return the outcomes of the refits with these numbers; a pure function, for any process."""
     resamples = plan.resamples(key, numbers)
     made = zip(numbers, prepared.refits(resamples), resamples.weights[0], strict=True)
     return [_outcome(number, refit, prepared.data, weights) for number, refit, weights in made]
@@ -146,7 +146,7 @@ def _outcome(number: int, refit: Refit, data: Data, weights: FloatArray) -> Refi
 
 
 def _left_out(refit: Refit, data: Data, weights: FloatArray) -> LeftOut:
-    """Return what a refit predicts at the rows left out; raise what was raised in its place."""
+    """Return the predictions of a refit at out-of-bag rows; raise its error if it failed."""
     if refit.error is not None:
         raise refit.error
     rows = np.flatnonzero(weights == 0)
@@ -184,7 +184,7 @@ def _response(data: Data) -> FloatArray:
 
 
 class LinearPart(ABC):
-    """The linear part of the refits' predictions: what the influence function says of them."""
+    """The linear part of the refits' predictions, from the influence function."""
 
     @property
     @abstractmethod
@@ -193,7 +193,7 @@ class LinearPart(ABC):
 
     @abstractmethod
     def among(self, chosen: slice) -> LinearPart:
-        """Return that of some of the refits."""
+        """Return the linear part of some of the refits."""
 
     @abstractmethod
     def at(self, rows: Any) -> tuple[FloatArray, FloatArray]:
@@ -216,7 +216,7 @@ def _linear(influence: FloatArray, plan: Plan, key: Key, numbers: IntArray) -> F
 
 @dataclass(frozen=True, eq=False)
 class LinearPartByParameters(LinearPart):
-    r"""With the influence of the parameters, for models that have not too many: no row of the data is kept.
+    r"""By the influence of the parameters, for models with few of them; keeps no rows of the data.
 
     .. math:: L_b = J q_b, \qquad V = \operatorname{diag}(J C J')
 
@@ -254,7 +254,7 @@ class LinearPartByParameters(LinearPart):
 
 @dataclass(frozen=True, eq=False)
 class LinearPartByRows(LinearPart):
-    """With the influence of the rows of the data on the predictions at a few new rows at a time.
+    """By the influence of the rows on the predictions, for a few new rows at a time.
 
     Attributes
     ----------

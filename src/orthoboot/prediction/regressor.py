@@ -58,7 +58,7 @@ _TRIED_ROWS = 50
 
 
 class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""A regressor that says how far its predictions may be off: an interval for the response of every new row.
+    r"""A regressor with prediction intervals for the responses of new rows.
 
     .. math:: \hat f(x) \pm z_{1-\alpha/2} \sqrt{S^2(x) + \sigma^2}
 
@@ -219,14 +219,14 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         return np.sqrt(self._at(self._new_rows(X), self._variance))
 
     def simulation_error(self, X: Any) -> FloatArray:
-        r"""Return what another seed would change of the standard deviations of `predict`, shape ``(m,)``.
+        r"""Return the simulation error of the standard deviations of `predict`, shape ``(m,)``.
 
         A jackknife over the refits of :math:`\sqrt{S^2(x) + \sigma^2}`; NaN with too few of them.
         """
         return self._at(self._new_rows(X), self._std_error)
 
     def variance_reduction(self, X: Any) -> FloatArray:
-        """Return how many times less the refits vary about their linear part than as they are, shape ``(m,)``.
+        """Return the ratio of the variance of the refits to that about their linear part, shape ``(m,)``.
 
         ``Var(P) / Var(P - L)``, P the predictions of the refits and L their linear part; NaN without an influence
         function. Large where the influence function is right and the model nearly linear in it; at one and below the
@@ -270,7 +270,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         return result._keep(kept, chosen, linear)
 
     def _keep(self, kept: Refits, estimator: Estimator, linear: LinearPart | None) -> Self:
-        """Keep what the intervals are made of; parameters that are set later are those of the next fit."""
+        """Store what the intervals need; parameters set later take effect at the next fit."""
         self._corrects_noise = self.noise == "corrected"
         self.noise_variance_ = kept.out_of_bag.noise_variance(corrected=self._corrects_noise)
         self.estimators_ = list(kept.models)
@@ -283,7 +283,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
     # The data
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Return the data, checked; a frame stays one, for pipelines that go by its columns."""
+        """Return the data, checked; data frames are kept for pipelines that select columns."""
         if not is_frame(X):
             # What is not finite in X, `read_rows` tells with its place.
             rows, response = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, ensure_all_finite=False)
@@ -366,7 +366,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
     # What to worry about
 
     def _warnings(self, tried_rows: Any) -> list[OrthobootWarning]:
-        """Return what a careful user should know of the refits, as seen from some rows of the data."""
+        """Return warnings about the refits, judged at some rows of the data."""
         found: list[OrthobootWarning] = []
         kept = self._refits
         if kept.n_failed:
@@ -416,11 +416,11 @@ def _about_data(data: Data) -> Iterator[OrthobootWarning]:
     n_rows, response = data.sizes[0], np.asarray(data.containers[1])
     if n_rows < FEW_UNITS:
         yield SmallSampleWarning(
-            f"the data have only {n_rows} rows; resampling so few says little about the population. Treat the "
-            "intervals as a rough guide, or collect more data."
+            f"the data have only {n_rows} rows; so few say little about the population. Treat the intervals as a "
+            "rough guide, or collect more data."
         )
     if (response == response.flat[0]).all():
-        yield ConstantDataWarning("`y` is constant, so that the intervals have about zero width. Check the data.")
+        yield ConstantDataWarning("`y` is constant, so the intervals have almost zero width. Check the data.")
 
 
 def _reduction(replicates: Replicates) -> FloatArray:

@@ -1,1 +1,1 @@
-"""How answers are shown: text, tables, figures, pages and the terminal. No numbers are made here."""
+"""Output of results: text, tables, figures, pages and the terminal."""

@@ -1,4 +1,4 @@
-"""The look of the HTML page: that of a printed statistics paper, by day and by night, on paper and on a phone."""
+"""The CSS of the HTML page, for light and dark mode, print and phones."""
 
 STYLE = """
 :root {

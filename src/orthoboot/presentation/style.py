@@ -1,4 +1,4 @@
-"""What all figures share: one colour for each estimator, letters that can be read, and files that do not vary."""
+"""The shared style of figures: colours by estimator, legible text, reproducible files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _SETTINGS = {
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Set what all figures share, from matplotlib's own defaults and not from those of the user's machine."""
+    """Apply the shared style, based on matplotlib's defaults rather than the user's settings."""
     check_matplotlib()
     import matplotlib
 

@@ -32,7 +32,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Answer:
-    """All that a summary tells: the estimation, the interval, and what to worry about."""
+    """The content of a summary: the estimation, the interval and the warnings."""
 
     estimation: Estimation
     ends: Ends
@@ -47,7 +47,7 @@ class Answer:
 
     @property
     def scale(self) -> FloatArray:
-        """Return what decides how many digits are shown, shape ``(k,)``: the standard error where it is not zero."""
+        """Return the scale that sets the number of digits, shape ``(k,)``: the standard error if it is not zero."""
         sizes = np.stack([self.estimation.standard_error, np.abs(self.estimation.estimate), np.ones(len(self.names))])
         usable = np.isfinite(sizes) & (sizes > 0)
         scale: FloatArray = sizes[np.argmax(usable, axis=0), np.arange(len(self.names))]
@@ -85,14 +85,14 @@ def table(answer: Answer) -> str:
 
 
 def heading(answer: Answer) -> str:
-    """Return one line: which bootstrap, of what, on how many rows, from how many resamples."""
+    """Return one line with the method, statistic, rows and resamples."""
     run = answer.estimation.run
     name = shortened(run.functional.name)
     return f"{answer.estimation.estimator.title} of {name}: {run.plan.description}, {_resamples(answer)}"
 
 
 def notes(answer: Answer) -> list[str]:
-    """Return what the numbers mean: the simulation error, the influence function and how far it carries."""
+    """Return notes on the simulation error and the influence function."""
     remarks = []
     if len(answer.names) > _MOST_ROWS:
         remarks.append(f"{len(answer.names) - _MOST_ROWS} more outputs are not shown; `to_frame()` has them all.")
@@ -193,7 +193,7 @@ def _range(values: FloatArray, decimals: int, unit: str = "") -> str:
 
 
 def shortened(text: str) -> str:
-    """Return `text` on one line, its middle left out where it is long: beginnings and ends tell names apart."""
+    """Return `text` on one line, with the middle left out if it is long."""
     line = " ".join(text.split())
     if len(line) <= _LONGEST_NAME:
         return line

@@ -41,7 +41,7 @@ class Simulated:
 
     @property
     def distance(self) -> float:
-        """Return the difference to the paper's in errors of that difference; NaN where there is nothing to compare.
+        """Return the difference from the paper's figure in standard errors; NaN if there is nothing to compare.
 
         The error has three sources: our simulation, the paper's, and the rounding of what it prints.
         """
@@ -82,7 +82,7 @@ class Simulated:
 
 
 def decimals(printed: str) -> int:
-    """Return how many digits stand after the point.
+    """Return the number of digits after the decimal point.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class ReportTable:
         return any(isinstance(cell, Simulated) and not math.isnan(cell.error) for cell in cells)
 
     def shown_columns(self) -> list[str]:
-        """Return the headings, the paper's figures in columns of their own."""
+        """Return the headings, with separate columns for the paper's figures."""
         shown: list[str] = []
         for number, heading in enumerate(self.columns):
             shown.append(heading)
@@ -144,7 +144,7 @@ class ReportTable:
         return shown
 
     def shown_rows(self) -> list[list[str]]:
-        """Return the cells as words, the paper's figures in columns of their own."""
+        """Return the cells as text, with separate columns for the paper's figures."""
         return [self._shown(row) for row in self.rows]
 
     def _shown(self, row: Sequence[Cell]) -> list[str]:
@@ -156,7 +156,7 @@ class ReportTable:
         return shown
 
     def records(self) -> tuple[list[str], list[list[str]]]:
-        """Return headings and rows for a CSV file: every number in full, in a column of its own."""
+        """Return headings and rows for a CSV file: every number in full, in its own column."""
         headings: list[str] = []
         for number, heading in enumerate(self.columns):
             headings.append(heading)
@@ -188,7 +188,7 @@ class ReportTable:
         ]
 
     def _place(self, row: Sequence[Cell]) -> str:
-        """Return which row it is: the cells before its first figure, numbers with their headings."""
+        """Return a name for a row: the cells before its first figure, numbers with their headings."""
         leading = takewhile(lambda pair: not isinstance(pair[1], Simulated), zip(self.columns, row, strict=True))
         words = [_word(cell) if isinstance(cell, str) else f"{heading} = {_word(cell)}" for heading, cell in leading]
         return ", ".join(filter(None, words))

@@ -1,4 +1,4 @@
-"""What a linear solver is: it factors an operator once and solves with it often."""
+"""The interface of linear solvers: factor an operator once, solve with it often."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class DenseOperator(Operator):
 
 
 class ProductOperator(Operator):
-    """A matrix known by its product with a vector alone."""
+    """A matrix given by its products with vectors."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class ProductOperator(Operator):
 
 
 class FactoredMatrix(ABC):
-    """An operator made ready for solving."""
+    """A factored operator, ready for solving."""
 
     @abstractmethod
     def solve(self, rhs: FloatArray) -> FloatArray:
@@ -152,7 +152,7 @@ class Solver(ABC):
 
     @abstractmethod
     def factor(self, operator: Operator) -> FactoredMatrix:
-        """Return `operator` ready for solving; raise a `FitError` that says why where it cannot be."""
+        """Return the factored `operator`; raise a `FitError` if it cannot be factored."""
 
     def damped(self, operator: Operator) -> FloatArray:
         """Return the matrix with the damping on its diagonal; raise if it is not finite."""
@@ -166,7 +166,7 @@ class Solver(ABC):
 
 
 def parameter_names(size: int) -> tuple[str, ...]:
-    """Return what parameters without names are called."""
+    """Return names for parameters without names."""
     return tuple(f"theta[{position}]" for position in range(size))
 
 
@@ -197,7 +197,7 @@ def indefinite(operator: Operator, smallest: float, direction: FloatArray) -> Fi
     """Return the error for a symmetric matrix with a negative eigenvalue; parameters as for `singular`."""
     return FitError(
         f"{operator.title} is indefinite: an eigenvalue is {smallest:.2g} of the largest, along "
-        f"{loadings(direction, operator.names)}, so that the function falls in that direction. {_INDEFINITE_CAUSES}"
+        f"{loadings(direction, operator.names)}, so the function decreases in that direction. {_INDEFINITE_CAUSES}"
     )
 
 

@@ -55,7 +55,7 @@ class ConjugateGradients(Solver):
             checked_count("max_iterations", self.max_iterations, least=1)
 
     def factor(self, operator: Operator) -> FactoredMatrix:
-        """Return the operator with what a solve needs; nothing is computed yet."""
+        """Return the operator with the options of a solve; nothing is computed yet."""
         most = _ITERATIONS_PER_UNKNOWN * operator.size if self.max_iterations is None else self.max_iterations
         return _CGMatrix(operator, self.damping, self.tolerance, most)
 
@@ -90,16 +90,16 @@ class _CGMatrix(FactoredMatrix):
 
     def _not_converged(self, found: CGResult) -> FitError:
         return FitError(
-            f"conjugate gradients did not converge: after {found.iterations} iterations with {self.operator.title} the "
-            f"residual is {found.residual:.2g} of the right-hand side, and `tolerance` is {self.tolerance:.2g}. The "
-            "parameters have very different scales, or the data hardly determine some of them: rescale the columns, "
-            'use `damping`, raise `max_iterations` or `tolerance`, or use `solver="cholesky"`.'
+            f"conjugate gradients did not converge: after {found.iterations} iterations with {self.operator.title} "
+            f"the residual is {found.residual:.2g} of the right-hand side, and `tolerance` is {self.tolerance:.2g}. "
+            "The parameters have very different scales, or the data barely determine some of them: rescale the "
+            'columns, use `damping`, raise `max_iterations` or `tolerance`, or use `solver="cholesky"`.'
         )
 
 
 @dataclass(frozen=True, eq=False)
 class CGResult:
-    """Where conjugate gradients ended.
+    """The result of conjugate gradients.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class CGResult:
 
 
 def search(product: Product, rhs: FloatArray, *, tolerance: float, max_iterations: int) -> CGResult:
-    """Return the iterate of conjugate gradients whose residual is small enough, or where they had to stop.
+    """Return the result of conjugate gradients: converged, or stopped early.
 
     scipy has the same iterations, but goes on where the curvature is negative, and what it returns is then no solution
     and no descent.

@@ -1,4 +1,4 @@
-"""The derivative of what is defined by equations: the implicit function theorem, in its adjoint form."""
+"""Derivatives by the implicit function theorem, in adjoint form."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class _LUFactors(FactoredMatrix):
 
 
 def _scales(largest: FloatArray) -> FloatArray:
-    """Return what makes each largest entry one; a row of zeros stays as it is."""
+    """Return factors that scale each largest entry to one; a row of zeros is not scaled."""
     return 1 / np.where(largest > 0, largest, 1.0)
 
 

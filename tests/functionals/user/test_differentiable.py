@@ -359,7 +359,7 @@ def test_a_sample_changed_in_place_is_told(torch):
         x -= x.mean()
         return torch.sum(weights * x)
 
-    with pytest.raises(StatisticError, match=r"changed a sample in place. Let it copy the sample first"):
+    with pytest.raises(StatisticError, match=r"changed a sample in place. Copy the sample first"):
         ob.bootstrap(X, centred, influence="torch")
 
 
@@ -511,7 +511,7 @@ def test_a_derivative_that_misses_a_part_is_told(torch):
 
 
 def test_what_the_package_refused_is_told_where_numpy_does_not_do_either(torch):
-    with pytest.raises(StatisticError, match="As a function of torch it was refused before: .* got torch.int64"):
+    with pytest.raises(StatisticError, match="It was also refused as a function of torch: .* got torch.int64"):
         ob.bootstrap(X, lambda x, weights: torch.sum(weights > 1))
 
 

@@ -464,7 +464,7 @@ def test_a_parameter_of_the_target_needs_an_entry_too() -> None:
 
 def test_holding_a_parameter_that_has_no_value_is_refused() -> None:
     problem, mean, factor, shares = portfolio()
-    refused("holds 'factor' at its present value, but it has none", problem, {mean: ob.mean, factor: None}, shares)
+    refused("holds 'factor' at its current value, but it has none", problem, {mean: ob.mean, factor: None}, shares)
 
 
 def test_holding_every_parameter_is_refused() -> None:
@@ -475,7 +475,7 @@ def test_holding_every_parameter_is_refused() -> None:
 
 def test_an_entry_for_what_is_no_parameter_of_the_problem_is_refused() -> None:
     problem, mean, x = simple()
-    refused("which is none of them", problem, {mean: ob.mean, cp.Parameter(): ob.mean}, x)
+    refused("which is not one of them", problem, {mean: ob.mean, cp.Parameter(): ob.mean}, x)
     refused("must be a dict", problem, [mean], x)
 
 

@@ -343,7 +343,7 @@ def test_only_chance_in_the_network_itself_is_told() -> None:
     assert not [warning for warning in result.warnings if "random_state" in str(warning)]
     stopped = perceptron(MLPRegressor, "tanh", 5.0).set_params(solver="adam", early_stopping=True, random_state=None)
     model = ob.from_sklearn(stopped.set_params(max_iter=3), NEW)
-    with pytest.warns(FitWarning, match="`random_state` of `MLPRegressor` is None, so that refits vary by chance"):
+    with pytest.warns(FitWarning, match="`random_state` of `MLPRegressor` is None, so refits vary at random"):
         ob.bootstrap((X[SOME], RESPONSES["number"][SOME]), model, paired=True, n_resamples=5, rng=0)
 
 

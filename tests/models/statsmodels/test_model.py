@@ -569,7 +569,7 @@ def test_rows_of_other_columns_are_refused(frame, ols):
 
 def test_a_table_of_another_result_is_refused(ols):
     model, other = ob.from_statsmodels(ols), ob.from_statsmodels(ols)
-    with pytest.raises(ArgumentError, match="of this very model.*another statistic"):
+    with pytest.raises(ArgumentError, match="of this model.*another statistic"):
         model.compared(bootstrapped(other))
     with pytest.raises(ArgumentError, match="got RegressionResultsWrapper"):
         model.compared(ols)

@@ -411,7 +411,7 @@ def test_diagnostics_of_a_polished_fit(network):
     assert np.isnan(alone.variance_reduction)
     result = ob.bootstrap(ours.data, ours, paired=True, rng=0)
     assert ours.diagnostics(result).variance_reduction > 3
-    with pytest.raises(ArgumentError, match="`result` must be that of this very model"):
+    with pytest.raises(ArgumentError, match="`result` must be from this model"):
         ours.diagnostics(ob.bootstrap(X, ob.mean, rng=0))
 
 
@@ -502,17 +502,17 @@ class Applied(nn.Linear):
             "`epochs` must be a whole number of at least 1",
         ),
         (linear(protocol="paper", epochs=5, batch_size=5, learning_rate=0), ArgumentError, "`learning_rate` must be"),
-        (linear(epochs=5), ArgumentError, "`epochs` and `batch_size` are of the training from scratch"),
+        (linear(epochs=5), ArgumentError, "`epochs` and `batch_size` belong to training from scratch"),
         (linear(weight_decay=-1), ArgumentError, "`weight_decay` must be a finite number not below 0; got -1"),
         (linear(curvature="fisher"), ArgumentError, "`curvature` must be one of 'auto', 'hessian', 'gauss-newton'"),
         (linear(damping=np.inf), ArgumentError, "`damping` must be a finite number not below 0"),
-        (linear(curvature="hessian", solver="cg"), ArgumentError, "which conjugate gradients never hold"),
+        (linear(curvature="hessian", solver="cg"), ArgumentError, "which conjugate gradients do not store"),
         (linear(X=X[:0], y=Y[:0]), DataError, r"X must hold numbers, with the rows first; got .* shape \(0, 3\)"),
         (linear(module=with_nan(nn.Linear(3, 1))), ArgumentError, "finite parameters; those of 'weight' are NaN"),
         (
             linear(loss=lambda outputs, y: nn.functional.mse_loss(outputs, y).sqrt()),
             ArgumentError,
-            "`loss` of several rows must be the mean or the sum",
+            "`loss` must return the mean or the sum of the losses of the rows",
         ),
         (
             linear(
@@ -521,14 +521,18 @@ class Applied(nn.Linear):
                 loss=lambda outputs, y: nn.functional.cross_entropy(outputs, y, torch.tensor([1.0, 5.0]).double()),
             ),
             ArgumentError,
-            "`loss` of several rows must be the mean or the sum",
+            "`loss` must return the mean or the sum of the losses of the rows",
         ),
         (
             linear(module=Applied(lambda rows: rows - rows.mean(dim=0))),
             ArgumentError,
-            "same output every time, whatever rows",
+            "same output every time, whatever the other rows",
         ),
-        (linear(module=Applied(nn.functional.dropout)), ArgumentError, "same output every time, whatever rows"),
+        (
+            linear(module=Applied(nn.functional.dropout)),
+            ArgumentError,
+            "same output every time, whatever the other rows",
+        ),
         (linear(module=Applied(lambda rows: rows.sub_(1.0))), ArgumentError, "must not change X in place"),
     ],
 )

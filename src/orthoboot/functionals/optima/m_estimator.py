@@ -158,8 +158,8 @@ class MEstimatorFit(Prepared[MEstimator]):
         damping = self.functional.linear_solver.damping
         if damping > 0:
             found.append(
-                f"the solver's damping of {damping:g} makes the influence of `{name}` approximate: too small "
-                "along what the data hardly determine. The refits do not use it; a `penalty` would change both."
+                f"the solver's damping of {damping:g} makes the influence of `{name}` approximate: too small in "
+                "directions that the data barely determine. The refits do not use it; a `penalty` would change both."
             )
         try:
             distance = self.linearization.distance
@@ -387,7 +387,7 @@ def _cure(returned: FloatArray, n: int) -> str:
     if returned.ndim == 0:
         return " Leave out the sum or the mean over the rows: the weights of a resample come in between."
     if returned.shape == (n, n):
-        return " A column of shape (n, 1) beside a vector (n,) makes a table: index it first, `y[:, 0]`."
+        return " A column of shape (n, 1) and a vector (n,) broadcast to a matrix: index it first, `y[:, 0]`."
     if returned.shape[0] == n:
         return " Sum over the other axes, for example `.sum(1)`."
     return ""
@@ -407,7 +407,7 @@ def _check_finite(argument: str, values: FloatArray) -> None:
     if broken.any():
         raise StatisticError(
             f"`{argument}` must be finite at `init`; got NaN or infinity in {int(broken.sum())} row(s), the first in "
-            f"row {int(np.argmax(broken))}. Start from other parameters, or write it so that it cannot overflow."
+            f"row {int(np.argmax(broken))}. Start from other parameters, or rewrite it to avoid overflow."
         )
 
 

@@ -309,8 +309,8 @@ def _irregularities(optimum: Optimum) -> Iterator[str]:
             else "; the solution and its influence function do not depend on them"
         )
         yield (
-            f"the gradients of the binding constraints are dependent: {_listed(problem, dependent)} follow(s) from the "
-            f"others ({_listed(problem, np.sort(free))}), so that the multipliers are not unique{may_change}. Drop "
+            f"the gradients of the binding constraints are dependent: {_listed(problem, dependent)} follow(s) from "
+            f"the others ({_listed(problem, np.sort(free))}), so the multipliers are not unique{may_change}. Drop "
             "redundant constraints."
         )
     weak = [i for i in np.setdiff1d(binding, dependent) if i >= problem.n_equalities and optimum.forces[i] <= _WEAK]
@@ -319,7 +319,7 @@ def _irregularities(optimum: Optimum) -> Iterator[str]:
         unique = System(problem, optimum.system.matrix, strong).is_minimum
         yield (
             f"{_listed(problem, weak)} bind(s) with a multiplier of zero: strict complementarity fails. The solution "
-            "has a kink there, the influence function is that of one side, and the normal approximation is in doubt. "
+            "has a kink there, the influence function is that of one side, and the normal approximation is doubtful. "
             + ("" if unique else "Without such constraints the solution is not unique; it may not be with them. ")
             + 'Compare with estimator="standard".'
         )

@@ -85,8 +85,8 @@ def _check_tables(name: str, data: Data) -> None:
         )
     if len(data.tables) not in (2, 3):
         raise DataError(
-            f"`{name}` takes `(X, y)` or `(X, y, case_weights)`; got {len(data.tables)} array(s). Put the explaining "
-            "columns side by side in X, and pass the response on its own."
+            f"`{name}` takes `(X, y)` or `(X, y, case_weights)`; got {len(data.tables)} array(s). Put the explanatory "
+            "columns side by side in X, and pass the response separately."
         )
     if data.arrays[0].ndim > 2:
         raise DataError(f"`{name}` takes X with rows and columns; got shape {data.arrays[0].shape}.")
@@ -287,7 +287,8 @@ def factor_of_data(name: str, rows: RegressionRows) -> QRFactors:
     if dependence is not None:
         raise DataError(
             f"`{name}` needs linearly independent columns, else the coefficients are not unique; {dependence}. Drop a "
-            "column of each combination: for categories leave one out, and with `intercept=True` give no constant one."
+            "column of each combination: for categories leave one out, and with `intercept=True` pass no constant "
+            "column."
         )
     return factor
 
@@ -298,8 +299,8 @@ def factor_of_resample(rows: RegressionRows, weights: FloatArray) -> QRFactors:
     dependence = factor.dependence(rows.labels)
     if dependence is not None:
         raise FitError(
-            f"the coefficients are not unique, since {dependence} in the rows drawn. A column that differs from a "
-            "combination of the others in a few rows only loses them in some resamples; merge rare categories, or draw "
-            "within them with `strata=`"
+            f"the coefficients are not unique, since {dependence} in the rows drawn. Some resamples lack the few rows "
+            "in which a column differs from a combination of the others; merge rare categories, or draw within them "
+            "with `strata=`"
         )
     return factor

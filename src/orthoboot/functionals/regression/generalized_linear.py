@@ -148,10 +148,10 @@ class WeightedLoss:
         n_edge = self._n_at_the_edge(point)
         if n_edge:
             return (
-                f"the coefficients grow without end, and the fitted mean of {n_edge} of {len(self.kept)} rows reaches "
-                "the end of its range. Likely causes: perfect separation, where a combination of the columns predicts "
-                "these responses without error; a rare category in which all responses are the same; many columns for "
-                "few rows. Drop or merge such columns, or use a penalised fit"
+                f"the coefficients diverge, and the fitted mean of {n_edge} of {len(self.kept)} rows reaches the end "
+                "of its range. Likely causes: perfect separation, where a combination of the columns predicts these "
+                "responses without error; a rare category in which all responses are the same; many columns for few "
+                "rows. Drop or merge such columns, or use a penalised fit"
             )
         return (
             f"no minimum was found in {_MAX_ITERATIONS} steps. Likely causes: a best fit at the border of what the "
@@ -198,8 +198,8 @@ def first_point(loss: WeightedLoss) -> FloatArray:
     heights = [loss.value(point) for point in candidates]
     if not heights or not np.isfinite(min(heights)):
         raise FitError(
-            f"no start was found: no coefficients are known for which the link {loss.model.link!r} gives a possible "
-            "mean to every row. Use the log link for positive means, or add an intercept"
+            f"no start was found: none of the coefficients tried is one for which the link {loss.model.link!r} gives "
+            "a possible mean to every row. Use the log link for positive means, or add an intercept"
         )
     return candidates[int(np.argmin(heights))]
 

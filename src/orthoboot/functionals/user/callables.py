@@ -202,8 +202,8 @@ def _check_differentiable(options: set[str], vectorized: bool | None, library: s
         )
     if vectorized:
         raise ArgumentError(
-            f'`vectorized` must be None or False with influence="{library}", which gives the statistic one set of '
-            "weights at a time; got True."
+            f'`vectorized` must be None or False with influence="{library}", which passes one set of weights at a '
+            "time; got True."
         )
 
 
@@ -259,7 +259,7 @@ def _differentiated(statistic: Callable[..., Any], data: Data, library: str | No
     try:
         return differentiable(statistic, data, library)
     except (StatisticError, InfluenceError, DataError, MissingDependencyError) as error:
-        return f" As a function of {library} it was refused before: {error}"
+        return f" It was also refused as a function of {library}: {error}"
 
 
 def _vectorized_weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:

@@ -131,12 +131,12 @@ class ConvexOptimum(Functional):
 
 @dataclass(frozen=True, eq=False)
 class PreparedConvexOptimum(Prepared[ConvexOptimum]):
-    """A cvxpy problem at its data: its parameters are estimated, and it is solved on objects of its own."""
+    """A cvxpy problem at its data: a copy of the problem, solved at the estimated parameters."""
 
     one_by_one = True
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: all but the compiled problem, which another process compiles for itself."""
+        """Return the state to pickle, without the compiled problem."""
         state = dict(vars(self))
         state.pop("solutions", None)
         return state
@@ -148,7 +148,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
 
     @cached_property
     def estimates(self) -> tuple[Prepared[Any], ...]:
-        """Return what estimates the parameters, at the data."""
+        """Return the statistics that estimate the parameters, at the data."""
         return tuple(functional.at(self.data) for functional in self.functional.estimates)
 
     @property
@@ -185,7 +185,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
         return _rounded(self.solution, self._units)
 
     def influence(self) -> Influence | None:
-        """Return the derivative of the targets times the influence of the parameters; None if there is either not."""
+        """Return the derivative of the targets times the influence of the parameters, or None if either is unknown."""
         return self._influence
 
     @cached_property
@@ -210,7 +210,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
         return bias
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
-        """Return what weakens the influence function or slows the replicates."""
+        """Return warnings about the influence function and about slow refits."""
         of_estimates = (finding for estimate in self.estimates for finding in estimate.findings(convergence))
         return (*of_estimates, *(FitWarning(text) for text in self._warnings()))
 
@@ -242,7 +242,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
 
     @property
     def _units(self) -> FloatArray:
-        """Return to multiples of what the numbers are rounded, shape ``(k,)``."""
+        """Return the units to which the numbers are rounded, shape ``(k,)``."""
         return _RESOLUTION * self.solutions.scales(self.solution)
 
     def _jacobian_by_differences(self, parts: Influence) -> FloatArray:
@@ -262,23 +262,23 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
     def _warnings(self) -> Iterator[str]:
         if not self.solutions.is_dpp:
             yield (
-                "the problem is no disciplined parametrised program (DPP): cvxpy compiles it again for each replicate, "
-                "and its solution is differentiated by solving it at other parameters. Write it so that "
-                "`problem.is_dpp()` is True: for example `cp.sum_squares(F @ x)` with F from `ob.covariance_factor` in "
+                "the problem is not a disciplined parametrised program (DPP): cvxpy compiles it again for each "
+                "replicate, and its solution is differentiated by solving it at other parameters. Rewrite it to make "
+                "`problem.is_dpp()` True: for example `cp.sum_squares(F @ x)` with F from `ob.covariance_factor` in "
                 "place of `cp.quad_form(x, Sigma)`."
             )
         if not self.solutions.is_accurate(self.point):
             yield (
-                'the solver calls the solution "optimal_inaccurate": its digits, and the influence function with them, '
-                "are in doubt. Scale the variables and the parameters so that their sizes are near one."
+                'the solver calls the solution "optimal_inaccurate": it may have few correct digits, and so may the '
+                "influence function. Scale the variables and the parameters so that their sizes are near one."
             )
         kinked = self._disagreeing()
         if kinked.size:
             yield (
-                f"the derivative of the solution is unstable for {self._listed(kinked)}: a step of a hundredth "
-                "of a standard error of the parameters does not move the solution as the derivative says, or not to "
-                "both sides alike. A constraint may bind by chance, or the solution not be unique. Compare with "
-                'estimator="standard".'
+                f"the derivative of the solution is unstable for {self._listed(kinked)}: a step of a hundredth of a "
+                "standard error of the parameters does not move the solution as the derivative predicts, or not "
+                "equally in both directions. A constraint may bind only just, or the solution may not be unique. "
+                'Compare with estimator="standard".'
             )
 
     def _disagreeing(self) -> Any:
@@ -325,7 +325,7 @@ def _check_shape(parameter: Any, output: Output) -> None:
 
 
 def from_cvxpy(problem: Any, parameters: Mapping[Any, Any], target: Any, *, name: str | None = None) -> ConvexOptimum:
-    r"""Return what a cvxpy problem makes of parameters that are estimated from the rows, as a statistic.
+    r"""Return the solution of a cvxpy problem, whose parameters are estimated from the rows, as a statistic.
 
     .. math:: x(p) = \arg\min_x f(x, p) \quad\text{subject to the constraints}, \qquad
               I_j = \Big(t_p + t_x \frac{dx}{dp}\Big)\,I^p_j
@@ -378,7 +378,7 @@ def from_cvxpy(problem: Any, parameters: Mapping[Any, Any], target: Any, *, name
         if parameters[parameter] is not None
     }
     if not estimated:
-        raise ArgumentError("`parameters` must estimate at least one parameter from the data; got none that is.")
+        raise ArgumentError("`parameters` must estimate at least one parameter from the data; got none.")
     constants = [parameter for parameter in known if parameters[parameter] is None]
     solutions = solution_map(problem, list(estimated), constants, target)
     return ConvexOptimum(solutions, tuple(estimated.values()), name or _name(target))
@@ -388,25 +388,25 @@ def _check_entries(parameters: Any, known: list[Any]) -> None:
     """Raise unless there is an entry for every parameter, and for nothing else."""
     if not isinstance(parameters, Mapping):
         raise ArgumentError(
-            "`parameters` must be a dict from the parameters of the problem to how they are estimated, such as "
-            f"`{{mu: ob.mean}}`; got {type(parameters).__name__}."
+            "`parameters` must be a dict from the parameters of the problem to their estimates, such as `{mu: "
+            f"ob.mean}}`; got {type(parameters).__name__}."
         )
     names = ", ".join(repr(parameter.name()) for parameter in known) or "none"
     for parameter in known:
         if parameter not in parameters:
             raise ArgumentError(
                 f"`parameters` must have an entry for every parameter of the problem, {names}; {parameter.name()!r} "
-                "has none. Give a statistic or a function of the rows, or None to hold it at its present value."
+                "has none. Give a statistic or a function of the rows, or None to hold it at its current value."
             )
         if parameters[parameter] is None and parameter.value is None:
             raise ArgumentError(
-                f"`parameters` holds {parameter.name()!r} at its present value, but it has none. Set its `value` first."
+                f"`parameters` holds {parameter.name()!r} at its current value, but it has none. Set its `value` first."
             )
     foreign = [key for key in parameters if not any(key is parameter for parameter in known)]
     if foreign:
         raise ArgumentError(
             f"`parameters` must have the parameters of the problem as keys, {names}; got {str(foreign[0])[:40]!r}, "
-            "which is none of them."
+            "which is not one of them."
         )
 
 

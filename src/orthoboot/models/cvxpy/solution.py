@@ -1,4 +1,4 @@
-"""What a cvxpy problem makes of its parameters: the solution, and its derivative through diffcp."""
+"""The solution of a cvxpy problem as a function of its parameters, with its derivative by diffcp."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ class SolutionMap:
     keys: tuple[str, ...] | None
 
     def copied(self) -> SolutionMap:
-        """Return the same function on variables, parameters and constraints of its own, not compiled yet."""
+        """Return a copy with its own variables, parameters and constraints, not compiled yet."""
         # A deep copy would number them anew, and what cvxpy remembers of a problem that was solved has the old numbers.
         with _CVXPY:
             copied: SolutionMap = pickle.loads(pickle.dumps(self))
         return copied
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the objects, and the first number that cvxpy has not given to any of them."""
+        """Return the state, with the first cvxpy id that none of its objects has."""
         with _CVXPY:
             return {"parts": self._parts, "next_number": lin_utils.ID_COUNTER.count}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the objects in; cvxpy must not give their numbers to others that it makes in this process."""
+        """Restore the state, and reserve its ids so that cvxpy does not reuse them in this process."""
         for field, part in zip(fields(self), state["parts"], strict=True):
             object.__setattr__(self, field.name, part)
         with _CVXPY:
@@ -86,13 +86,13 @@ class SolutionMap:
         return tuple(getattr(self, field.name) for field in fields(self))
 
     def __call__(self, point: FloatArray) -> FloatArray:
-        """Return the targets in a row, shape ``(k,)``, at the parameters in a row, shape ``(K,)``."""
+        """Return the targets as a vector ``(k,)``, at the parameters as a vector ``(K,)``."""
         with self._at(point):
             self._solve()
             return np.concatenate([np.ravel(target.value) for target in self.targets])
 
     def derivative(self, point: FloatArray) -> FloatArray | None:
-        r"""Return the derivative of the targets by the parameters, shape ``(k, K)``; None where it cannot be had.
+        r"""Return the derivative of the targets by the parameters, shape ``(k, K)``, or None if it is not available.
 
         For a target :math:`t(x, p)` that is :math:`t_p + t_x\,dx/dp`, by one adjoint solve for each of its numbers.
         """
@@ -101,7 +101,7 @@ class SolutionMap:
             return None if partials is None else np.stack([self._adjoint(by_leaf) for by_leaf in partials])
 
     def scales(self, sizes: FloatArray) -> FloatArray:
-        """Return for each number the largest of its target, given one for each number of the targets, ``(k,)``."""
+        """Return for each number of the targets, ``(k,)``, the largest size within its target."""
         pieces = np.split(sizes, np.cumsum([target.size for target in self.targets])[:-1])
         return np.concatenate([np.full(len(piece), np.abs(piece).max()) for piece in pieces])
 
@@ -135,7 +135,7 @@ class SolutionMap:
 
     @contextmanager
     def _at(self, point: FloatArray) -> Iterator[None]:
-        """Give the parameters the numbers of `point`, and keep other threads out while they have them."""
+        """Set the parameters to `point`, with other threads locked out meanwhile."""
         pieces = np.split(point, np.cumsum([parameter.size for parameter in self.parameters])[:-1])
         with _CVXPY:
             for parameter, value in (*zip(self.parameters, pieces, strict=True), *self.constants):
@@ -143,7 +143,7 @@ class SolutionMap:
             yield
 
     def _solve(self) -> bool:
-        """Solve at the values in place; return whether to the tolerance that the solver calls optimal."""
+        """Solve at the current parameter values; return whether the solver reached the tolerance it calls optimal."""
         for options in (_PRECISE, _PERMISSIVE):
             status = self._status(options)
             if status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
@@ -154,13 +154,13 @@ class SolutionMap:
         return self._outcome(solver=cp.CLARABEL, ignore_dpp=not self.is_dpp, **options)
 
     def _solve_cone_program(self) -> bool:
-        """Solve what diffcp differentiates, as precisely as the solver can; return whether it could."""
+        """Solve the cone program that diffcp differentiates, to high precision; return whether that succeeded."""
         attempts = (dict.fromkeys(_TOLERANCES, tolerance) for tolerance in _CONE_TOLERANCES)
         differentiable = {"requires_grad": True, "solve_method": cp.CLARABEL}
         return any(self._outcome(**differentiable, **options) == cp.OPTIMAL for options in attempts)
 
     def _outcome(self, **options: Any) -> str:
-        """Solve at the values in place and return the status, without a word of cvxpy's own."""
+        """Solve at the current parameter values and return the status, with cvxpy's output silenced."""
         try:
             with silenced():
                 # Without a warm start, for a replicate must not depend on which one was solved before it.
@@ -170,7 +170,7 @@ class SolutionMap:
         return str(self.problem.status)
 
     def _adjoint(self, by_leaf: dict[Any, FloatArray]) -> FloatArray:
-        """Return the total derivative of one number by the parameters in a row, given its partial ones."""
+        """Return the total derivative of one number by the parameters, given its partial derivatives."""
         for variable in self.problem.variables():
             variable.gradient = by_leaf.get(variable, np.zeros(variable.shape))
         for parameter in self.parameters:  # those that only the target has are none of the problem's
@@ -215,7 +215,7 @@ def _assign(parameter: Any, value: Any) -> None:
 
 
 def _gradient(parameter: Any) -> FloatArray:
-    """Return what `backward` found for a parameter, so that its sum with a change is the change of the number."""
+    """Return the gradient of a parameter, scaled so that its inner product with a change is the number's change."""
     gradient = np.broadcast_to(np.asarray(parameter.gradient, dtype=np.float64), parameter.shape)
     if not any(parameter.attributes[attribute] for attribute in _SYMMETRIC):
         return gradient
@@ -234,7 +234,7 @@ def _entry_slopes(target: Any, slopes: dict[Any, Any]) -> Iterator[dict[Any, Flo
 
 
 def _failure(status: str) -> str:
-    """Return in words why there is no solution, and what to do."""
+    """Return a message on why there is no solution, with a remedy."""
     if status.startswith(cp.INFEASIBLE):
         return (
             "the cvxpy problem is infeasible at the estimates of its parameters: no point satisfies all constraints. "
@@ -289,7 +289,7 @@ def check_problem(problem: Any) -> None:
 
 
 def _culprit(problem: Any) -> str:
-    """Return in words which part is not convex."""
+    """Return a message on which part is not convex."""
     if not problem.objective.is_dcp():
         return f"The objective is not: {str(problem.objective)[:80]}. "
     first = next(constraint for constraint in problem.constraints if not constraint.is_dcp())

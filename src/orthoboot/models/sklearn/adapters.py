@@ -1,4 +1,4 @@
-"""Which models of scikit-learn minimise which loss: one entry each in `ADAPTERS`."""
+"""Adapters of scikit-learn's linear models: the loss that each of them minimises."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _no_penalty(model: Any, total: float) -> Penalty:
 
 @dataclass(frozen=True)
 class LinearModel(RefittedModel):
-    """How a fitted linear model is read as the minimum of a penalised loss, and written from its parameters.
+    """Conversion between a fitted linear model and the parameters that minimise a penalised loss.
 
     The functions have names, so that they can be pickled.
 
@@ -130,7 +130,7 @@ class LinearModel(RefittedModel):
         return np.asarray(y, dtype=np.float64)
 
     def tightened(self, model: Any) -> Any:
-        """Return the model, with a tight tolerance where it tells which coefficients are zero."""
+        """Return the model, with a tight tolerance if that decides which coefficients are zero."""
         if not self.selects(model):
             return model
         max_iter = max(model.max_iter, _MANY_ITERATIONS)
@@ -167,7 +167,7 @@ class Logistic(LinearModel):
     """Logistic regression: one predictor for two classes, one for each of more."""
 
     def loss(self, model: Any, X: FloatArray, y: Any, total: float, names: tuple[str, ...] | None) -> PenalisedLoss:
-        """Return the same with the weights of the classes, and with what ties the predictors of several classes."""
+        """Return the loss with class weights and a penalty that identifies the predictors of several classes."""
         plain = super().loss(model, X, y, total, names)
         quadratic = plain.quadratic + _tie(plain.designs) + self._penalty_of_intercept(model, len(plain.linear), total)
         weights = dict.fromkeys(model.classes_, 1.0) | (model.class_weight or {})
@@ -179,7 +179,7 @@ class Logistic(LinearModel):
         return np.searchsorted(model.classes_, np.asarray(y)).astype(np.float64)
 
     def starts_warm(self, model: Any) -> bool:
-        """Return whether the solver does."""
+        """Return whether the solver supports warm starts."""
         return bool(model.solver != "liblinear")
 
     def _penalty_of_intercept(self, model: Any, p: int, total: float) -> FloatArray:
@@ -222,7 +222,7 @@ class Huber(LinearModel):
         return (*super().designs(model, X), np.ones((len(X), 1)))
 
     def starts_warm(self, model: Any) -> bool:
-        """Return False without an intercept: scikit-learn would then take the stored zero for one."""
+        """Return False without an intercept: scikit-learn would start from the stored zero as an intercept."""
         return bool(model.fit_intercept)
 
     def _names(self, model: Any, names: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -315,7 +315,7 @@ ADAPTERS: dict[str, LinearModel] = {
 
 
 def adapter_of(model: Any) -> Adapter | None:
-    """Return the adapter of a model, None where its loss is not known; a subclass may fit something else."""
+    """Return the adapter of a model, or None if its loss is unknown, as for subclasses."""
     kind = type(model)
     if kind.__module__.startswith("sklearn.linear_model."):
         return ADAPTERS.get(kind.__name__)
@@ -323,7 +323,7 @@ def adapter_of(model: Any) -> Adapter | None:
 
 
 def known_adapter(model: Any) -> Adapter:
-    """Return the adapter of a fitted model; raise an `InfluenceError` that says why where there is none."""
+    """Return the adapter of a fitted model; raise an `InfluenceError` if there is none."""
     adapter, kind = adapter_of(model), type(model).__name__
     if adapter is None:
         is_rough = type(model).__module__.startswith(_NOT_SMOOTH)

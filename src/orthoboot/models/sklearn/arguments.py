@@ -1,4 +1,4 @@
-"""What users pass for a model of scikit-learn, checked."""
+"""Checks of the arguments of `from_sklearn`."""
 
 from __future__ import annotations
 

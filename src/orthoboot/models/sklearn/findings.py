@@ -1,4 +1,4 @@
-"""What a careful user should know of the fits of a scikit-learn model, in words."""
+"""Warnings about the fits of a scikit-learn model."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ def unconverged_fits(name: str, convergence: Convergence, solution: Solution | N
 
 
 def random_fits(name: str, estimator: Any, solution: Solution | None) -> list[str]:
-    """Return a warning where the fit to the data, and perhaps its refits, vary by chance."""
+    """Return a warning if the fit to the data, and perhaps its refits, are random."""
     last = last_step(estimator)
     random = random_parameters(estimator if adapter_of(last) is None else last)
     if not random:
         return []
     if solution is not None:
         return [
-            f"`{random[0]}` of `{name}` is None, so that another run starts from other parameters and may end "
-            f"at another minimum, with other numbers. Set `{random[0]}=0` to get the same ones."
+            f"`{random[0]}` of `{name}` is None, so another run starts from other parameters and may end at another "
+            f"minimum. Set `{random[0]}=0` for reproducible results."
         ]
     return [
-        f"`{random[0]}` of `{name}` is None, so that refits vary by chance as well as by the data, and the standard "
-        f"error counts both; the estimate is another in every run. Set `{random[0]}=0` to count the data alone."
+        f"`{random[0]}` of `{name}` is None, so refits vary at random as well as with the data. The standard error "
+        f"includes both, and the estimate changes from run to run. Set `{random[0]}=0` to include the data alone."
     ]
 
 
 def stopped_early(name: str, distance: float) -> list[str]:
-    """Return a warning where the estimator's own fit stopped standard errors before its solution."""
+    """Return a warning if the estimator's fit stopped too far from its solution."""
     if distance < _NOTED_DISTANCE:
         return []
     return [
-        f"the fit of `{name}` to the data stopped {distance:.2g} standard errors from its solution, which the "
-        "refits reach; the bias contains that. Lower `tol` or raise `max_iter` of the estimator, or scale the "
+        f"the fit of `{name}` to the data stopped {distance:.2g} standard errors from its solution, which the refits "
+        "reach; the bias includes the difference. Lower `tol` or raise `max_iter` of the estimator, or scale the "
         "columns."
     ]
 
 
 def near_kinks(solution: Solution) -> list[str]:
-    """Return a warning where the set of coefficients that are not zero changes in some resamples."""
+    """Return a warning if the set of nonzero coefficients may change between resamples."""
     entering, leaving = solution.near_kinks()
     if not entering and not leaving:
         return []
@@ -68,6 +68,6 @@ def near_kinks(solution: Solution) -> list[str]:
     ]
     return [
         f"the penalty sets coefficients to zero, and within three standard errors are {'; '.join(parts)}: there the "
-        "fit has a kink, which the influence function, at a fixed set of coefficients, does not know. Use "
-        "more replicates, or the standard bootstrap, where the linear part explains little of them."
+        "fit has a kink, which the influence function, for a fixed set of nonzero coefficients, ignores. Use more "
+        "replicates, or the standard bootstrap, where the linear part explains little of them."
     ]

@@ -1,4 +1,4 @@
-"""What the bootstrap needs to know of a kind of scikit-learn model: how to read it, its loss, and how it refits."""
+"""The interface of adapters for scikit-learn models: parameters, loss and refits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ModelLoss(Protocol):
-    """What a model minimises on rows: a weighted mean of losses with a penalty that is not resampled."""
+    """The objective of a model: a weighted mean of row losses, and a penalty that is not resampled."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -37,12 +37,12 @@ class ModelLoss(Protocol):
         """Return the Hessian, shape ``(p, p)``."""
 
     def gradient_by_columns(self, theta: FloatArray, changes: FloatArray) -> FloatArray:
-        """Return how the gradient at equal weights moves as each of d columns moves along its change: ``(p, d)``."""
+        """Return the derivative of the gradient, at equal weights, by changes of the d columns, shape ``(p, d)``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """A model fitted to a resample, or why there is none.
+    """A model fitted to a resample, or the error of the fit.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Refit:
 
 
 class Adapter(ABC):
-    """How fitted models of one kind are read as minima of a loss, and written from their parameters.
+    """Conversion between fitted models of one kind and the parameters that minimise a loss.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def obstacle(self, model: Any) -> str:
-        """Return in words why a model has no influence function that is known; empty where it has one."""
+        """Return why the influence function of a model is not known, or an empty string if it is."""
 
     @abstractmethod
     def parameters(self, model: Any) -> FloatArray:
@@ -87,15 +87,15 @@ class Adapter(ABC):
         """Return the minimum near a fitted model or pipeline; raise a `FitError` where there is none."""
 
     def source(self, model: Any) -> str:
-        """Return where the influence function is that of, in words, if not the minimum."""
+        """Return the point at which the influence function is taken, if it is not the minimum."""
         return ""
 
     def held(self, model: Any) -> list[str]:
-        """Return what of the model its influence function holds fixed."""
+        """Return the parts of the model that its influence function holds fixed."""
         return []
 
     def prediction_jacobian(self, model: Any, columns: FloatArray) -> FloatArray | None:
-        """Return the derivative of predictions by the parameters, ``(m, p)``; None where differences must do.
+        """Return the derivative of predictions by the parameters, ``(m, p)``, or None to use finite differences.
 
         The columns are those that the model sees, the last step of a pipeline.
         """
@@ -103,7 +103,7 @@ class Adapter(ABC):
 
 
 class RefittedModel(Adapter):
-    """A model with one minimum: the estimator itself is fitted to every resample, and its fit polished."""
+    """A model with one minimum: the estimator is refitted to every resample, and the fit is polished."""
 
     @abstractmethod
     def loss(self, model: Any, X: FloatArray, y: Any, total: float, names: tuple[str, ...] | None) -> PenalisedLoss:
@@ -111,7 +111,7 @@ class RefittedModel(Adapter):
 
     @abstractmethod
     def absolute_penalty(self, model: Any) -> float:
-        """Return what the absolute values of the coefficients are multiplied with."""
+        """Return the factor of the L1 penalty."""
 
     def selects(self, model: Any) -> bool:
         """Return whether the penalty sets coefficients to zero."""
@@ -119,7 +119,7 @@ class RefittedModel(Adapter):
 
     @abstractmethod
     def tightened(self, model: Any) -> Any:
-        """Return the model, with a tight tolerance where it tells which coefficients are zero."""
+        """Return the model, with a tight tolerance if that decides which coefficients are zero."""
 
     @abstractmethod
     def starts_warm(self, model: Any) -> bool:
@@ -127,7 +127,7 @@ class RefittedModel(Adapter):
 
 
 class ContinuedModel(Adapter):
-    """A model with many minima, as a network: refits go on from the one on all rows, and stay near it."""
+    """A model with many minima, such as a network: refits continue from the fit to all rows, and stay near it."""
 
     @abstractmethod
     def takes_weights(self, model: Any) -> bool:

@@ -138,7 +138,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
         return evaluated_refits(self._value, refits, [refit.converged for refit in refits], self.output.size)
 
     def refits(self, resamples: Resamples) -> list[Refit]:
-        """Return the estimator fitted to each resample; one that fails does not stop the others."""
+        """Return the refit on each resample; failures are recorded, not raised."""
         solution = self._known_solution
         if solution is not None and isinstance(solution.adapter, ContinuedModel):
             return self._continued(solution, solution.adapter, resamples)
@@ -151,7 +151,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
 
     @property
     def influence_source(self) -> str:
-        """Return that it is the implicit function theorem's, and what is held fixed in it."""
+        """Return the name of the method, implicit differentiation, and what it holds fixed."""
         estimator = self.functional.estimator
         last = last_step(estimator)
         adapter, held = adapter_of(last), held_fixed(estimator)
@@ -191,7 +191,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
 
     @found_once
     def _solution_or_reason(self) -> Solution | str:
-        """Return the fit to the data at its minimum, or in words why there is none."""
+        """Return the fit to the data at its minimum, or the reason why there is none."""
         try:
             return self._solved()
         except InfluenceError as error:
@@ -275,7 +275,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
             return Refit(fit.model, converged=False)
 
     def _continued(self, solution: Solution, adapter: ContinuedModel, resamples: Resamples) -> list[Refit]:
-        """Return the refits that go on from the solution, neighbours that have lost no class together."""
+        """Return the refits that continue from the solution, in batches of resamples that contain every class."""
         y = self._rows[1]
         errors = [self._lost_classes(y[weights > 0]) for weights in resamples.weights[0]]
         refits: list[Refit] = []
@@ -302,7 +302,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     def _continued_alone(
         self, solution: Solution, adapter: ContinuedModel, resamples: Resamples, states: Mapping[str, int]
     ) -> Refit:
-        """Return the one refit whose steps before the network learn from the resample too."""
+        """Return one refit, with the transformers before the network fitted to the resample too."""
         try:
             with silenced():
                 model = refitted_transformers(solution.model, self.data, resamples, states)
@@ -311,7 +311,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
             return Refit(error=error)
 
     def _random_states(self, resamples: Resamples) -> list[dict[str, int]]:
-        """Return for each resample the numbers in place of ``random_state=None``, each from the resample's seed."""
+        """Return for each resample the values that replace ``random_state=None``, from the resample's seed."""
         if not self._random_parameters:
             return [{}] * len(resamples)
         return [random_states(self._random_parameters, seed) for seed in resamples.seeds(0)]
@@ -345,7 +345,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
             raise error
 
     def _lost_classes(self, y: Any) -> FitError | None:
-        """Return the error for the responses of a resample that lack a class; None where they have all."""
+        """Return an error if the responses of a resample lack a class, else None."""
         classes = getattr(self.fitted, "classes_", None)
         drawn = 0 if classes is None else len(np.unique(y))
         if classes is None or drawn == len(classes):

@@ -1,4 +1,4 @@
-"""Which networks with a scikit-learn interface minimise which loss, and how they refit from the fit to the data."""
+"""Adapters of networks with a scikit-learn interface: losses, and refits that start from the fit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STEPS_AMONG_KINKS = 100
 
 @dataclass(frozen=True, eq=False)
 class AdaptedLoss:
-    """What a network minimises on rows, as the `ModelLoss` of its adapter.
+    """The objective of a network, as a `ModelLoss`.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class AdaptedLoss:
 
     @property
     def free(self) -> BoolArray:
-        """Return that the data may move them all."""
+        """Return True for every parameter: none is held at zero."""
         return np.ones(self.loss.network.size, dtype=np.bool_)
 
     @property
     def linear(self) -> FloatArray:
-        """Return that no penalty has a kink."""
+        """Return zeros: the penalty has no kink."""
         return np.zeros(self.loss.network.size)
 
     def scores(self, theta: FloatArray) -> FloatArray:
@@ -71,7 +71,7 @@ class AdaptedLoss:
         return self.loss.hessian(theta, weights)
 
     def gradient_by_columns(self, theta: FloatArray, changes: FloatArray) -> FloatArray:
-        """Return how the gradient at equal weights moves as each of d columns moves along its change: ``(p, d)``."""
+        """Return the derivative of the gradient, at equal weights, by changes of the d columns, shape ``(p, d)``."""
         return self.loss.gradient_by_columns(theta, changes / self.column_scales)
 
 
@@ -92,12 +92,15 @@ class NetworkModel(ContinuedModel):
     """A network: refits minimise the weighted loss from the fit to the data, all of them together."""
 
     def obstacle(self, model: Any) -> str:
-        """Return that torch is missing, or that the network is too large."""
+        """Return a message if torch is missing or the network is too large."""
         if find_spec("torch") is None:
             return "without PyTorch: install it with `pip install 'orthoboot[torch]'`"
         size = len(self.parameters(model))
         if size > DENSE_PARAMETERS:
-            return f"with more than {DENSE_PARAMETERS:,} parameters, and it has {size:,}: `from_torch` takes such ones"
+            return (
+                f"with more than {DENSE_PARAMETERS:,} parameters, and it has {size:,}: use `from_torch` for larger "
+                "networks"
+            )
         return ""
 
     @abstractmethod
@@ -105,11 +108,11 @@ class NetworkModel(ContinuedModel):
         """Return what a fitted network minimises on rows whose weights sum to `total`."""
 
     def polishes(self, model: Any) -> bool:
-        """Return whether its fit is brought to the minimum."""
+        """Return whether its fit is polished to the minimum."""
         return True
 
     def has_kinks(self, model: Any) -> bool:
-        """Return whether its outputs are smooth between kinks only."""
+        """Return whether its outputs have kinks."""
         return False
 
     def column_scales(self, model: Any) -> FloatArray:
@@ -117,11 +120,11 @@ class NetworkModel(ContinuedModel):
         return np.ones(model.n_features_in_)
 
     def takes_weights(self, model: Any) -> bool:
-        """Return that a search for a minimum does."""
+        """Return True: minimisation takes any weights."""
         return True
 
     def solution(self, model: Any, X: Any, y: Any) -> NetworkSolution:
-        """Return the minimum near a fitted network; the network as it is where its training is left as it ended."""
+        """Return the minimum near a fitted network, or the network as trained if it is not polished."""
         last = last_step(model)
         loss = self.network_loss(last, transformed(model, X), y, float(len(y)))
         fit = self._fit(last, loss)
@@ -136,7 +139,7 @@ class NetworkModel(ContinuedModel):
         )
 
     def refits(self, solution: Solution, model: Any, data: Data, resamples: Resamples) -> list[Refit]:
-        """Return the refits; those of a pipeline whose other steps are other ones have columns of their own."""
+        """Return the refits; with refitted transformers each has its own columns."""
         assert isinstance(solution, NetworkSolution)
         fit = solution.fit if model is solution.model else self._fit_to_columns(model, solution.fit, data)
         last = last_step(model)
@@ -171,7 +174,7 @@ class NetworkModel(ContinuedModel):
         return fit_at(loss, np.asarray(end), CurvatureOptions())
 
     def _fit_to_columns(self, model: Any, fit: NetworkFit, data: Data) -> NetworkFit:
-        """Return a fit as one to the columns that the steps of another pipeline make."""
+        """Return a fit converted to the columns of another fitted pipeline."""
         X, y = data.containers[0], np.asarray(data.containers[1]).reshape(-1)
         loss = self.network_loss(last_step(model), transformed(model, X), y, float(len(y)))
         # Columns that have moved a little have nearly the same curvature, which is all that a search needs.
@@ -212,19 +215,19 @@ class NeuralNetwork(NetworkModel):
         return jacobian
 
     def source(self, model: Any) -> str:
-        """Return that the training need not have ended at the minimum."""
+        """Return the end of the training, if the fit is not polished."""
         return "" if self.polishes(model) else ", at the end of the training"
 
     def held(self, model: Any) -> list[str]:
-        """Return that resamples are standardised as the data are."""
+        """Return the standardisation, which is that of the data."""
         return ["the means and scales by which X and y are standardised"] if model.standardize else []
 
     def polishes(self, model: Any) -> bool:
-        """Return whether the protocol does."""
+        """Return whether the protocol is "polished"."""
         return bool(model.protocol == "polished")
 
     def takes_weights(self, model: Any) -> bool:
-        """Return that a training takes whole rows."""
+        """Return False if refits train from scratch, which takes whole rows."""
         return self.polishes(model)
 
     def column_scales(self, model: Any) -> FloatArray:
@@ -232,7 +235,7 @@ class NeuralNetwork(NetworkModel):
         return np.asarray(model.x_scale_)
 
     def points(self, model: Any, fit: NetworkFit, resamples: Resamples) -> tuple[FloatArray, BoolArray]:
-        """Return the same, or trainings from fresh starts, each from the seed of its resample."""
+        """Return the refits, or networks trained from fresh starts, each with the seed of its resample."""
         if self.polishes(model):
             return super().points(model, fit, resamples)
         seed = model.random_state if isinstance(model.random_state, (int, np.integer)) else 0
@@ -271,7 +274,7 @@ class MultilayerPerceptron(NetworkModel):
         return layers_loss(_layers(model), losses[model.out_activation_], X, _response(model, y), decay)
 
     def parameters(self, model: Any) -> FloatArray:
-        """Return coefficients and intercepts, layer by layer, without the intercept that stays where it is."""
+        """Return coefficients and intercepts, layer by layer, without the intercept that is held fixed."""
         intercepts = [*model.intercepts_[:-1], model.intercepts_[-1][int(_is_tied(model)) :]]
         parts = [np.ravel(part) for layer in zip(model.coefs_, intercepts, strict=True) for part in layer]
         return np.concatenate(parts, dtype=np.float64)
@@ -297,7 +300,7 @@ class MultilayerPerceptron(NetworkModel):
 
 
 def _untrained(model: Any) -> Any:
-    """Return a copy without what the training left beside the parameters, which would be wrong at other ones."""
+    """Return a copy without the training state, which would not match other parameters."""
     result = copy.copy(model)
     for name in _OF_THE_TRAINING & vars(result).keys():
         delattr(result, name)
@@ -323,7 +326,7 @@ def _response(model: Any, y: Any) -> FloatArray:
 
 
 def network_adapter(model: Any) -> NetworkModel | None:
-    """Return the adapter of a network, None for what is none that is known; a subclass may fit something else."""
+    """Return the adapter of a network, or None for other models, subclasses included."""
     kind = type(model)
     if kind.__module__ == "orthoboot.models.torch.neural_regressor" and kind.__name__ == "NeuralRegressor":
         return NeuralNetwork()

@@ -1,4 +1,4 @@
-"""The steps of a scikit-learn pipeline: how weights reach them, and what of them enters an influence function."""
+"""The steps of a scikit-learn pipeline: weights, and their part in the influence function."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def last_step(estimator: Any) -> Any:
 
 
 def transformers(estimator: Any) -> list[Any]:
-    """Return what comes before the last step."""
+    """Return the steps before the last one."""
     if not is_pipeline(estimator):
         return []
     return [step for _, step in estimator.steps[:-1] if step is not None and not isinstance(step, str)]
@@ -49,7 +49,7 @@ def _with_step(pipeline: Any, position: int, step: Any) -> Any:
 
 
 def transformed(model: Any, X: Any) -> FloatArray:
-    """Return the columns that the last step of a fitted model sees, shape ``(n, d)``."""
+    """Return the columns that reach the last step of a fitted model, shape ``(n, d)``."""
     columns = model[:-1].transform(X) if is_pipeline(model) and len(model.steps) > 1 else X
     dense = columns.toarray() if hasattr(columns, "toarray") else columns
     return np.asarray(dense, dtype=np.float64)
@@ -67,14 +67,14 @@ def feature_names(model: Any) -> tuple[str, ...] | None:
 
 
 def held_fixed(estimator: Any) -> list[str]:
-    """Return the transformers whose fit depends on the rows, and whose changes the influence function leaves out."""
+    """Return the fitted transformers that the influence function holds fixed."""
     learning = [step for step in transformers(estimator) if not _learns_nothing(step)]
     entering = _scaler_before_last(estimator)
     return [type(step).__name__ for step in learning if step is not entering]
 
 
 def takes_weights(estimator: Any) -> bool:
-    """Return whether a fit can be given weights that mean the same as duplicated rows.
+    """Return whether `fit` takes weights that are equivalent to duplicated rows.
 
     A pipeline takes them only where every step does that learns from the rows: a scaling by the rows as they are is
     not that of the resample. Balanced class weights are computed from rows, not from weights.
@@ -109,7 +109,7 @@ def drawn_rows(resamples: Resamples, b: int, *, weighted: bool) -> tuple[IntArra
 
 
 def refitted_transformers(model: Any, data: Data, resamples: Resamples, random_states: Mapping[str, int]) -> Any:
-    """Return a fitted pipeline whose steps before the last one are fitted again, to the one resample there is.
+    """Return a fitted pipeline with the steps before the last one refitted to a single resample.
 
     Of the random states, by their names in the whole pipeline, those of these steps are used.
     """
@@ -128,7 +128,7 @@ def refitted_transformers(model: Any, data: Data, resamples: Resamples, random_s
 
 
 def weight_arguments(estimator: Any, weights: FloatArray) -> dict[str, FloatArray]:
-    """Return what `fit` must be given for the weights to reach every step that takes them."""
+    """Return the arguments of `fit` that pass the weights to every step that takes them."""
     if not is_pipeline(estimator):
         return {"sample_weight": weights}
     return {f"{name}__sample_weight": weights for name, step in estimator.steps if _has_weights(step)}
@@ -149,7 +149,7 @@ def _learns_nothing(step: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """The means and scales of a fitted `StandardScaler` before the last step, as numbers that the rows determine.
+    """The means and scales of a `StandardScaler` before the last step, as parameters estimated from the rows.
 
     What comes before it is held fixed.
 
@@ -170,7 +170,7 @@ class Scaling:
 
     @staticmethod
     def of(model: Any, X: Any) -> Scaling | None:
-        """Return the scaling of a fitted model; None where it has none, or one that does nothing."""
+        """Return the scaling of a fitted model, or None if it has none or an identity."""
         scaler = _scaler_before_last(model)
         if scaler is None or not (scaler.with_mean or scaler.with_std):
             return None

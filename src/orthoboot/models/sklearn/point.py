@@ -1,4 +1,4 @@
-"""The numbers of a fitted scikit-learn model that its rows determine, and how its values move with them."""
+"""The estimated numbers of a fitted scikit-learn model, and derivatives by them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from orthoboot.typing import FloatArray
 
 
 def predictions(model: Any, rows: Any) -> FloatArray:
-    """Return what a fitted model predicts, shape ``(m,)``; what it warns of, the fit to the data has told already."""
+    """Return the predictions of a fitted model, shape ``(m,)``, without repeating its warnings."""
     with silenced():
         return np.asarray(model.predict(rows), dtype=np.float64).reshape(-1)
 

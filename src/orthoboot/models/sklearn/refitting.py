@@ -1,4 +1,4 @@
-"""Fits of a scikit-learn estimator: to the data, and to resamples with numbers drawn from their own seeds."""
+"""Fits of a scikit-learn estimator to the data, and to resamples with their own random states."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def takes_fractions(estimator: Any) -> bool:
 
 
 def refitted_estimator(estimator: Any, solution: Solution | None) -> Any:
-    """Return a copy of the estimator to be fitted to resamples, which starts from the solution where it can."""
+    """Return a copy of the estimator for resamples, with a warm start from the solution if possible."""
     from sklearn.base import clone
 
     if solution is None or not isinstance(solution.adapter, RefittedModel):
@@ -70,7 +70,7 @@ def refitted_estimator(estimator: Any, solution: Solution | None) -> Any:
 
 
 def tightened(adapter: RefittedModel, model: Any) -> Any:
-    """Return a copy of the last step whose next fit is tight enough to tell which coefficients are zero."""
+    """Return a copy of the last step with a tolerance tight enough to decide which coefficients are zero."""
     return adapter.tightened(copy.deepcopy(last_step(model)))
 
 
@@ -90,6 +90,6 @@ def random_parameters(estimator: Any) -> list[str]:
 
 
 def random_states(parameters: Sequence[str], seed: int) -> dict[str, int]:
-    """Return a whole number for each of the parameters, which `seed` determines."""
+    """Return an integer for each of the parameters, determined by `seed`."""
     numbers = np.random.SeedSequence(seed).generate_state(len(parameters)) % _LARGEST_RANDOM_STATE
     return dict(zip(parameters, numbers.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The fit of a scikit-learn model as the solution of equations, and how it moves with the weights."""
+"""The fit of a scikit-learn model as the solution of equations, with its derivative by the weights."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Solution:
         return len(self.theta) + (0 if self.scaling is None else len(self.scaling.state))
 
     def influence(self, jacobian: FloatArray) -> FloatArray:
-        """Return the influence, shape ``(n, k)``, of what has that derivative ``(k, p + q)`` by the point."""
+        """Return the influence ``(n, k)`` of values with derivative ``(k, p + q)`` by the point."""
         free = self.loss.free
         directions = adjoints(self.factor, jacobian[:, : len(free)][:, free])
         rows: FloatArray = -self._scores[:, free] @ directions.T
@@ -95,7 +95,7 @@ class Solution:
         others = [name for name in target.attributes if name not in self.adapter.parameter_attributes]
         if others:
             raise InfluenceError(
-                f"no influence function is known for the attribute {others[0]!r}, which is none of the parameters "
+                f"no influence function is known for the attribute {others[0]!r}, which is not among the parameters "
                 f'{", ".join(self.adapter.parameter_attributes)}; use estimator="standard" or "cheap"'
             )
         last = last_step(self.model)
@@ -107,7 +107,7 @@ class Solution:
         return np.hstack([by_theta, np.zeros((len(origin), self.n_numbers - len(self.theta)))])
 
     def near_kinks(self) -> tuple[list[str], list[str]]:
-        """Return the coefficients that are zero and near to entering, and those near to leaving."""
+        """Return the zero coefficients that are near to entering, and the others near to leaving."""
         if not isinstance(self.adapter, RefittedModel) or not self.adapter.selects(last_step(self.model)):
             return [], []
         limit = np.abs(self.loss.linear).max(initial=0.0) or self.adapter.absolute_penalty(last_step(self.model))
@@ -155,7 +155,7 @@ class Solution:
 
 
 def _without_rows(scaling: Scaling | None) -> Scaling | None:
-    """Return the state of a scaling alone, which is all that moving it takes."""
+    """Return a scaling without its rows."""
     if scaling is None:
         return None
     return replace(scaling, influence=scaling.influence[:0], changes=tuple(part[:0] for part in scaling.changes))
@@ -174,7 +174,7 @@ def solved(adapter: RefittedModel, model: Any, X: Any, y: Any) -> Solution:
 
 
 def polished(adapter: RefittedModel, model: Any, X: Any, y: Any, weights: FloatArray) -> Any:
-    """Return a fitted model at its exact minimum: solvers stop where their tolerance says, far from rounding.
+    """Return a fitted model moved to its exact minimum, beyond the tolerance of its solver.
 
     Raise a `FitError` where Newton's method finds no minimum from where they stopped.
     """

@@ -84,7 +84,7 @@ def _check_one_array(name: str, value: Any) -> None:
 
 
 def _labels(name: str, shape: tuple[int, ...], model: Any, features: tuple[str, ...] | None) -> list[tuple[str, bool]]:
-    """Return for each number of an attribute its label, and whether that is a label of its own."""
+    """Return a label for each number of an attribute, and whether it names a feature or class."""
     size = int(np.prod(shape))
     classes = [str(label) for label in getattr(model, "classes_", ())]
     if name == "coef_" and features is not None and size == len(features):
@@ -100,7 +100,7 @@ def _labels(name: str, shape: tuple[int, ...], model: Any, features: tuple[str, 
 
 @dataclass(frozen=True)
 class FunctionTarget(ModelTarget):
-    """A function of the fitted model that the user wrote."""
+    """A user's function of the fitted model."""
 
     function: Callable[[Any], Any]
 
@@ -165,7 +165,7 @@ def _is_classifier(model: Any) -> bool:
 
 
 def target_of(target: Any) -> ModelTarget:
-    """Return the argument `target` as one of the three kinds; raise where it is none of them."""
+    """Return the argument `target` as one of the three kinds, or raise."""
     if isinstance(target, str):
         return AttributeTarget((target,), alone=True)
     if isinstance(target, (tuple, list)) and target and all(isinstance(name, str) for name in target):
@@ -181,7 +181,7 @@ def target_of(target: Any) -> ModelTarget:
 
 
 def target_on_data(target: ModelTarget, model: Any) -> Any:
-    """Return the value on the fit to the data; what the user's own function raises is told with its cause."""
+    """Return the value on the fit to the data; a user's exceptions are raised as a `StatisticError`."""
     try:
         return target.value(model)
     except ArgumentError:

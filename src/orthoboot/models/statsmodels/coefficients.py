@@ -1,4 +1,4 @@
-"""What a model of statsmodels is fitted to, and which statistic its coefficients are."""
+"""The data of a statsmodels model, and the statistic of its coefficients."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Specification:
 
 
 def specification(result: Any) -> Specification:
-    """Return what `result` is the fit of; raise an `ArgumentError` for a kind of model that is not covered."""
+    """Return the specification of a fitted model; raise an `ArgumentError` if its kind is not supported."""
     model = result.model
     kind = type(model)
     reader = READERS.get(kind.__name__) if is_of_statsmodels(kind) else None
@@ -90,7 +90,7 @@ def _linear(result: Any) -> Specification:
 
 
 def _discrete(family: str, link: str) -> Callable[[Any], Specification]:
-    """Return how a discrete model is read, which is a generalised linear one under another name."""
+    """Return the reader of a discrete model, which is a generalised linear model under another name."""
 
     def specified(result: Any) -> Specification:
         model = result.model
@@ -119,7 +119,7 @@ def _robust(result: Any) -> Specification:
 
 
 def _check_scale(result: Any, scale: Scale) -> None:
-    """Raise unless the scale is the one that its own rule gives; where it is zero there is no fit to begin with."""
+    """Raise unless a positive scale agrees with the rule that estimates it."""
     if not result.scale > 0:
         return
     updated = scale.updated(np.asarray(result.resid), np.ones(len(result.resid)), result.scale)
@@ -170,15 +170,15 @@ def _response_name(model: Any) -> str:
 
 
 def _repetitions(model: Any) -> FloatArray | None:
-    """Return how often each row was observed, None where it was once."""
+    """Return how often each row was observed, or None if once."""
     frequencies = np.asarray(model.freq_weights, dtype=np.float64)
     if np.all(frequencies == 1):
         return None
     if np.any(frequencies != np.round(frequencies)):
         raise ArgumentError(
-            "`freq_weights` must be whole numbers, how often each row was observed, since the observations are what "
-            f"is resampled; got {frequencies[np.argmax(frequencies != np.round(frequencies))]:g}. Pass weights that "
-            "belong to a row as `var_weights`."
+            "`freq_weights` must be whole numbers, how often each row was observed, since observations are resampled; "
+            f"got {frequencies[np.argmax(frequencies != np.round(frequencies))]:g}. Pass other weights of rows as "
+            "`var_weights`."
         )
     return frequencies
 
@@ -249,11 +249,11 @@ class StatsmodelsGlm(CatalogueRegression):
 
 @dataclass(frozen=True, eq=False)
 class StatsmodelsGlmFit(PreparedRegression[StatsmodelsGlm]):
-    """A generalised linear model of statsmodels' own at its data."""
+    """A generalised linear model fitted by statsmodels, at its data."""
 
     @property
     def influence_source(self) -> str:
-        """Return whose derivatives they are."""
+        """Return the source of the derivatives."""
         return f"scores and Hessian of `{self.functional.name}` by statsmodels"
 
     def values(self, resamples: Resamples) -> FloatArray:

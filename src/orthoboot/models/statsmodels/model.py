@@ -37,7 +37,7 @@ _LISTED = 6
 
 @dataclass(frozen=True, eq=False)
 class StatsmodelsTarget:
-    """What is asked of the coefficients, if not they themselves: a function of them, one point at a time.
+    """A target: a function of the coefficients, evaluated one point at a time.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class StatsmodelsTarget:
 
 @dataclass(frozen=True, eq=False)
 class StatsmodelsFit(Functional):
-    """A model fitted by statsmodels; made by `from_statsmodels`, which describes it.
+    """A model fitted by statsmodels; see `from_statsmodels`.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class StatsmodelsFit(Functional):
         _ = self.target_function  # a target that cannot be evaluated is told now
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but statsmodels' result, with what is known from it."""
+        """Return the state to pickle, with what is needed from statsmodels' result instead of the result."""
         return {**vars(self), "distance": self.distance, "target_function": self.target_function, "result": None}
 
     @property
@@ -102,7 +102,7 @@ class StatsmodelsFit(Functional):
 
     @property
     def releases_gil(self) -> bool:  # type: ignore[override]
-        """Return whether the refits are done in compiled code, as those of statsmodels' own are not."""
+        """Return whether the refits run in compiled code; those by statsmodels do not."""
         return self.coefficients.releases_gil
 
     def at(self, data: Data) -> PreparedStatsmodelsFit:
@@ -126,7 +126,7 @@ class StatsmodelsFit(Functional):
 
         if not isinstance(result, Result) or result.run.functional is not self:
             raise ArgumentError(
-                "`compared` takes a result of this very model, `bootstrap(model.data, model, paired=True)`; got "
+                "`compared` takes a result of this model, `bootstrap(model.data, model, paired=True)`; got "
                 f"{'that of another statistic' if isinstance(result, Result) else type(result).__name__}."
             )
         if self.result is None:
@@ -148,7 +148,7 @@ class StatsmodelsFit(Functional):
 
     @cached_property
     def distance(self) -> float:
-        """Return how far statsmodels' coefficients are from ours, in standard errors, where that is most."""
+        """Return the largest distance of statsmodels' coefficients from ours, in standard errors."""
         at = self.at(read(self.data, paired=True))
         at.check()
         influence = at.coefficients.influence()
@@ -169,7 +169,7 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
 
     @cached_property
     def coefficients(self) -> Prepared[Any]:
-        """Return what refits the model, at the data."""
+        """Return the statistic that refits the model, at the data."""
         return self.functional.coefficients.at(self.data)
 
     @property
@@ -204,11 +204,11 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
         return (influence[0] @ self.jacobian.T,)
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
-        """Return that of the coefficients where it is known; a target's is not."""
+        """Return the bias of the coefficients if it is known; None for a target."""
         return self.coefficients.second_order_bias(covariance) if self.functional.target is None else None
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
-        """Return what is found in the columns, and a warning where statsmodels stopped short of the solution."""
+        """Return the warnings about the columns, and one if statsmodels stopped short of the solution."""
         found = self.coefficients.findings(convergence)
         distance = self.functional.distance
         if distance <= _NOTED_DISTANCE:
@@ -236,7 +236,7 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
 
 
 def _check_tables(model: StatsmodelsFit, data: Data) -> None:
-    """Raise unless the data are as many arrays as the model has, with its columns."""
+    """Raise unless the data have the arrays and columns of the model."""
     if len(data.sizes) > 1 or len(data.tables) != len(model.data):
         expected = "`(X, y)`" if len(model.data) == 2 else "`(X, y, weights)`"
         raise DataError(
@@ -301,14 +301,14 @@ def from_statsmodels(result: Any, target: Any = None) -> StatsmodelsFit:
 
 
 def _fitted(result: Any) -> Any:
-    """Return a result without its wrapper, a model fitted; raise for what is neither."""
+    """Return an unwrapped result, or the fit of a model; raise for anything else."""
     unwrapped = getattr(result, "_results", result)
     if not any(is_of_statsmodels(kind) for kind in type(unwrapped).__mro__):
         raise _foreign(result)
     if not hasattr(unwrapped, "model"):
         unwrapped = _default_fit(unwrapped)
     if getattr(unwrapped.model, "exog", None) is None:
-        raise ArgumentError("`result` must still hold its data; `remove_data()` has taken them out. Fit it again.")
+        raise ArgumentError("`result` must still hold its data; `remove_data()` removed them. Fit it again.")
     return unwrapped
 
 
@@ -336,7 +336,7 @@ def _default_fit(model: Any) -> Any:
 
 
 def _check_plain(result: Any) -> None:
-    """Raise for a fit that is no maximum of its likelihood over all coefficients."""
+    """Raise for a fit that does not maximise its likelihood over all coefficients."""
     name = type(result).__name__
     if "Regularized" in name or name.startswith("L1"):
         raise ArgumentError(
@@ -359,7 +359,7 @@ def _target_of(result: Any, target: Any) -> StatsmodelsTarget:
 
 @dataclass(frozen=True, eq=False)
 class NamedParameters:
-    """A function of the user's, called with the parameters as a series that has their names."""
+    """A user's function, called with the parameters as a named series."""
 
     function: Callable[..., Any]
     names: tuple[str, ...]
@@ -444,7 +444,7 @@ def _standard_errors(jacobian: FloatArray, covariance: FloatArray) -> FloatArray
 
 
 def _model_covariance(result: Any) -> FloatArray:
-    """Return the covariance that believes the model, also where the fit was asked for another one."""
+    """Return the model-based covariance, even if the fit used another `cov_type`."""
     if type(result.model).__name__ == "RLM":
         return np.asarray(result.cov_params())
     return np.asarray(result.normalized_cov_params) * float(result.scale)

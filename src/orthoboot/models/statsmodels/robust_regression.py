@@ -34,7 +34,7 @@ class Scale(ABC):
 
     @abstractmethod
     def updated(self, residuals: FloatArray, weights: FloatArray, scale: float) -> float:
-        """Return the next scale for weighted residuals, the one that solves its equation once both stand still."""
+        """Return the next scale for weighted residuals; its fixed point solves the scale equation."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What users pass for a module of PyTorch: checked, and brought into the forms that refits need."""
+"""Checks and conversions of the arguments of `from_torch`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DIFFERENCE = 1e-6
 
 @dataclass(frozen=True)
 class TensorRows:
-    """How rows of numbers become the tensors that a module takes.
+    """Conversion of rows of numbers to the tensors that a module takes.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class TensorRows:
 
 
 def checked_module(module: Any) -> Any:
-    """Return a copy of `module`, if it is one that has finite parameters to refit and is in evaluation mode."""
+    """Return a copy of `module`, checked: finite parameters to refit, and in evaluation mode."""
     if not isinstance(module, nn.Module):
         hint = f" Write `{module.__name__}(...)`." if isinstance(module, type) else ""
         raise ArgumentError(f"`module` must be a trained torch.nn.Module; got {module!r}.{hint}")
@@ -113,7 +113,7 @@ def _array(name: str, given: Any) -> Any:
 def checked_output_loss(
     module: Any, loss: Any, forms: tuple[TensorRows, TensorRows], arrays: tuple[FloatArray, FloatArray]
 ) -> tuple[OutputLoss, tuple[TensorRows, TensorRows]]:
-    """Return the loss of one row and how rows become tensors, once the module and the loss have been tried on a few.
+    """Return the loss of one row and the conversion of rows to tensors, after a trial on a few rows.
 
     Whole numbers become tensors of whole numbers where no others are taken.
     """
@@ -122,7 +122,7 @@ def checked_output_loss(
         raise ArgumentError(f"`loss` must be a loss of torch or a function `loss(outputs, y)`; got {loss!r}.{hint}")
     if isinstance(loss, nn.NLLLoss | nn.CrossEntropyLoss) and loss.weight is not None and loss.reduction == "mean":
         raise ArgumentError(
-            "`loss` divides by the class weights of the rows in a batch, so that it is no mean over rows. Pass a "
+            "`loss` divides by the class weights of the rows in a batch, so it is not a mean over rows. Pass a "
             "function such as `lambda outputs, y: F.cross_entropy(outputs, y, weight=w, reduction='none')`."
         )
     loss = copy.deepcopy(loss).cpu().double() if isinstance(loss, nn.Module) else loss
@@ -134,26 +134,26 @@ def checked_output_loss(
 
 
 def _outputs(network: Network, X: Any) -> Any:
-    """Return the outputs for rows, if they are what each row gives alone."""
+    """Return the outputs for rows; raise unless each row's output is independent of the others."""
     start, before = tensor(network.start), X.clone()
     outputs = network(start, X)
     if not isinstance(outputs, torch.Tensor) or outputs.shape[:1] != X.shape[:1]:
         got = f"shape {tuple(outputs.shape)}" if isinstance(outputs, torch.Tensor) else type(outputs).__name__
         raise ArgumentError(f"`module` must return a tensor with one row for each of X; got {got} for {len(X)} rows.")
     if not torch.equal(X, before):
-        raise ArgumentError("`module` must not change X in place. Let it copy X first, with `x = x.clone()`.")
+        raise ArgumentError("`module` must not change X in place. Copy X first, with `x = x.clone()`.")
     alone = torch.cat([network(start, row) for row in X.split(1)])
     if not _are_close(outputs, alone):
         raise ArgumentError(
-            "`module` must give a row the same output every time, whatever rows come with it; those of rows together "
-            "and of each alone differ. Random layers, layers that mix rows (attention without `batch_first=True`, "
-            "normalisation by the batch) and modules that count their calls do not."
+            "`module` must give a row the same output every time, whatever the other rows; the outputs of rows in a "
+            "batch and of single rows differ. Likely causes: random layers, layers that mix rows (attention without "
+            "`batch_first=True`, batch normalisation) or modules that count their calls."
         )
     return outputs
 
 
 def _losses(output_loss: LossOfOne, outputs: Any, y: Any) -> Any:
-    """Return what each row loses, if the loss of all is their mean or their sum."""
+    """Return the loss of each row; raise unless the total loss is their mean or sum."""
     losses = vmap(output_loss)(outputs, y)
     if losses.shape != (len(y),):
         raise ArgumentError(f"`loss` must be one number per row; got shape {tuple(losses.shape)} for {len(y)} rows.")
@@ -161,15 +161,15 @@ def _losses(output_loss: LossOfOne, outputs: Any, y: Any) -> Any:
     by_rows = together.reshape(len(y), -1).mean(dim=1) if together.ndim else together
     if not any(_are_close(by_rows, each) for each in (losses, losses.mean(), losses.sum())):
         raise ArgumentError(
-            "`loss` of several rows must be the mean or the sum of what each loses, or these one by one; it is none of "
-            "these, as a root of a mean and a mean that is divided by class weights are not. Pass a function of rows, "
-            "such as `lambda outputs, y: (outputs - y) ** 2`."
+            "`loss` must return the mean or the sum of the losses of the rows, or one loss per row; it returns none "
+            "of these, as for the root of a mean, or a mean divided by class weights. Pass a function of rows, such "
+            "as `lambda outputs, y: (outputs - y) ** 2`."
         )
     return losses
 
 
 def _are_close(one: Any, other: Any) -> bool:
-    """Return whether numbers agree but for rounding; what is not finite is told elsewhere."""
+    """Return whether numbers agree up to rounding; values that are not finite are checked elsewhere."""
     return one.shape == other.shape and not bool(((one - other).abs() > _DIFFERENCE * other.abs().max()).any())
 
 
@@ -180,18 +180,18 @@ class LossOfOne:
     loss: Callable[[Any, Any], Any] = field(repr=False)
 
     def __call__(self, output: Any, response: Any) -> Any:
-        """Return what a row with this output and response loses."""
+        """Return the loss of a row with this output and response."""
         return self.loss(output.unsqueeze(0), _shaped_like(output, response).unsqueeze(0)).mean()
 
 
 def _shaped_like(outputs: Any, responses: Any) -> Any:
-    """Return responses in the shape of as many outputs: one column and none would be broadcast to all pairs of rows."""
+    """Return responses reshaped like the outputs: shapes ``(n, 1)`` and ``(n,)`` would broadcast to ``(n, n)``."""
     is_alike = responses.is_floating_point() and responses.numel() == outputs.numel()
     return responses.reshape(outputs.shape) if is_alike else responses
 
 
 def _tried(argument: str, call: Callable[[Any], Any], form: TensorRows, array: FloatArray) -> tuple[TensorRows, Any]:
-    """Return how rows become tensors that the call takes, and what it gives for them."""
+    """Return a conversion of rows to tensors that the call accepts, and its value for them."""
     errors = []
     for tried in dict.fromkeys((replace(form, is_whole=False), form)):
         try:
@@ -234,15 +234,15 @@ class OutputsAt:
 
 
 def checked_curvature(module: Any, kind: Any, solver: Any, damping: Any) -> CurvatureOptions:
-    """Return which curvature is wanted; raise where it cannot be held and must be."""
+    """Return the options of the curvature; raise if its matrix is required but too large."""
     checked_name("curvature", kind, CurvatureOptions.KINDS)
     checked_name("solver", solver, CurvatureOptions.SOLVERS)
     options = CurvatureOptions(kind, None if damping is None else checked_nonnegative("damping", damping), solver)
     n_parameters = sum(part.numel() for part in module.parameters() if part.requires_grad)
     if kind == "hessian" and not options.is_held(n_parameters):
         raise ArgumentError(
-            f'curvature="hessian" needs the matrix of all pairs of the {n_parameters:,} parameters, which conjugate '
-            'gradients never hold. Use curvature="gauss-newton", or solver="cholesky" if memory allows.'
+            f'curvature="hessian" needs the full matrix of the {n_parameters:,} parameters, which conjugate gradients '
+            'do not store. Use curvature="gauss-newton", or solver="cholesky" if memory allows.'
         )
     return options
 
@@ -250,22 +250,24 @@ def checked_curvature(module: Any, kind: Any, solver: Any, damping: Any) -> Curv
 def checked_training(
     protocol: Any, module: Any, epochs: Any, batch_size: Any, learning_rate: Any, weight_decay: float
 ) -> AdamTraining | None:
-    """Return how refits train from scratch, None where they do not; raise where the options do not fit that."""
+    """Return the training of refits from scratch, or None if they are polished; raise if the options disagree."""
     if checked_name("protocol", protocol, PROTOCOLS) == "paper":
         return _training(module, epochs, batch_size, learning_rate, weight_decay)
     if epochs is not None or batch_size is not None:
         raise ArgumentError(
-            '`epochs` and `batch_size` are of the training from scratch, protocol="paper"; got them with '
+            '`epochs` and `batch_size` belong to training from scratch, protocol="paper"; got them with '
             'protocol="polished", whose refits minimise the loss. Leave them out, or write protocol="paper".'
         )
     return None
 
 
 def _training(module: Any, epochs: Any, batch_size: Any, learning_rate: Any, weight_decay: float) -> AdamTraining:
-    """Return how refits train from scratch; raise where the options or the module do not allow that."""
+    """Return the training of refits from scratch; raise if the options or the module do not allow it."""
     for name, value in (("epochs", epochs), ("batch_size", batch_size)):
         if value is None:
-            raise ArgumentError(f'protocol="paper" trains from scratch and needs `{name}`, as the module was trained.')
+            raise ArgumentError(
+                f'protocol="paper" trains from scratch and needs `{name}`, the value that the module was trained with.'
+            )
     without = layers_without_start(module)
     if without:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""The fit of a network as the solution of equations: its minimum, its curvature, and how it moves with the weights."""
+"""The fit of a network: its minimum, its curvature, and its derivative by the weights."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Curvature:
 
 @dataclass(frozen=True)
 class CurvatureOptions:
-    """Which curvature is wanted.
+    """The options of the curvature.
 
     Parameters
     ----------
@@ -93,14 +93,14 @@ class CurvatureOptions:
         return n_parameters <= DENSE_PARAMETERS if self.solver == "auto" else self.solver == "cholesky"
 
     def tries_exact(self, loss: NetworkLoss) -> bool:
-        """Return whether the exact Hessian is to be tried."""
+        """Return whether to try the exact Hessian."""
         if self.kind != "auto" or not self.is_held(loss.network.size):
             return self.kind == "hessian" and self.is_held(loss.network.size)
         return len(loss.X) * loss.network.size**2 <= _HESSIAN_WORK
 
 
 def curvature_at(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions) -> Curvature:
-    """Return the exact Hessian where it is wanted and positive definite, else the Gauss-Newton matrix."""
+    """Return the exact Hessian if requested and positive definite, else the Gauss-Newton matrix."""
     if not options.is_held(loss.network.size):
         return _by_products(loss, point, options)
     if options.tries_exact(loss):
@@ -151,7 +151,7 @@ def _by_products(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions
 
 @dataclass(frozen=True, eq=False)
 class NetworkFit:
-    r"""Where a network was fitted to the data, and how it moves with the weights to first order.
+    r"""A network fitted to the data, with its first-order derivative by the weights.
 
     .. math:: I^\theta_j = -H^{-1} (\nabla \ell_j + d \theta)
 
@@ -173,7 +173,7 @@ class NetworkFit:
     is_at_kink: bool = False
 
     def influence(self, jacobian: FloatArray) -> FloatArray:
-        """Return the influence, shape ``(n, k)``, on what has that derivative ``(k, p)`` by the point; centred.
+        """Return the centred influence ``(n, k)`` of values with derivative ``(k, p)`` by the point.
 
         Training seldom stops where the mean gradient is zero; the mean of the influence says how far from there.
         """
@@ -181,7 +181,7 @@ class NetworkFit:
         return np.asarray(rows - rows.mean(axis=0))
 
     def uncentred_influence(self, jacobian: FloatArray) -> FloatArray:
-        """Return the same before the mean is taken off."""
+        """Return the influence before centring."""
         directions = self.curvature.factor.solve(jacobian.T).T
         if self.curvature.matrix is None:
             return -self.loss.scores_along(directions, self.point)
@@ -189,12 +189,12 @@ class NetworkFit:
         return rows
 
     def distance(self, jacobian: FloatArray) -> float:
-        """Return the mean of the influence in standard errors, where it is most: how far the minimum still is."""
+        """Return the largest mean of the influence in standard errors: the distance to the minimum."""
         rows = self.uncentred_influence(jacobian)
         return distance_in_errors(rows.mean(axis=0), rows)
 
     def refits(self, weights: FloatArray, *, max_steps: int | None = None) -> Minima:
-        """Return the minima at weights ``(B, n)``, from the fit to the data and all together.
+        """Return the minima at weights ``(B, n)``, started from the fit to the data and found together.
 
         From kink to kink a search would go on for long and gain little: it then gets one round of steps.
         """
@@ -209,7 +209,7 @@ class NetworkFit:
 
     @property
     def value(self) -> float:
-        """Return what is minimised."""
+        """Return the objective."""
         return self._value_and_gradient[0]
 
     @property
@@ -219,12 +219,12 @@ class NetworkFit:
 
     @property
     def decrement(self) -> float:
-        """Return ``g' H^-1 g``, twice what Newton's step would gain."""
+        """Return ``g' H^-1 g``, twice the decrease that a Newton step predicts."""
         return float(self._gradient @ self.curvature.factor.solve(self._gradient))
 
     @property
     def solve_residual(self) -> float:
-        """Return how exactly a system is solved: the residual relative to the right-hand side, for a random one."""
+        """Return the relative residual of the solver, for a random right-hand side."""
         rhs = np.random.default_rng(0).standard_normal(len(self.point))
         solution = self.curvature.factor.solve(rhs)
         if self.curvature.matrix is None:
@@ -259,7 +259,7 @@ def fit_at(loss: NetworkLoss, point: FloatArray, options: CurvatureOptions) -> N
 
 
 def loss_unit(loss: NetworkLoss, point: FloatArray) -> float:
-    """Return by how much the mean loss moves with the rows: the spread of the losses over n."""
+    """Return the unit of the mean loss: the spread of the losses over n."""
     losses = loss.row_losses(point)
     # Of rows that all lose the same the spread is rounding.
     return float(max(losses.std(), 1e-8 * np.abs(losses).max()) or 1.0) / len(losses)
@@ -290,7 +290,7 @@ def polished(
 
 
 def _checked(fit: NetworkFit) -> NetworkFit:
-    """Return the fit; raise where the search stopped on the way to infinity, or in a valley without an end.
+    """Return the fit; raise if the search diverged, or stopped in a flat valley.
 
     Where the penalty holds all parameters there is neither, however small the losses have become.
     """
@@ -328,7 +328,7 @@ def _descended(
             return point, True
         value = float(found.values[0])
     raise FitError(
-        f"the network did not reach a minimum in {_ROUNDS * _STEPS_PER_ROUND:,} steps: the next ones would still gain "
+        f"the network did not reach a minimum in {_ROUNDS * _STEPS_PER_ROUND:,} steps: further steps would still gain "
         f"{found.decrements[0]:.2g}. Scale the columns and the response to a standard deviation of one, raise the "
         'weight decay, take a smaller network, or use protocol="paper", which needs no minimum.'
     )

@@ -46,7 +46,7 @@ _NOTED_DISTANCE = 0.05
 
 @dataclass(frozen=True)
 class NetworkDiagnostics:
-    """How far the influence function of a network can be trusted.
+    """Diagnostics of the influence function of a network.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class NetworkDiagnostics:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TorchModel(Functional):
-    """A target of a trained module, as a statistic; made by `from_torch`, which describes it.
+    """A target of a trained module, as a statistic; see `from_torch`.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class TorchModel(Functional):
 
     @property
     def fractional(self) -> bool:  # type: ignore[override]
-        """Return whether refits take weights that are not whole numbers: those that train on rows do not."""
+        """Return whether refits take fractional weights; training from scratch does not."""
         return self.training is None
 
     @property
@@ -116,11 +116,11 @@ class TorchModel(Functional):
         return FittedTorchModel(self, data)
 
     def fitted_module(self) -> Any:
-        """Return a copy of the module at the fit that the bootstrap is about: at its minimum, if it was polished."""
+        """Return a copy of the module at the fit that is bootstrapped: at its minimum, if it was polished."""
         return self._at_own_data().fitted_module()
 
     def diagnostics(self, result: Result | None = None) -> NetworkDiagnostics:
-        """Return how far the influence function can be trusted.
+        """Return diagnostics of the influence function.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class TorchModel(Functional):
         prepared = result.run.prepared
         if prepared.functional is not self:
             raise ArgumentError(
-                "`result` must be that of this very model, `bootstrap(model.data, model, paired=True)`; got another's."
+                "`result` must be from this model, `bootstrap(model.data, model, paired=True)`; got another's."
             )
         assert isinstance(prepared, FittedTorchModel)
         return replace(prepared.diagnostics(), variance_reduction=_variance_reduction(result))
@@ -143,7 +143,7 @@ class TorchModel(Functional):
 
 @dataclass(frozen=True, eq=False)
 class FittedTorchModel(Prepared[TorchModel]):
-    """A module at its data: a copy of its own, brought to the minimum or left as trained, and its refits."""
+    """A module at its data: a copy, polished or left as trained, and its refits."""
 
     def __getstate__(self) -> dict[str, Any]:
         # The program of a target closes over the module; it is made again from the target itself.
@@ -198,7 +198,7 @@ class FittedTorchModel(Prepared[TorchModel]):
 
     @property
     def influence_source(self) -> str:
-        """Return that it is the implicit function theorem's."""
+        """Return the name of the method: implicit differentiation."""
         where = "at the end of the training" if self.functional.training else "at the minimum"
         return f"implicit function theorem for `{self.functional.name}`, {where}"
 
@@ -208,9 +208,9 @@ class FittedTorchModel(Prepared[TorchModel]):
         found = [*self._moved(), *self._approximate()]
         if self.fit.is_at_kink:
             found.append(
-                f"the search for the minimum of `{name}` ended at a kink, as those of relu and of absolute values "
-                "are; the refits do so too, and r_squared says how much of them the influence function explains. "
-                "Smooth units such as nn.SiLU and nn.Softplus have a minimum."
+                f"the search for the minimum of `{name}` ended at a kink, such as those of relu and of absolute "
+                "values; so do the refits, and r_squared shows how much of them the influence function explains. Use "
+                "smooth units such as nn.SiLU or nn.Softplus to avoid kinks."
             )
         elif convergence.unconverged:
             found.append(
@@ -225,7 +225,7 @@ class FittedTorchModel(Prepared[TorchModel]):
         return self.network.filled(self.functional.module, self.fit.point)
 
     def diagnostics(self) -> NetworkDiagnostics:
-        """Return how far the influence function can be trusted, as far as that is known without replicates."""
+        """Return the diagnostics of the influence function that need no replicates."""
         with TORCH_STATE:
             return NetworkDiagnostics(
                 n_parameters=len(self.fit.point),
@@ -240,14 +240,14 @@ class FittedTorchModel(Prepared[TorchModel]):
 
     @found_with_torch
     def network(self) -> Network:
-        """Return the module as a function of its parameters: a copy, whose parameters are exchanged in every call."""
+        """Return a copy of the module as a function of its parameters, which each call replaces."""
         from orthoboot.models.torch.network import Network
 
         return Network(self.functional.module)
 
     @found_with_torch
     def loss(self) -> NetworkLoss:
-        """Return what the module minimises on the data."""
+        """Return the objective of the module on the data."""
         from orthoboot.models.torch.network import NetworkLoss
 
         X, y = (form.tensor(array) for form, array in zip(self.functional.forms, self.data.arrays, strict=True))
@@ -294,7 +294,7 @@ class FittedTorchModel(Prepared[TorchModel]):
 
     @contextmanager
     def _differentiation(self) -> Iterator[None]:
-        """Tell what torch cannot differentiate row by row."""
+        """Raise a `FitError` where torch cannot differentiate row by row."""
         try:
             yield
         except (FitError, StatisticError):
@@ -336,7 +336,7 @@ class FittedTorchModel(Prepared[TorchModel]):
     # What to worry about
 
     def _moved(self) -> list[str]:
-        """Return a warning where the module was not where the refits start from."""
+        """Return a warning if the module was far from the minimum."""
         if self.functional.training is not None:
             return []
         try:

@@ -83,7 +83,7 @@ class Network:
         return of_point
 
     def filled(self, module: Any, point: FloatArray) -> Any:
-        """Return a copy of `module`, which has these parameters in whatever precision, at another point."""
+        """Return a copy of `module` with its parameters set to another point, in their own precision."""
         result = copy.deepcopy(module)
         with torch.no_grad():
             for name, part in self.placed(tensor(point)).items():
@@ -102,18 +102,18 @@ class Network:
         return np.concatenate([self.row_jacobians(tensor(point), rows).numpy() for (rows,) in pieces])
 
     def jacobians_at_once(self, X: Any) -> int:
-        """Return of how many rows the derivatives of all outputs are held at once."""
+        """Return how many rows' output derivatives to hold at once."""
         with torch.no_grad():
             n_outputs = int(self(tensor(self.start), X[:1]).numel())
         return max(_ROW_GRADIENTS_AT_ONCE // (self.size * n_outputs), 1)
 
     def row_jacobians(self, point: Any, X: Any) -> Any:
-        """Return the same for tensors, all rows at once."""
+        """Return the derivatives for tensors, all rows at once."""
         return vmap(jacrev(lambda at, row: self(at, row.unsqueeze(0)).reshape(-1)), in_dims=(None, 0))(point, X)
 
 
 class _Called(torch.nn.Module):  # type: ignore[misc]
-    """A function of a module as a module, so that torch puts other parameters in their places."""
+    """A function of a module, wrapped as a module so that torch can substitute its parameters."""
 
     def __init__(self, module: Any, function: Callable[[Any], Any]) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class _Called(torch.nn.Module):  # type: ignore[misc]
 
 @dataclass(frozen=True, eq=False)
 class NetworkLoss:
-    r"""The weighted mean of what rows lose, with a quadratic penalty that is not resampled.
+    r"""The weighted mean of row losses, with a quadratic penalty that is not resampled.
 
     .. math:: \frac{\sum_j w_j\,\ell(f_\theta(x_j), y_j)}{\sum_j w_j} + \tfrac12 \sum_i d_i \theta_i^2
 
@@ -160,7 +160,7 @@ class NetworkLoss:
         return values, gradients
 
     def row_losses(self, point: FloatArray) -> FloatArray:
-        """Return what each row loses, shape ``(n,)``."""
+        """Return the loss of each row, shape ``(n,)``."""
         with torch.no_grad():
             return np.concatenate(
                 [self._losses(tensor(point), X, y).numpy() for X, y in _pieces(_ROWS_AT_ONCE, self.X, self.y)]
@@ -225,7 +225,7 @@ class NetworkLoss:
         return product
 
     def gradient_by_columns(self, point: FloatArray, changes: FloatArray) -> FloatArray:
-        """Return how the gradient at equal weights moves as each column of X moves along its change.
+        """Return the derivative of the gradient, at equal weights, by changes of the columns of X.
 
         X is a table, `changes` has its shape ``(n, d)``, and the result ``(p, d)``.
         """
@@ -273,7 +273,7 @@ _HESSIAN_ROWS, _HESSIAN_COLUMNS = 1024, 256
 
 
 def groups_of(n_networks: int, most: int) -> list[IntArray]:
-    """Return the networks in groups of at most `most`, none of them alone: its twin keeps it company.
+    """Return the networks in groups of at most `most`; a single network is duplicated to make a group of two.
 
     Torch multiplies a single matrix by other routines than a stack of them, and the last digits differ. In company
     they do not on many processors, whoever the others are; on others they do, with the place in the stack.
@@ -290,7 +290,7 @@ def groups_of(n_networks: int, most: int) -> list[IntArray]:
 
 @contextmanager
 def threads_for(work: float) -> Iterator[None]:
-    """Let torch use one thread for small work, whatever else it uses; the work is that of one network, not of all."""
+    """Limit torch to one thread if the work of one network is small."""
     with TORCH_STATE:
         before = torch.get_num_threads()
         torch.set_num_threads(1 if work < _WORK_OF_A_THREAD else before)
@@ -302,7 +302,7 @@ def threads_for(work: float) -> Iterator[None]:
 
 @contextmanager
 def _forwards() -> Iterator[None]:
-    """Let one thread at a time differentiate forwards."""
+    """Lock forward-mode differentiation, which is not thread-safe."""
     load_forward_mode()
     with TORCH_STATE:
         yield
@@ -332,5 +332,5 @@ def _symmetric(matrix: FloatArray) -> FloatArray:
 
 
 def _pieces(n_rows: int, *tables: Any) -> Iterator[tuple[Any, ...]]:
-    """Return the tables by pieces of at most so many rows."""
+    """Return the tables in chunks of at most `n_rows` rows."""
     return zip(*(torch.split(table, n_rows) for table in tables), strict=True)

@@ -1,4 +1,4 @@
-"""Training from a fresh start, of many small networks as one program."""
+"""Training of many small networks at once, from fresh starts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True)
 class AdamTraining:
-    """Adam on random batches, from parameters that are drawn anew (``appendix:pi experiment detail``).
+    """Adam on random batches, from newly drawn parameters (``appendix:pi experiment detail``).
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class _Adam:
 
 
 class _Gradients:
-    """The gradient of the mean loss of a batch, for each of many networks with a batch of its own.
+    """The gradients of the mean batch loss of many networks, each with its own batch.
 
     What torch does for a batch of one shape is recorded once and then played back, without the Python between.
     """
@@ -144,7 +144,7 @@ class _Gradients:
 
 
 def _without_idle_steps(recording: Any) -> Any:
-    """Return a recording without the steps that give a tensor the shape it has already: a third of all."""
+    """Return a traced graph without reshapes that change nothing, a third of all steps."""
     reshaping = {torch.ops.aten.expand.default, torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default}
     for step in recording.graph.nodes:
         if step.target in reshaping and _shape(step) == _shape(step.args[0]):
@@ -159,7 +159,7 @@ def _shape(step: Any) -> Any:
 
 
 def restarted(module: Any, seed: int) -> Any:
-    """Return a copy of `module` with parameters drawn anew, as its layers draw them when they are made."""
+    """Return a copy of `module` with newly drawn parameters, as by its layers' `reset_parameters`."""
     result = copy.deepcopy(module).cpu()
     with TORCH_STATE, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

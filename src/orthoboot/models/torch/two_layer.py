@@ -56,7 +56,7 @@ class TwoLayerLoss(NetworkLoss):
         return hessian
 
     def gauss_newton(self, point: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return the part of it that never is negative, at weights that are not."""
+        """Return the Gauss-Newton part of the Hessian, positive semidefinite for nonnegative weights."""
         matrix = np.diag(self.decay)
         for X, _, shares in self._numpy_pieces(weights):
             rooted = np.sqrt(2 * shares)[:, np.newaxis] * TwoLayers.of(point, X.shape[1]).jacobian(X)
@@ -71,7 +71,7 @@ class TwoLayerLoss(NetworkLoss):
         return scores
 
     def _numpy_pieces(self, weights: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Return X, y and the shares of the weights by pieces of rows."""
+        """Return X, y and the shares of the weights in chunks of rows."""
         size = max(_NUMBERS_AT_ONCE // self.network.size, 1)
         tables = (self.X.numpy(), self.y.numpy(), weights / weights.sum())
         for start in range(0, len(weights), size):
@@ -80,7 +80,7 @@ class TwoLayerLoss(NetworkLoss):
 
 
 def _bends(layers: TwoLayers, X: FloatArray, y: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what bends within the numbers that lead to each unit, and between them and what leads on from it.
+    """Return the second derivatives within the input weights of each unit, and between these and its output weight.
 
     Shapes ``(h, d + 1, d + 1)`` and ``(h, d + 1)``.
     """
@@ -92,7 +92,7 @@ def _bends(layers: TwoLayers, X: FloatArray, y: FloatArray, shares: FloatArray) 
 
 
 def two_layer_module(n_features: int, hidden_units: int) -> Any:
-    """Return the module, in double precision; what it starts from is drawn elsewhere."""
+    """Return the module, in double precision; its initial parameters are set elsewhere."""
     with TORCH_STATE, torch.random.fork_rng(devices=[]):
         return nn.Sequential(nn.Linear(n_features, hidden_units), nn.Tanh(), nn.Linear(hidden_units, 1)).double()
 
@@ -103,6 +103,6 @@ def squared_error(output: Any, response: Any) -> Any:
 
 
 def two_layer_loss(hidden_units: int, X: FloatArray, y: FloatArray, weight_decay: float) -> TwoLayerLoss:
-    """Return what a network of so many units minimises on rows X ``(n, d)`` and y ``(n,)``."""
+    """Return the objective of a network of `hidden_units` units on rows X ``(n, d)`` and y ``(n,)``."""
     network = Network(two_layer_module(X.shape[1], hidden_units))
     return TwoLayerLoss(network, squared_error, tensor(X), tensor(y), np.full(network.size, weight_decay))

@@ -209,7 +209,7 @@ def _fetched(data: RegressionData) -> FloatArray:
         ) from error
     except (OSError, HTTPException, ValueError) as error:  # no network, half an answer, or no such data
         raise DataError(
-            f"the data set {data.name} cannot be had: fetching {data.openml!r} from OpenML failed "
+            f"the data set {data.name} is not available: fetching {data.openml!r} from OpenML failed "
             f"({type(error).__name__}: {error}). Try again with a network connection, or pass `--data DIR`, a folder "
             f"with the files {_files()}."
         ) from error
