@@ -143,9 +143,9 @@ def bootstrap(
         compiled code run in threads, Python functions and models in processes; `joblib.parallel_config` chooses another
         backend, such as Dask's. No number depends on it. None: one, or what `joblib.parallel_config` says.
     checkpoint
-        A file in which every finished replicate is kept, for runs of hours: a run that was killed goes on where it was
-        when it is started again with the same arguments, and ends with the same numbers. A file of other data, another
-        statistic, plan or seed is refused; with ``rng=None`` the seed of the file is taken.
+        A file that stores every finished replicate, for runs of hours: the same call resumes a run that was killed, and
+        ends with the same numbers. A file of other data, another statistic, plan or seed is refused; with ``rng=None``
+        the seed of the file is taken.
     progress
         Whether to show a progress bar; None shows it on a terminal when the work takes long and tqdm is installed.
     rng

@@ -1,4 +1,4 @@
-"""``orthoboot reproduce``: the paper's tables and figures, ours beside theirs."""
+"""``orthoboot reproduce``: the paper's tables and figures, reproduced and compared."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reproduce(
     """Compute the paper's tables and figures, and show ours beside theirs.
 
     Everything is written to one folder: tables as Markdown and CSV, figures as PNG and SVG, and a page, `index.html`,
-    with all of it. A run that was stopped goes on where it was when the same command is given again.
+    with all of it. The same command resumes a run that was stopped.
 
     **Examples**
 

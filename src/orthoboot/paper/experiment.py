@@ -1,4 +1,4 @@
-"""What every reproduction is made of: cases, repetitions of each, and a report of what they gave."""
+"""The interface of experiments: cases, their repetitions, and a report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Outcomes = Mapping[str, Arrays]
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for.
+    """The settings of a reproduction.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def cases(self, settings: Settings) -> Sequence[Case]:
-        """Return what is repeated, and how often. Raise here what must be known before hours of work."""
+        """Return the cases and their numbers of repetitions; raise early if the experiment cannot run."""
 
     @abstractmethod
     def repetition(self, case: str, seed: np.random.SeedSequence, settings: Settings) -> Arrays:

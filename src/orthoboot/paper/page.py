@@ -1,4 +1,4 @@
-"""One HTML page with all reports, which needs nothing beside itself: no script, no font, no picture from elsewhere."""
+"""One self-contained HTML page with all reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INTRODUCTION = (
 
 @dataclass(frozen=True)
 class Excerpt:
-    """What the page needs of an experiment, which a later run can read again.
+    """The part of the page for one experiment, which a later run can read again.
 
     Attributes
     ----------

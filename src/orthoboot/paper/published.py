@@ -1,4 +1,4 @@
-"""The figures that the paper prints, as strings: their digits tell how they were rounded."""
+"""The figures that the paper prints, as strings, which keep their rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From names of experiments to files: run what is missing, report, draw, and put all of it on one page."""
+"""Reproduce experiments: run what is missing, and write tables, figures and one page."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def reproduce(
 
 @dataclass(frozen=True)
 class _Failures:
-    """What stopped single experiments."""
+    """The errors of single experiments."""
 
     alone: bool
     tell: Callable[[str], None] | None
@@ -109,7 +109,7 @@ class _Failures:
 
     @contextmanager
     def collected(self, name: str) -> Iterator[None]:
-        """Collect what stops one of several experiments; of a single one it is raised."""
+        """Collect the errors of several experiments; raise that of a single one."""
         try:
             yield
         except OSError:  # a full disk, on which no other experiment could be kept either
@@ -125,14 +125,14 @@ class _Failures:
 
 
 def in_words(error: Exception) -> str:
-    """Return the message of an error of the library, which says it all; of another one also its kind."""
+    """Return the message of an error of the library; for other errors also the type."""
     is_ours = type(error).__module__ == ArgumentError.__module__
     return str(error) if is_ours or isinstance(error, OSError) else f"{type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True)
 class _Gallery:
-    """The folder of a run, with what is finished in it."""
+    """The output folder of a run."""
 
     out: Path
     settings: Settings
@@ -168,11 +168,11 @@ class _Gallery:
         self._write("index.html", html_page(shown, run, missing))
 
     def add_run(self, name: str) -> None:
-        """Write what another person needs to get the same numbers of an experiment, beside that of the others."""
+        """Add what is needed to reproduce an experiment to the file of runs."""
         self._write("run.json", json.dumps({**self.runs(), name: _run(self.settings)}, indent=2) + "\n")
 
     def runs(self) -> dict[str, Any]:
-        """Return what the files of each experiment in the folder come from."""
+        """Return the run behind the files of each experiment in the folder."""
         return _kept(self.out / "run.json")
 
     def other_runs(self, asked: Sequence[str]) -> list[str]:
@@ -185,7 +185,7 @@ class _Gallery:
 
 
 def _kept(file: Path) -> dict[str, Any]:
-    """Return what an earlier run wrote, or nothing where there is none, or something else."""
+    """Return what an earlier run wrote, or nothing if it is missing or invalid."""
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Compute what is not there yet, on as many processes as asked for, and keep each part as it is done."""
+"""Run the missing parts of an experiment in parallel, and store each as it finishes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def outcomes(experiment: Experiment, settings: Settings, store: Store, *, jobs: int = 1) -> dict[str, Arrays]:
-    """Return what all repetitions of all cases gave; those that the store has are not computed again.
+    """Return the outcomes of all repetitions of all cases; stored ones are not computed again.
 
     A repetition that fails does not stop the others: what failed first is raised when they are done and kept.
     """
@@ -74,7 +74,7 @@ class _Repetitions:
     code: str
 
     def __call__(self, part: Part) -> Arrays | Exception:
-        """Return what the repetitions of a part gave, or what one of them raised."""
+        """Return the outcomes of the repetitions of a part, or the exception of one of them."""
         if code_digest() != self.code:
             raise WorkerError("the source of orthoboot was changed during the run. Start it again.")
         # One thread each: the processes share the cores, and sums of one thread have the same rounding everywhere.

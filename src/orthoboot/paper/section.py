@@ -1,4 +1,4 @@
-"""What every kind of presentation is given: a report, and the run that it comes from."""
+"""A report with the run that it comes from, for all kinds of output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAPER = (
 
 @dataclass(frozen=True)
 class Section:
-    """A report with what it rests on.
+    """A report with its cases and settings.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class Section:
 
     @property
     def sizes(self) -> str:
-        """Return in words how often each case was repeated."""
+        """Return a description of how often each case was repeated."""
         return "; ".join(f"{case.name}: {case.repetitions:,}" for case in self.cases)
 
 
 def run_in_words(settings: Settings) -> str:
-    """Return what a reader needs to get the same numbers."""
+    """Return a description of the run, enough to reproduce its numbers."""
     extent = "quick (fewer repetitions)" if settings.quick else "full"
     return f"orthoboot {ob.__version__}, seed {settings.seed}, {extent}"

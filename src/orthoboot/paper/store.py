@@ -1,4 +1,4 @@
-"""Where finished parts of an experiment are kept, so that an interrupted run goes on where it was."""
+"""Storage of the finished parts of an experiment, to resume an interrupted run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def parts_of(experiment: Experiment, settings: Settings) -> Iterator[Part]:
 
 @cache
 def code_digest(package: Path = _PACKAGE) -> str:
-    """Return a digest of what numbers come from: another version of the code, or of what it calls, starts anew."""
+    """Return a digest of the code and of the versions it depends on; a change invalidates stored parts."""
     digest = hashlib.blake2b(repr([version_of(package) for package in PACKAGES]).encode(), digest_size=_DIGEST_SIZE)
     for file in sorted(package.rglob("*.py")):
         name = file.relative_to(package).as_posix()
@@ -77,14 +77,14 @@ class Store:
     settings: Settings
 
     def load(self, part: Part) -> Arrays | None:
-        """Return what was kept of a part, or None where there is nothing, or something damaged."""
+        """Return the stored outcome of a part, or None if it is missing or damaged."""
         try:
             return load_arrays(self._file(part))
         except OSError:
             return None
 
     def save(self, part: Part, arrays: Arrays) -> None:
-        """Keep what a part gave."""
+        """Store the outcome of a part."""
         file = self._file(part)
         file.parent.mkdir(parents=True, exist_ok=True)
         save_arrays(file, arrays)

@@ -15,7 +15,7 @@ _PAGE = 100
 
 
 def show(section: Section, where: Console) -> None:
-    """Show title and tables of a report; where ours differs from the paper's is in colour."""
+    """Show the title and tables of a report, with differences from the paper in colour."""
     from rich.text import Text
 
     where.print(Text(f"\n{section.report.title} ({section.name})", style="bold"))

@@ -1,4 +1,4 @@
-"""Confidence intervals from a few replicates: ``table: ci``, and what the paper does not have."""
+"""Confidence intervals from a few replicates: ``table: ci``, with further methods."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ROWS: tuple[Row, ...] = (*((method, B) for B in SIZES for method in METHODS), ("
 
 @dataclass(frozen=True)
 class Problem:
-    """A statistic of simulated data, of which the true value is known.
+    """A statistic of simulated data with a known true value.
 
     Attributes
     ----------

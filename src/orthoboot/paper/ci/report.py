@@ -49,7 +49,7 @@ def report(found: Outcomes) -> Report:
 
 
 def _without_answer(title: str, widths: FloatArray) -> str:
-    """Return in words how many intervals have no ends; nothing where all have them."""
+    """Return a note on how many intervals do not exist, or an empty string."""
     counts = zip(ROWS, np.isnan(widths).sum(axis=0), strict=True)
     lost = [f"{count} of {_WORDS[method]} at B = {B}" for (method, B), count in counts if count]
     if not lost:

@@ -18,7 +18,7 @@ from orthoboot.typing import FloatArray
 
 
 class InfluenceFunctions(Experiment):
-    """Two ways to the influence function of an optimisation problem, on the same data and resamples."""
+    """Two methods for the influence function of an optimisation problem, on the same data and resamples."""
 
     name = "influence"
 
@@ -28,7 +28,7 @@ class InfluenceFunctions(Experiment):
         return [Case(name, sizes[name][0 if settings.quick else 1], together=20) for name in TITLES]
 
     def repetition(self, case: str, seed: np.random.SeedSequence, settings: Settings) -> Arrays:
-        """Return how far the two ways are apart, and for the paper's problem what each gives."""
+        """Return the difference of the two methods, and for the paper's problem their errors."""
         of_data, of_resamples = seed.spawn(2)
         rng = np.random.default_rng(of_data)
         if case == "simplex":

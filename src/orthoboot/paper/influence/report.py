@@ -29,7 +29,7 @@ _PARAGRAPHS = (
 
 
 def report(found: Outcomes) -> Report:
-    """Return the table of differences, and the figure for the problem of which both ways were bootstrapped."""
+    """Return the table of differences, and the figure for the problem that was bootstrapped by both methods."""
     table = ReportTable(
         "influence",
         "Implicit against explicit influence function",

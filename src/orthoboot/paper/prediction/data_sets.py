@@ -190,7 +190,7 @@ def _numbers(fields: Sequence[str], places: Mapping[str, int], where: str) -> li
 
 
 def _files() -> str:
-    """Return which files a folder must have, with their columns, in words."""
+    """Return a description of the files a folder must have, with their columns."""
     return ", ".join(f"{data.name}.csv (columns {', '.join(data.columns)})" for data in DATA_SETS)
 
 
@@ -229,7 +229,7 @@ def _frame(name: str) -> Any:
 
 @contextmanager
 def _timeout(seconds: float) -> Iterator[None]:
-    """Limit the waiting for an answer, for which scikit-learn has no argument: without, it is minutes or for ever."""
+    """Set a timeout for downloads, for which scikit-learn has no argument."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(seconds)
     try:

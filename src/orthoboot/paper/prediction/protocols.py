@@ -1,4 +1,4 @@
-"""How networks are trained, and which intervals of theirs are compared."""
+"""Training protocols of networks, and the intervals to compare."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def report(found: Outcomes, n_refits: int) -> Report:
 
 
 def _reductions(found: Outcomes) -> str:
-    """Return how far the influence function reaches, in words."""
+    """Return a note on the variance reduction by the influence function."""
     reductions = [
         f"{data.name} "
         + " / ".join(f"{found[case_name(data, protocol)]['variance reduction'].mean():.1f}" for protocol in PROTOCOLS)
@@ -51,7 +51,7 @@ def _reductions(found: Outcomes) -> str:
 
 
 def _precision(n_refits: int) -> str:
-    """Return what the errors are made of, in words."""
+    """Return a note on the sources of the errors."""
     groups = " and ".join(f"{n_refits // B} groups of {B}" for B in SIZES)
     return (
         f"Each network has {n_refits} refits, {groups}: ours are means over these, while the paper's "

@@ -1,4 +1,4 @@
-"""What rates are measured on: three smooth statistics and the median, numbers of rows and of resamples."""
+"""The statistics, numbers of rows and numbers of resamples for the rates."""
 
 from __future__ import annotations
 

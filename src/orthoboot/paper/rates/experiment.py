@@ -1,4 +1,4 @@
-"""The theorems as a picture: how the simulation variance falls with the rows and with the resamples."""
+"""The rates of the theorems: simulation variance against rows and resamples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from orthoboot.presentation.report import Report
 
 @dataclass(frozen=True)
 class Setting:
-    """What the repetitions of one case have in common."""
+    """The settings shared by the repetitions of one case."""
 
     example: Example
     n_rows: int

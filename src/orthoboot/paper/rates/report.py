@@ -31,7 +31,7 @@ _MARKERS = {"standard": "o", "paper": "s", "orthogonal": "D"}
 
 
 class Sweep(ABC):
-    """What the simulation variance is plotted against."""
+    """The variable against which the simulation variance is plotted."""
 
     symbol: str
     """Its letter in tables and figures."""
@@ -45,7 +45,7 @@ class Sweep(ABC):
 
     @property
     def legend(self) -> str:
-        """Return what the slopes in a panel are."""
+        """Return the legend for the slopes in a panel."""
         return f"slope from {self.symbol} = {self.limit_from}" if self.has_limit else "slope"
 
     @property
