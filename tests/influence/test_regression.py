@@ -308,7 +308,7 @@ def test_groups_count_as_one():
 
 
 def test_too_many_rows_are_refused():
-    refused("only up to 2,000 rows; got 2,001", np.arange(2001.0), influence="regression", n_resamples=5000)
+    refused("for at most 2,000 rows; got 2,001", np.arange(2001.0), influence="regression", n_resamples=5000)
 
 
 def test_too_few_replicates_for_the_features():
