@@ -99,7 +99,7 @@ class ToleranceWarning(OrthobootWarning):
 
 
 class InterruptedWarning(OrthobootWarning):
-    """The run was interrupted; the result rests on the replicates done so far."""
+    """The run was interrupted; the result uses the replicates done so far."""
 
 
 class IntervalWarning(OrthobootWarning):

@@ -66,7 +66,7 @@ def autodiff_for(*written: Any, name: str | None = None) -> Autodiff:
 
 
 def package_asked(request: Any) -> str | None:
-    """Return the package that the argument `influence` names; None where it asks for something else."""
+    """Return the package that the argument `influence` names, or None."""
     return request if isinstance(request, str) and request in PACKAGES else None
 
 

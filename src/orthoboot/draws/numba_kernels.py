@@ -150,7 +150,7 @@ def _refine_block(
 def _store_block(
     k0: Any, k1: Any, stream: Any, replicate: Any, attempt: Any, table: Any, block: Any, out: Any, row: Any
 ) -> Any:
-    """Write what the table says of a block's 16 rows to ``out[row:]``; return the sum."""
+    """Write the table entries of a block's 16 rows to ``out[row:]``; return the sum."""
     words = _words(k0, k1, stream, _POISSON, replicate, attempt, block)
     total = _store_lane_counts(words[0], table, out, row)
     total += _store_lane_counts(words[1], table, out, row + 4)

@@ -38,7 +38,7 @@ class Resamples:
         return len(self._weights[0])
 
     def indices(self, b: int) -> tuple[IntArray, ...]:
-        """Return the rows of resample `b`, one array per sample, each row as often as its weight says."""
+        """Return the rows of resample `b`, one array per sample, each row repeated by its weight."""
         return tuple(np.repeat(np.arange(w.shape[1]), w[b].astype(np.int64)) for w in self.weights)
 
     def some(self, chosen: range) -> Resamples:

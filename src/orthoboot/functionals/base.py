@@ -156,7 +156,7 @@ class Prepared(ABC, Generic[Statistic]):
 
     @property
     def influence_source(self) -> str:
-        """Return in words where its influence function comes from."""
+        """Return a description of the source of its influence function."""
         return f"closed form of `{self.functional.name}`"
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
@@ -169,7 +169,7 @@ class Prepared(ABC, Generic[Statistic]):
 
 
 def unit_resamples(data: Data) -> Resamples:
-    """Return the one resample in which every row counts once: the data themselves."""
+    """Return the data as a resample in which every row has weight one."""
     return Resamples(tuple(np.ones((1, n)) for n in data.sizes))
 
 

@@ -71,7 +71,7 @@ def check_finite(argument: str, array: FloatArray) -> None:
 def _called(argument: str, function: Callable[..., Any], data: Data) -> Any:
     try:
         return function(*data.containers)
-    except Exception as error:  # whatever the user's function raises is told with its cause
+    except Exception as error:  # the user's function may raise anything
         raise InfluenceError(f"`{argument}` raised {type(error).__name__} on the samples: {error}") from error
 
 

@@ -62,7 +62,7 @@ class Probe:
         return agrees
 
     def distance(self, factor: FloatArray | float) -> FloatArray:
-        """Return what the disagreement would be with the influence values multiplied by `factor`, shape ``(k,)``."""
+        """Return the disagreement for influence values multiplied by `factor`, shape ``(k,)``."""
         distance = np.sqrt(((self.found - factor * self.predicted) ** 2).sum(axis=0))
         # The smaller of the two changes, so that twice too much and twice too little are equally far.
         common = np.minimum(np.abs(factor * self.predicted), np.abs(self.found))

@@ -141,7 +141,7 @@ class Design:
 
     @property
     def description(self) -> str:
-        """Return in words what the replicates are regressed on."""
+        """Return a description of the regressors."""
         return "the counts" if self.bases is None else f"{self.n_columns} feature{'s' * (self.n_columns != 1)}"
 
     def check(self, n_resamples: int, got: str) -> None:

@@ -162,7 +162,7 @@ def _advice(engine: str, data: Data) -> str:
 
 
 def _cost(engine: str, data: Data) -> str:
-    """Return in words how often an engine has evaluated the statistic."""
+    """Return a description of how many evaluations an engine needs."""
     return f"{EVALUATIONS_PER_ROW[engine] * sum(data.sizes):,} evaluations"
 
 

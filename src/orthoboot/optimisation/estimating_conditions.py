@@ -355,7 +355,7 @@ class NewtonFit:
         return found.point
 
     def from_afar(self, start: FloatArray) -> FloatArray:
-        """Return the solution from a distant `start`: by a globally convergent method, then by Newton steps."""
+        """Return the solution from a distant `start`: by L-BFGS or Powell's method, then by Newton steps."""
         near = self._conditions.approached(start, self._weights)
         self._known = None
         return self.from_nearby(near, self._conditions.spread(near))

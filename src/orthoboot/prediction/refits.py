@@ -61,7 +61,7 @@ class Refits:
 
     @property
     def n_failed(self) -> int:
-        """Return how many refits raised or predicted what is not finite."""
+        """Return how many refits raised or predicted values that are not finite."""
         return len(self.failures)
 
     @property

@@ -133,7 +133,7 @@ def _resamples(answer: Answer) -> str:
 
 
 def _rounded(worth: float, *, several: bool) -> str:
-    """Return a number in words; of several outputs it is the least."""
+    """Return a number as text, the least of several outputs."""
     if worth > 1e6:
         return "more than a million"
     digits = max(len(str(int(worth))) - 2, 0)
@@ -180,7 +180,7 @@ def _number(value: float, decimals: int) -> str:
 
 
 def _error(value: float) -> str:
-    """Return a simulation error with one digit, nothing for zero, and a question mark for what is not known."""
+    """Return a simulation error with one digit; empty for zero, a question mark if it is unknown."""
     if not math.isfinite(value):
         return "± ?"
     rounded = float(f"{value:.1g}")

@@ -98,7 +98,7 @@ class ColumnMoment(FunctionOfMeans):
         """Return the derivative of `formula` by each moment, each of shape ``(d,)``."""
 
     def variables(self, data: Data) -> FloatArray:
-        """Return what the moments are moments of, shape ``(n, d)``."""
+        """Return the variables whose moments are taken, shape ``(n, d)``."""
         return centred_rows(columns_of(data))[1]
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:

@@ -102,7 +102,7 @@ def _differentiated(
 ) -> AutomaticGradient:
     try:
         value = package.called(lambda at: g(*arguments(at)), package.array(point))
-    except Exception as error:  # whatever the user's function raises is told with its cause
+    except Exception as error:  # the user's function may raise anything
         raise StatisticError(
             f"`g` must return a value for arrays of {package.name}; it raised {type(error).__name__}: "
             f"{str(error).rstrip('.')}."

@@ -40,7 +40,7 @@ class CustomFunctionOfMeans(FunctionOfMeans):
             check_takes_many("g", self.g, np.stack([centre, centre], axis=1))
 
     def features(self, data: Data) -> FloatArray:
-        """Return what the user's callable makes of the arrays, as ``(n, p)``."""
+        """Return the features that the user's callable computes, as ``(n, p)``."""
         return feature_rows(value_of("features", self.rows, *data.arrays), data.sizes[0])
 
     def value(self, means: FloatArray) -> FloatArray:

@@ -57,7 +57,7 @@ class FunctionOfParameters:
     def __init__(self, library: Autodiff, function: PackageFunction, parameters: FloatArray) -> None:
         self._library, self._function, self._parameters = library, function, parameters
         self._example = numpy_value(value_in_package("target", library, function, parameters), library)
-        _ = self._programs  # traced now, so that what it does wrong is told now
+        _ = self._programs  # traced now, so that its errors are raised now
 
     @cached_property
     def _programs(self) -> TargetPrograms:

@@ -160,7 +160,7 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
         jacobian = self.functional.package.jacobian(self.program)
         try:
             return jacobian(np.ones(sum(self.data.sizes)), *self.package_arrays)
-        except Exception as error:  # whatever the user's function raises is told with its cause
+        except Exception as error:  # the user's function may raise anything
             raise InfluenceError(
                 f"{package} cannot differentiate `{self.functional.name}`: {type(error).__name__}: "
                 f"{first_line(error)}. Between weights and value use only differentiable functions of {package}, not "
@@ -242,7 +242,7 @@ def differentiable(
     functional = wrapped(
         partial(DifferentiableCallable, package=package, asked=asked), statistic, numpy_value(value, package)
     )
-    _ = functional.at(data).program  # traced now, so that what it does wrong is told now
+    _ = functional.at(data).program  # traced now, so that its errors are raised now
     return functional
 
 

@@ -67,7 +67,7 @@ def value_on_data(statistic: Callable[..., Any], data: Data, samples: Any, *, hi
     """Return the value of the user's function on the data; raise a `StatisticError` if it raises."""
     try:
         return statistic(*samples, **options)
-    except Exception as error:  # whatever the user's function raises is told with its cause
+    except Exception as error:  # the user's function may raise anything
         raise StatisticError(
             f"`statistic` must return a value on the data; it raised {type(error).__name__}: "
             f"{str(error).rstrip('.')}. It was called with "

@@ -72,7 +72,7 @@ class LinearModel(RefittedModel):
         return self.unknown(model)
 
     def loss(self, model: Any, X: FloatArray, y: Any, total: float, names: tuple[str, ...] | None) -> PenalisedLoss:
-        """Return what `model` minimises on rows whose weights sum to `total`."""
+        """Return the objective of `model` on rows whose weights sum to `total`."""
         theta, penalty = self.parameters(model), self.penalty(model, total)
         is_coefficient = self._is_coefficient(model)
         bends = is_coefficient & (penalty.absolute > 0)

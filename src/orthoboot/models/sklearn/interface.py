@@ -107,7 +107,7 @@ class RefittedModel(Adapter):
 
     @abstractmethod
     def loss(self, model: Any, X: FloatArray, y: Any, total: float, names: tuple[str, ...] | None) -> PenalisedLoss:
-        """Return what `model` minimises on rows whose weights sum to `total`."""
+        """Return the objective of `model` on rows whose weights sum to `total`."""
 
     @abstractmethod
     def absolute_penalty(self, model: Any) -> float:

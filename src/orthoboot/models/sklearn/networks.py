@@ -105,7 +105,7 @@ class NetworkModel(ContinuedModel):
 
     @abstractmethod
     def network_loss(self, model: Any, X: FloatArray, y: Any, total: float) -> NetworkLoss:
-        """Return what a fitted network minimises on rows whose weights sum to `total`."""
+        """Return the objective of a fitted network on rows whose weights sum to `total`."""
 
     def polishes(self, model: Any) -> bool:
         """Return whether its fit is polished to the minimum."""
@@ -116,7 +116,7 @@ class NetworkModel(ContinuedModel):
         return False
 
     def column_scales(self, model: Any) -> FloatArray:
-        """Return what the network divides the columns by before it uses them, shape ``(d,)``."""
+        """Return the scales by which the network divides the columns, shape ``(d,)``."""
         return np.ones(model.n_features_in_)
 
     def takes_weights(self, model: Any) -> bool:

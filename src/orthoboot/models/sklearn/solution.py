@@ -184,5 +184,5 @@ def polished(adapter: RefittedModel, model: Any, X: Any, y: Any, weights: FloatA
 
 
 def _loss_of(adapter: RefittedModel, model: Any, X: Any, y: Any, total: float) -> PenalisedLoss:
-    """Return what the last step of a fitted model minimises on rows whose weights sum to `total`."""
+    """Return the objective of the last step of a fitted model, on rows whose weights sum to `total`."""
     return adapter.loss(last_step(model), transformed(model, X), y, total, feature_names(model))

@@ -186,7 +186,7 @@ def target_on_data(target: ModelTarget, model: Any) -> Any:
         return target.value(model)
     except ArgumentError:
         raise
-    except Exception as error:  # whatever the user's function raises is told with its cause
+    except Exception as error:  # the user's function may raise anything
         kind = type(model).__name__
         raise StatisticError(
             f"`target` must return a value of the fitted `{kind}`; it raised {type(error).__name__}: "

@@ -84,7 +84,7 @@ class StatsmodelsFit(Functional):
     paired = True
 
     def __post_init__(self) -> None:
-        _ = self.target_function  # a target that cannot be evaluated is told now
+        _ = self.target_function  # raises now if the target cannot be evaluated
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, with what is needed from statsmodels' result instead of the result."""
@@ -403,7 +403,7 @@ def _called_target(result: Any, target: Callable[..., Any]) -> StatsmodelsTarget
     function = NamedParameters(target, names)
     try:
         example = function(np.asarray(result.params))
-    except Exception as error:  # whatever the user's function raises is told with its cause
+    except Exception as error:  # the user's function may raise anything
         raise StatisticError(
             f"`target` must return a value for the parameters, a series with the names {_listed(names)}; it raised "
             f"{type(error).__name__}: {str(error).rstrip('.')}."

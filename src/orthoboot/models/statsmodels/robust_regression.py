@@ -148,7 +148,7 @@ class RobustFit(PreparedRegression[RobustRegression]):
 
     @property
     def influence_source(self) -> str:
-        """Return where the influence comes from, and what it leaves out."""
+        """Return a description of the source of the influence function and what it ignores."""
         held = "" if isinstance(self.functional.scale, FixedScale) else ", the scale held fixed"
         return f"estimating equations of `{self.functional.name}`{held}"
 

@@ -214,7 +214,7 @@ class NetworkFit:
 
     @property
     def gradient_norm(self) -> float:
-        """Return the length of the gradient of what is minimised."""
+        """Return the norm of the gradient of the objective."""
         return float(np.linalg.norm(self._gradient))
 
     @property

@@ -58,7 +58,7 @@ class Layers(nn.Module):  # type: ignore[misc]
 
 
 def layers_loss(module: Layers, output_loss: OutputLoss, X: FloatArray, y: FloatArray, decay: float) -> NetworkLoss:
-    """Return what the layers minimise on rows; the intercepts are not penalised."""
+    """Return the objective of the layers on rows; the intercepts are not penalised."""
     network = Network(module)
     decays = [np.full(part.numel(), decay * name.startswith("coefs_")) for name, part in module.named_parameters()]
     return NetworkLoss(network, output_loss, tensor(X), tensor(y), np.concatenate(decays))

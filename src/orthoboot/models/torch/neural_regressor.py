@@ -168,7 +168,7 @@ class NeuralRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return rows
 
     def loss_on(self, X: FloatArray, y: Any) -> TwoLayerLoss:
-        """Return what is minimised on rows, standardised by those of the fit."""
+        """Return the objective on rows, standardised as in the fit."""
         from orthoboot.models.torch.two_layer import two_layer_loss
 
         response = (np.asarray(y, dtype=np.float64) - self.y_mean_) / self.y_scale_
@@ -210,7 +210,7 @@ class NeuralRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _location_and_scale(table: FloatArray, standardize: bool) -> tuple[Any, Any]:
-    """Return what is subtracted and divided by, for each column."""
+    """Return the location and scale of each column."""
     if not standardize:
         return np.zeros(table.shape[1:])[()], np.ones(table.shape[1:])[()]
     # Powers of two, which cost no digits: squares of very large and very small numbers do not exist.

@@ -68,7 +68,7 @@ def _simplex(rng: np.random.Generator) -> Arrays:
 
 
 def _difference(implicit: FloatArray, explicit: FloatArray) -> FloatArray:
-    """Return the largest difference beside the largest value."""
+    """Return the largest difference, relative to the largest value."""
     return np.asarray(np.abs(implicit - explicit).max() / np.abs(explicit).max())
 
 
