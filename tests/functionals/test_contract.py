@@ -126,9 +126,9 @@ def test_the_influence_is_the_derivative_towards_each_row(row: FunctionalRow) ->
 @pytest.mark.parametrize("row", [row for row in FUNCTIONALS if row.in_jax is not None], ids=lambda row: row.id)
 def test_the_influence_is_that_of_automatic_differentiation(row: FunctionalRow) -> None:
     data = row.data()
-    written = differentiable(row.in_jax, data, "jax")
-    np.testing.assert_allclose(written.at(data).estimate, row.functional.at(data).estimate, rtol=1e-11, atol=0)
-    for part, automatic in zip(row.functional.at(data).influence(), written.at(data).influence(), strict=True):
+    ours, in_jax = row.functional.at(data), differentiable(row.in_jax, data, "jax").at(data)
+    np.testing.assert_allclose(in_jax.estimate, ours.estimate, rtol=1e-11, atol=0)
+    for part, automatic in zip(ours.influence(), in_jax.influence(), strict=True):
         # The derivative is exact; both lose digits to rounding alone, and most in a fit, which solves equations.
         assert np.abs(part - automatic).max() <= 1e-8 * np.abs(part).max()
 
