@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from threading import Lock, get_ident
-from typing import Any, cast
 
 
 class ArgumentError(ValueError):
@@ -129,91 +125,3 @@ def emit(warning: OrthobootWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "orthoboot":
         depth, frame = depth + 1, frame.f_back
     warnings.warn(warning, stacklevel=depth)
-
-
-class WarningScope:
-    """Routes warnings to a handler of the thread that issues them, while any thread is inside.
-
-    `warnings.catch_warnings` exchanges the filters of the whole process. Of two threads inside it, the one that leaves
-    first would bring the warnings back for the other, and the other one leave its own filters behind for good. Here
-    the first thread in exchanges them and the last one out brings them back.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._handlers: list[tuple[int, Callable[[warnings.WarningMessage], None]]] = []
-        self._before = warnings.catch_warnings()
-        self._filters: list[Any] = []
-
-    @property
-    def filters_outside(self) -> list[Any]:
-        """Return the warning filters of the process outside of this scope."""
-        with self._lock:
-            return list(self._filters if self._handlers else warnings.filters)
-
-    @contextmanager
-    def handled(
-        self, handle: Callable[[warnings.WarningMessage], None], filters: Sequence[Any] | None = None
-    ) -> Iterator[None]:
-        """Call `handle` with each warning of this thread that passes `filters`, those of the first thread in.
-
-        Without `filters` all warnings pass. Those of threads that are not inside go to the last handler: most likely
-        the call that it stands for has started them.
-        """
-        entry = (get_ident(), handle)
-        with self._lock:
-            if not self._handlers:
-                self._exchange(filters)
-            self._handlers.append(entry)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._handlers.remove(entry)
-                if not self._handlers:
-                    self._before.__exit__(None, None, None)
-
-    def _exchange(self, filters: Sequence[Any] | None) -> None:
-        self._filters = list(warnings.filters)
-        self._before = warnings.catch_warnings()
-        self._before.__enter__()
-        if filters is None:
-            warnings.simplefilter("always")
-        else:
-            cast(list[Any], warnings.filters)[:] = filters
-        warnings.showwarning = self._show
-
-    def _show(
-        self, message: Any, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
-    ) -> None:
-        with self._lock:
-            own = [handle for thread, handle in self._handlers if thread == get_ident()]
-            handlers = own or [handle for _, handle in self._handlers]
-        if handlers:
-            handlers[-1](warnings.WarningMessage(message, category, filename, lineno, file, line))
-
-
-SCOPE = WarningScope()
-"""Of all that is silenced or recorded in this process."""
-
-
-@contextmanager
-def silenced() -> Iterator[None]:
-    """Silence the warnings of this thread; other threads may do so, or record theirs, at the same time."""
-    with SCOPE.handled(lambda warning: None):
-        yield
-
-
-@contextmanager
-def recorded() -> Iterator[list[warnings.WarningMessage]]:
-    """Record the warnings of this thread in the list that is returned, whatever the filters say."""
-    caught: list[warnings.WarningMessage] = []
-    with SCOPE.handled(caught.append):
-        yield caught
-
-
-def show_again(caught: Iterable[warnings.WarningMessage], shown: dict[str, dict[Any, Any]] | None = None) -> None:
-    """Issue recorded warnings again under the current filters; `shown` holds the registry of each file."""
-    for warning in caught:
-        registry = None if shown is None else shown.setdefault(warning.filename, {})
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno, registry=registry)

@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.errors import ArgumentError, FailedReplicatesWarning, silenced
+from orthoboot.errors import ArgumentError, FailedReplicatesWarning
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.parallel import effective_jobs, parallel
+from orthoboot.warning_scopes import silenced
 
 joblib = pytest.importorskip("joblib")
 

@@ -12,8 +12,9 @@ import torch
 
 from orthoboot.autodiff.base import Autodiff, NumpyFunction, PackageFunction
 from orthoboot.autodiff.process_state import TORCH_STATE
-from orthoboot.errors import StatisticError, silenced
+from orthoboot.errors import StatisticError
 from orthoboot.typing import FloatArray
+from orthoboot.warning_scopes import silenced
 
 
 class Torch(Autodiff):

@@ -6,18 +6,19 @@ import os
 import signal
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
+from warnings import WarningMessage
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orthoboot.errors import SCOPE, ArgumentError, MissingDependencyError, WarningScope, WorkerError, show_again
+from orthoboot.errors import ArgumentError, MissingDependencyError, WorkerError
+from orthoboot.warning_scopes import filtered, show_again, user_filters
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
@@ -62,7 +63,7 @@ class Done(NamedTuple):
 
     number: int
     outcome: Any
-    warnings: list[warnings.WarningMessage]
+    warnings: list[WarningMessage]
 
 
 class _Call(NamedTuple):
@@ -82,7 +83,7 @@ def _sent(work: Callable[[Any], Any]) -> _Call:
     A large one is sent once: joblib shares it between the processes of a machine through a file, and Dask scatters it.
     """
     pickled = np.frombuffer(_pickled(work), dtype=np.uint8)
-    return _Call(_in_other_process, (pickled, uuid4().hex, os.getpid(), SCOPE.filters_outside))
+    return _Call(_in_other_process, (pickled, uuid4().hex, os.getpid(), user_filters()))
 
 
 def _pickled(work: Callable[[Any], Any]) -> bytes:
@@ -96,9 +97,6 @@ def _pickled(work: Callable[[Any], Any]) -> bytes:
         ) from error
     return pickled
 
-
-_IN_WORKER = WarningScope()
-"""In a process that works for others, which may do so in several threads: the filters of the user's process."""
 
 _received: dict[str, Callable[[Any], Any]] = {}
 """In a process that works for others: what it was sent last, by its name, so that it is unpickled once."""
@@ -116,9 +114,8 @@ def _in_other_process(
     if os.getpid() != parent:
         leave_interrupts()
     work = _unpickled(pickled, name)
-    caught: list[warnings.WarningMessage] = []
     # An estimator that has jobs of its own does its work here: the cores are taken.
-    with _IN_WORKER.handled(caught.append, filters), _joblib().parallel_config("sequential"):
+    with filtered(filters) as caught, _joblib().parallel_config("sequential"):
         outcome = work(task)
     return Done(number, outcome, caught)
 

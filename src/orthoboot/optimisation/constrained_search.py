@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, optimize
 
-from orthoboot.errors import FitError, silenced
+from orthoboot.errors import FitError
 from orthoboot.optimisation.kkt import (
     INDEPENDENT,
     Optimum,
@@ -23,6 +23,7 @@ from orthoboot.optimisation.kkt import (
 )
 from orthoboot.optimisation.lagrangian import described
 from orthoboot.typing import FloatArray, IntArray
+from orthoboot.warning_scopes import silenced
 
 _ATTEMPTS = 3
 """Searches, each from where the last one ended and in units of what it found."""

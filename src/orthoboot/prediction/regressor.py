@@ -26,8 +26,6 @@ from orthoboot.errors import (
     WeakInfluenceWarning,
     emit,
     first_line,
-    recorded,
-    show_again,
 )
 from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread, moments_of, r_squared
 from orthoboot.estimators.diagnostics import FEW_REPLICATES, FEW_UNITS, WEAK_R_SQUARED
@@ -47,6 +45,7 @@ from orthoboot.prediction.arguments import (
 from orthoboot.prediction.refits import LinearPart, Refits, check_enough, linear_part, refits, usable_estimator
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray, IntArray
+from orthoboot.warning_scopes import recorded, show_again
 
 _NAMES_OF_COLUMNS = re.compile("X (has|does not have valid) feature names")
 """How scikit-learn's warnings begin where a model was fitted with names of columns and called without, or reversed."""

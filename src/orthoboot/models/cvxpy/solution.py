@@ -15,9 +15,10 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.lin_ops import lin_utils
 
-from orthoboot.errors import ArgumentError, FitError, silenced
+from orthoboot.errors import ArgumentError, FitError
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray
+from orthoboot.warning_scopes import silenced
 
 _TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 _PRECISE = dict.fromkeys(_TOLERANCES, 1e-12) | {f"reduced_{name}": 1e-8 for name in _TOLERANCES}

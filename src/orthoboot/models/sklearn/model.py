@@ -22,7 +22,6 @@ from orthoboot.errors import (
     OrthobootWarning,
     StatisticError,
     first_line,
-    silenced,
 )
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
@@ -57,6 +56,7 @@ from orthoboot.models.sklearn.solution import Solution, polished
 from orthoboot.models.sklearn.targets import ModelTarget, RowsTarget, target_of, target_on_data
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.typing import FloatArray, Influence
+from orthoboot.warning_scopes import silenced
 
 
 @dataclass(frozen=True, eq=False, repr=False)

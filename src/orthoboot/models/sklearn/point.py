@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.errors import silenced
 from orthoboot.functionals.differences import jacobian_by_differences
 from orthoboot.models.sklearn.interface import Adapter
 from orthoboot.models.sklearn.pipeline import Scaling, last_step, transformed, with_last_step
 from orthoboot.typing import FloatArray
+from orthoboot.warning_scopes import silenced
 
 
 def predictions(model: Any, rows: Any) -> FloatArray:

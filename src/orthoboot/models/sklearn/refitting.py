@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.errors import recorded, show_again
 from orthoboot.models.sklearn.adapters import adapter_of
 from orthoboot.models.sklearn.interface import ContinuedModel, RefittedModel
 from orthoboot.models.sklearn.pipeline import last_step, takes_weights, transformers_take_weights, with_last_step
 from orthoboot.models.sklearn.solution import Solution
 from orthoboot.typing import FloatArray
+from orthoboot.warning_scopes import recorded, show_again
 
 _LARGEST_RANDOM_STATE = np.iinfo(np.int32).max
 """Of what scikit-learn itself draws for the parts of an estimator; some of them hold it in 32 bits with a sign."""

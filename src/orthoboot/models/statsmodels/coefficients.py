@@ -12,13 +12,14 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import ArgumentError, FitError, silenced
+from orthoboot.errors import ArgumentError, FitError
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.regression.families import FAMILIES
 from orthoboot.functionals.regression.generalized_linear import Glm
 from orthoboot.functionals.regression.linear import CatalogueRegression, LinearRegression, PreparedRegression
 from orthoboot.models.statsmodels.robust_regression import FixedScale, HuberScale, MedianScale, RobustRegression, Scale
 from orthoboot.typing import FloatArray, Influence
+from orthoboot.warning_scopes import silenced
 
 _FAMILIES = {
     "Gaussian": "gaussian",
