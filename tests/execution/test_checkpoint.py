@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -25,8 +26,14 @@ X = np.random.default_rng(0).gamma(2.0, size=60)
 class Counted:
     """A statistic that counts its evaluations, and may stop after some."""
 
+    calls = 0
+
     def __init__(self, most=None):
-        self.calls, self.most = 0, most
+        self.most = most
+
+    def __getstate__(self):
+        """Nothing that tells it from another: pickle, and so a checkpoint, does not look at what it counts."""
+        return {"most": None}
 
     def __call__(self, x):
         self.calls += 1
@@ -118,7 +125,7 @@ def test_without_a_seed_that_of_the_file_is_taken(tmp_path):
         ({"data": X[::-1]}, "the data"),
         ({"strata": np.repeat([0, 1], 30)}, "how the rows are drawn"),
         ({"rng": 2}, "the seed"),
-        ({"rng": 2, "data": X + 1}, "the data and the seed"),
+        ({"rng": 2, "data": X + 1}, "the data; the seed"),
     ],
     ids=["statistic", "option", "function", "data", "order", "plan", "seed", "data and seed"],
 )
@@ -127,7 +134,7 @@ def test_the_file_of_another_run_is_refused_and_left_alone(tmp_path, change, wor
     ob.bootstrap(X, ob.variance, checkpoint=file, rng=1)
     before = file.read_bytes()
     options = {"data": X, "statistic": ob.variance, "rng": 1, **change}
-    with pytest.raises(CheckpointError, match=f"is from another run: {words}"):
+    with pytest.raises(CheckpointError, match=f"belongs to another run. Different: {words}"):
         ob.bootstrap(options.pop("data"), options.pop("statistic"), checkpoint=file, **options)
     assert file.read_bytes() == before
     assert os.listdir(tmp_path) == ["run"]
@@ -170,7 +177,7 @@ def test_the_file_holds_plain_arrays(tmp_path):
     assert arrays["replicates/values"].shape == (10, 1)
 
 
-@pytest.mark.parametrize("path", [3, "", "no such folder/run", "."])
+@pytest.mark.parametrize("path", [3, "", "no such folder/run", ".", os.devnull, "x" * 1000, "a\0b"])
 def test_a_path_that_cannot_be_a_file_is_refused(path):
     with pytest.raises(ArgumentError, match="`checkpoint` must be"):
         ob.bootstrap(X, ob.variance, checkpoint=path, rng=1)
@@ -179,7 +186,7 @@ def test_a_path_that_cannot_be_a_file_is_refused(path):
 def test_a_file_in_use_is_refused(tmp_path):
     lock = FileLock(tmp_path / "run")
     assert lock.acquire()
-    with pytest.raises(CheckpointError, match="is in use by another process"):
+    with pytest.raises(CheckpointError, match="is in use by another process or thread"):
         ob.bootstrap(X, ob.variance, checkpoint=tmp_path / "run", rng=1)
     lock.release()
     ob.bootstrap(X, ob.variance, checkpoint=tmp_path / "run", rng=1)
@@ -191,6 +198,49 @@ def test_many_quick_replicates_do_not_write_the_file_each_time(tmp_path, monkeyp
     monkeypatch.setattr(Checkpoint, "_write", lambda self, path: (written.append(1), write(self, path)))
     ob.bootstrap(X, ratio, estimator="standard", n_resamples=2000, checkpoint=tmp_path / "run", rng=1)
     assert len(written) < 1000
+
+
+def test_of_two_threads_that_extend_one_result_the_second_is_refused(tmp_path):
+    def slow_median(x):
+        time.sleep(0.005)
+        return float(np.median(x))
+
+    options = {"estimator": "standard", "checkpoint": tmp_path / "run", "rng": 1}
+    result = ob.bootstrap(X, slow_median, n_resamples=10, **options)
+    with ThreadPoolExecutor(2) as pool:
+        errors = [future.exception() for future in [pool.submit(result.extend, 40) for _ in range(2)]]
+    assert [type(error) for error in errors if error is not None] == [CheckpointError]
+    read = ob.bootstrap(X, slow_median, n_resamples=50, **options)
+    same(read, ob.bootstrap(X, slow_median, n_resamples=50, estimator="standard", rng=1))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_link_stays_a_link_and_another_working_directory_changes_nothing(tmp_path, monkeypatch):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "run")
+    monkeypatch.chdir(tmp_path)
+    result = ob.bootstrap(X, ratio, estimator="standard", checkpoint="link", rng=1)
+    monkeypatch.chdir(tmp_path / "real")
+    result.extend(5)
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link", "real"]
+    assert os.listdir(tmp_path / "real") == ["run"]
+
+
+NUDGES = {"now": 0.0}
+
+
+def nudged(x):
+    """Return a value that moves by rounding, as that of linear algebra does from processor to processor."""
+    return ratio(x) * (1 + NUDGES["now"])
+
+
+def test_a_function_whose_value_moves_by_rounding_goes_on(tmp_path, monkeypatch):
+    options = {"estimator": "standard", "n_resamples": 20, "checkpoint": tmp_path / "run", "rng": 1}
+    first = ob.bootstrap(X, nudged, **options)
+    monkeypatch.setitem(NUDGES, "now", 1e-13)
+    second = ob.bootstrap(X, nudged, **options)
+    np.testing.assert_array_equal(first.bootstrap_distribution, second.bootstrap_distribution)
 
 
 def test_a_disk_that_is_full_is_told_once(tmp_path, monkeypatch):
@@ -300,6 +350,6 @@ def test_of_two_processes_on_one_file_the_second_is_refused(tmp_path, n_jobs):
     second = subprocess.run(run.command, capture_output=True, text=True, check=False)
     assert first.poll() is None
     assert second.returncode == 1
-    assert "is in use by another process" in second.stderr.splitlines()[-1]
+    assert "is in use by another process or thread" in second.stderr.splitlines()[-1]
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate()

@@ -320,6 +320,33 @@ def test_slow_refits_share_the_cores():
     assert time.perf_counter() - start < 2.8
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked there alone")
+def test_a_backend_that_gives_nothing_back_before_the_end_works_in_rounds(tmp_path):
+    def logged(task):
+        (tmp_path / str(task)).touch()
+        return task
+
+    with joblib.parallel_config("multiprocessing"):
+        tasks = parallel(logged, list(range(20)), n_jobs=2, in_threads=False)
+        next(tasks)
+        assert len(os.listdir(tmp_path)) == 8
+        assert len(list(tasks)) == 19
+        found = quietly(CASES["plain function"], n_jobs=2)
+    same(found, quietly(CASES["plain function"]))
+
+
+def test_no_more_jobs_are_started_than_there_are_tasks():
+    threads = []
+
+    def count(task):
+        threads.append(threading.active_count())
+        time.sleep(0.05)
+
+    before = threading.active_count()
+    list(parallel(count, [1, 2, 3], n_jobs=1000, in_threads=True))
+    assert max(threads) - before < 20
+
+
 def test_tasks_are_small_enough_for_every_job_and_no_larger_than_a_batch():
     assert Execution(1).task_size(1000, 200) == 200
     assert Execution(2).task_size(1000, 200) == 125

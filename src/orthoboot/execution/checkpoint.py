@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from types import MappingProxyType
 from typing import Any
 
@@ -62,6 +63,7 @@ class Checkpoint:
         self._estimate = np.empty(0) if estimate is None else estimate
         self._key = key
         self._kept: dict[str, _Section] = {}
+        self._mutex = RLock()
         self._depth = 0
         self._lock: FileLock | None = None
         self._next_write = 0.0
@@ -69,8 +71,11 @@ class Checkpoint:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for another process, without the lock and the file's content."""
-        closed = Checkpoint(self.path, self._identity, self._estimate, self._key)
-        return vars(closed)
+        return {"path": self.path, "identity": self._identity, "estimate": self._estimate, "key": self._key}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make one that is closed."""
+        self.__init__(**state)  # type: ignore[misc]
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -78,15 +83,20 @@ class Checkpoint:
         if self.path is None:
             yield
             return
-        if self._depth == 0:
-            self._open(self.path)
-        self._depth += 1
+        if not self._mutex.acquire(blocking=False):
+            raise _in_use(self.path)
         try:
-            yield
-        finally:
-            self._depth -= 1
             if self._depth == 0:
-                self._close(self.path)
+                self._open(self.path)
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._close(self.path)
+        finally:
+            self._mutex.release()
 
     def known(self, section: str, numbers: Sequence[int]) -> tuple[list[int], Evaluation | None]:
         """Return which of `numbers` are finished, in their order, and their evaluations."""
@@ -115,9 +125,7 @@ class Checkpoint:
                 f"`checkpoint` must be a file that can be locked and written; got {str(path)!r}: {error.strerror}."
             ) from error
         if not is_free:
-            raise CheckpointError(
-                f"`checkpoint` {str(path)!r} is in use by another process. Use another file for each run."
-            )
+            raise _in_use(path)
         try:
             self._kept = self._read(path)
         except BaseException:
@@ -150,10 +158,13 @@ class Checkpoint:
         if not different and not (
             estimate.shape == self._estimate.shape and np.allclose(estimate, self._estimate, rtol=_SAME, atol=0)
         ):
-            different = ["the value of the statistic on the data"]
+            different = [
+                "the value of the statistic on the data. If the statistic draws random numbers, fix its seed, for "
+                "example with `random_state`"
+            ]
         if different:
             raise CheckpointError(
-                f"`checkpoint` {str(path)!r} is from another run: {' and '.join(different)} differ(s). Use another "
+                f"`checkpoint` {str(path)!r} belongs to another run. Different: {'; '.join(different)}. Use another "
                 "file, or delete this one."
             )
 
@@ -174,6 +185,10 @@ class Checkpoint:
             raise CheckpointError(
                 f"`checkpoint` {str(path)!r} could not be written: {error.strerror}. What was written before is kept."
             ) from error
+
+
+def _in_use(path: Path) -> CheckpointError:
+    return CheckpointError(f"`checkpoint` {str(path)!r} is in use by another process or thread. Use one file per run.")
 
 
 def checked_arrays(path: Path) -> Arrays | None:
@@ -215,6 +230,7 @@ class _Section:
         self._pieces: list[Evaluation] = []
 
     def add(self, numbers: Sequence[int], evaluation: Evaluation) -> None:
+        assert not self.places.keys() & set(numbers)
         for number in numbers:
             self.places[int(number)] = len(self.places)
         self._pieces.append(evaluation)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copyreg
 import dataclasses
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,6 @@ from orthoboot.errors import ArgumentError
 from orthoboot.execution.checkpoint import Checkpoint, stored_key
 from orthoboot.functionals.base import Prepared
 from orthoboot.typing import Key
-
-_DEEPEST = 12
-"""Objects within objects that are looked at; deeper ones count by their kind alone."""
 
 
 def checkpoint_key(checkpoint: Any, rng: Any) -> Key:
@@ -50,8 +49,13 @@ def _checked_path(checkpoint: Any) -> Path | None:
         return None
     if not isinstance(checkpoint, (str, os.PathLike)) or not str(checkpoint).strip():
         raise ArgumentError(f"`checkpoint` must be the path of a file, or None; got {checkpoint!r}.")
-    path = Path(checkpoint)
-    if path.is_dir() or not path.absolute().parent.is_dir():
+    # Where it is now: a link stays one, and a change of the working directory changes nothing.
+    try:
+        path = Path(checkpoint).expanduser().resolve()
+        is_usable = path.parent.is_dir() and (path.is_file() or not path.exists())
+    except (OSError, ValueError):  # such as a name that is too long
+        is_usable = False
+    if not is_usable:
         raise ArgumentError(f"`checkpoint` must be a file in a folder that exists; got {str(checkpoint)!r}.")
     return path
 
@@ -61,30 +65,49 @@ def _digest_of_data(data: Data) -> str:
 
 
 def _digest(value: Any) -> str:
+    """Return a digest of all that a value holds, the same in every process."""
     digest = hashlib.blake2b(digest_size=16)
-    for part in _described(value, _DEEPEST):
+    for part in _Description().of(value):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()
 
 
-def _described(value: Any, depth: int) -> Iterator[bytes]:
-    """Yield the bytes that identify a value: its type and, as far as possible, its content."""
-    yield f"{type(value).__module__}.{type(value).__qualname__}".encode()
-    if depth == 0:
-        return
+class _Description:
+    """Goes through a value and all that it holds; what comes again, or holds itself, is named by its place."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        self._kept: list[Any] = []  # so that no address is used twice
+
+    def of(self, value: Any) -> Iterator[bytes]:
+        """Yield the bytes that tell a value from others: its type and what it holds."""
+        yield f"{type(value).__module__}.{type(value).__qualname__}".encode()
+        if _has_exact_repr(value):
+            yield repr(value).encode()
+            return
+        if id(value) in self._places:
+            yield f"as {self._places[id(value)]}".encode()
+            return
+        self._places[id(value)] = len(self._places)
+        self._kept.append(value)
+        for part in _parts(value):
+            if isinstance(part, bytes):
+                yield part
+            else:
+                yield from self.of(part)
+
+
+def _has_exact_repr(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic, range))
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Return what a value holds, by the first kind that fits, or else what `pickle` would keep of it."""
     for is_kind, parts in _KINDS:
         if is_kind(value):
-            for part in parts(value):
-                if isinstance(part, bytes):
-                    yield part
-                else:
-                    yield from _described(part, depth - 1)
-            return
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, complex, str, bytes, type, np.generic, range))
+            return parts(value)
+    return _of_object(value)
 
 
 def _of_array(value: Any) -> Iterator[Any]:
@@ -93,9 +116,21 @@ def _of_array(value: Any) -> Iterator[Any]:
     yield from array.tolist() if array.dtype.hasobject else (np.ascontiguousarray(array).tobytes(),)
 
 
+def _of_tensor(value: Any) -> Iterator[Any]:
+    yield np.asarray(value.detach().cpu())
+
+
 def _of_frame(value: Any) -> Iterator[Any]:
-    value = value.detach().cpu() if hasattr(value, "detach") else value  # a tensor that is trained, or elsewhere
-    yield repr(list(value.columns) if hasattr(value, "columns") else getattr(value, "name", "")).encode()
+    yield repr(list(value.columns)).encode()
+    yield np.asarray(getattr(value, "index", ()))
+    for position, dtype in enumerate(value.dtypes):
+        yield repr(dtype).encode()  # with the order of categories
+        yield np.asarray(value.iloc[:, position] if hasattr(value, "iloc") else value[:, position])
+
+
+def _of_column(value: Any) -> Iterator[Any]:
+    yield repr((getattr(value, "name", ""), getattr(value, "dtype", ""))).encode()
+    yield np.asarray(getattr(value, "index", ()))
     yield np.asarray(value)
 
 
@@ -106,12 +141,14 @@ def _of_set(value: set[Any] | frozenset[Any]) -> Iterator[Any]:
 
 def _of_mapping(value: Mapping[Any, Any]) -> Iterator[Any]:
     for key, entry in value.items():
-        yield repr(key).encode()
+        yield key
         yield entry
 
 
 def _of_function(value: FunctionType) -> Iterator[Any]:
-    yield value.__code__
+    code = value.__code__
+    documented = code.co_consts[:1] == (value.__doc__,)
+    yield from _of_code(code, code.co_consts[1:] if documented else code.co_consts)
     yield value.__defaults__
     yield value.__kwdefaults__
     for cell in value.__closure__ or ():
@@ -119,32 +156,95 @@ def _of_function(value: FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
         except ValueError:  # a name that has no value yet, as in a function that calls itself
             yield b"empty"
+    yield from _globals_of(value)
 
 
-def _of_code(value: CodeType) -> Iterator[Any]:
+def _globals_of(function: FunctionType) -> Iterator[Any]:
+    """Yield the constants and functions of its module that a function of the user's names, and their values."""
+    if _is_of_library(function):  # whose own constants are many, and change with its version
+        return
+    for name in sorted(_names_in(function.__code__)):
+        found = function.__globals__.get(name)
+        if _has_exact_repr(found) or isinstance(found, (FunctionType, np.ndarray, partial)):
+            yield name.encode()
+            yield found
+
+
+def _names_in(code: CodeType) -> set[str]:
+    within = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*map(_names_in, within))
+
+
+def _is_of_library(function: FunctionType) -> bool:
+    package = (function.__module__ or "").partition(".")[0]
+    folders = Path(function.__code__.co_filename).parts
+    in_standard_library = package in sys.stdlib_module_names and package != "__main__"
+    return in_standard_library or package == "orthoboot" or bool({"site-packages", "dist-packages"} & set(folders))
+
+
+def _of_code(value: CodeType, constants: tuple[Any, ...] | None = None) -> Iterator[Any]:
     yield value.co_code
     yield repr(value.co_names).encode()
-    yield from (constant for constant in value.co_consts if not isinstance(constant, str) or constant)
+    yield from value.co_consts if constants is None else constants
+
+
+def _of_class(value: type) -> Iterator[Any]:
+    yield repr(value).encode()
+    attributes = sorted(vars(value).items())
+    if any(isinstance(entry, FunctionType) and _is_of_library(entry) for _, entry in attributes):
+        return
+    for name, entry in attributes:
+        if not name.startswith("__") or name == "__call__":
+            entry = getattr(entry, "__func__", entry)  # of a static method or a method of the class
+            if _has_exact_repr(entry) or isinstance(entry, (FunctionType, np.ndarray, partial)):
+                yield name.encode()
+                yield entry
+    yield from value.__bases__
 
 
 def _of_dataclass(value: Any) -> Iterator[Any]:
     for field in dataclasses.fields(value):
-        yield field.name.encode()
-        yield getattr(value, field.name)
+        if field.compare:
+            yield field.name.encode()
+            yield getattr(value, field.name)
+
+
+def _of_estimator(value: Any) -> Iterator[Any]:
+    yield value.get_params(deep=False)
+
+
+def _of_object(value: Any) -> Iterator[Any]:
+    """Yield the class of an object and what pickle would keep of it."""
+    yield type(value)
+    if hasattr(value, "__wrapped__"):  # a function with a cache
+        yield value.__wrapped__
+    try:
+        registered = copyreg.dispatch_table.get(type(value))
+        reduced = value.__reduce_ex__(4) if registered is None else registered(value)
+    except Exception:  # such as of a lock: then its type must do
+        return
+    if isinstance(reduced, str):
+        yield reduced
+        return
+    _, arguments, state, items, entries = (*reduced, None, None, None)[:5]
+    yield from (arguments, state, list(items or ()), list(entries or ()))
 
 
 _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Iterator[Any]]], ...] = (
-    (_is_plain, lambda value: iter([repr(value).encode()])),
-    (lambda value: isinstance(value, (FunctionType,)), _of_function),
+    (lambda value: isinstance(value, type), _of_class),
+    (lambda value: isinstance(value, ModuleType), lambda value: iter([value.__name__.encode()])),
+    (lambda value: isinstance(value, FunctionType), _of_function),
     (lambda value: isinstance(value, MethodType), lambda value: iter([value.__func__, value.__self__])),
     (lambda value: isinstance(value, CodeType), _of_code),
     (lambda value: isinstance(value, partial), lambda value: iter([value.func, value.args, value.keywords])),
     (lambda value: isinstance(value, np.ndarray), _of_array),
-    (lambda value: hasattr(value, "__array__") and hasattr(value, "shape"), _of_frame),
+    (lambda value: hasattr(value, "detach") and hasattr(value, "shape"), _of_tensor),
+    (lambda value: hasattr(value, "columns") and hasattr(value, "dtypes"), _of_frame),
+    (lambda value: hasattr(value, "__array__") and hasattr(value, "shape"), _of_column),
     (lambda value: isinstance(value, Mapping), _of_mapping),
     (lambda value: isinstance(value, (set, frozenset)), _of_set),
     (lambda value: isinstance(value, (tuple, list)), iter),
     (dataclasses.is_dataclass, _of_dataclass),
-    (lambda value: hasattr(value, "get_params"), lambda value: iter([value.get_params(deep=False)])),
+    (lambda value: hasattr(value, "get_params"), _of_estimator),
 )
-"""What is looked at in a value, by its kind; the first kind that fits decides, and others count by their class."""
+"""What is looked at in a value, by its kind; the first kind that fits decides."""

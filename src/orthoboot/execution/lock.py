@@ -25,6 +25,7 @@ class FileLock:
                 # Whoever held it before may have removed the file between the two steps: then it guards nothing.
                 if is_free and self._is_current(descriptor):
                     self._descriptor, descriptor = descriptor, -1
+                    _HELD.add(self._descriptor)
                     return True
             finally:
                 if descriptor >= 0:
@@ -38,6 +39,7 @@ class FileLock:
             return
         if sys.platform != "win32":  # a file that is open cannot be removed there
             self._file.unlink(missing_ok=True)
+        _HELD.discard(self._descriptor)
         os.close(self._descriptor)
         self._descriptor = None
         if sys.platform == "win32":
@@ -49,6 +51,21 @@ class FileLock:
             return os.path.samestat(os.fstat(descriptor), self._file.stat())
         except FileNotFoundError:
             return False
+
+
+_HELD: set[int] = set()
+"""The descriptors of all locks that this process holds."""
+
+
+def _leave_to_parent() -> None:
+    """Let a forked process have no part in the locks: it may outlive the one that holds them."""
+    for descriptor in _HELD:
+        os.close(descriptor)
+    _HELD.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _locked(descriptor: int) -> bool:

@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from orthoboot.errors import ArgumentError, MissingDependencyError, WorkerError
 from orthoboot.warning_scopes import filtered, show_again, user_filters
 
+_PER_ROUND = 4
+"""Calls for each job between two times at which the work so far is kept, in backends that give nothing back earlier."""
+
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
 
@@ -47,14 +50,15 @@ def parallel(
     numbered = [joblib.delayed(call.function)(*call.arguments, number, task) for number, task in enumerate(tasks)]
     prefer = "threads" if shares_memory else "processes"
     with _one_thread_each(shares_memory):
-        pool = joblib.Parallel(n_jobs=n_jobs, prefer=prefer, return_as=_return_as(joblib, prefer))
+        jobs = min(effective_jobs(n_jobs), len(tasks))
         try:
-            for done in pool(numbered):
+            for done in _completed(joblib, numbered, jobs, prefer):
                 show_again(done.warnings, _SHOWN)
                 yield tasks[done.number], done.outcome
         except BrokenExecutor as error:
             raise WorkerError(
-                "a worker process died, probably because memory ran out. Use a smaller `n_jobs`."
+                "a worker process died: memory ran out, or the statistic ended it. Use fewer jobs; with `checkpoint`, "
+                "what is done is kept."
             ) from error
 
 
@@ -149,9 +153,14 @@ def _one_thread_each(shares_memory: bool) -> AbstractContextManager[Any]:
     return limits
 
 
-def _return_as(joblib: Any, prefer: str) -> str:
+def _completed(joblib: Any, calls: list[Any], jobs: int, prefer: str) -> Iterator[Done]:
+    """Yield what calls give, as they are done; in rounds, where a backend gives nothing back before the end."""
     backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
-    return "generator_unordered" if getattr(backend, "supports_return_generator", False) else "list"
+    if getattr(backend, "supports_return_generator", False):
+        yield from joblib.Parallel(n_jobs=jobs, prefer=prefer, return_as="generator_unordered")(calls)
+        return
+    for start in range(0, len(calls), _PER_ROUND * jobs):
+        yield from joblib.Parallel(n_jobs=jobs, prefer=prefer)(calls[start : start + _PER_ROUND * jobs])
 
 
 def leave_interrupts() -> None:

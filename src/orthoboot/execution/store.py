@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
+from threading import get_ident
 from typing import Any, cast
 
 import numpy as np
@@ -40,7 +41,7 @@ def load_arrays(file: Path) -> Arrays | None:
 
 def write_atomically(file: Path, content: bytes) -> None:
     """Write a file atomically: readers see the old or the new content, even if this process is killed."""
-    unfinished = file.with_name(f"{file.name}.{os.getpid()}.unfinished")
+    unfinished = file.with_name(f"{file.name}.{os.getpid()}.{get_ident()}.unfinished")
     try:
         unfinished.write_bytes(content)
         unfinished.replace(file)

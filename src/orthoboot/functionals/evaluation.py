@@ -35,7 +35,11 @@ class Failure(NamedTuple):
         """Return the failure that an exception describes; a wrong shape of the value ends the run."""
         if isinstance(error, StatisticError):
             return Failure(str(error), ends_run=True)
-        return Failure(f"{type(error).__name__}: {error}".rstrip("."))
+        try:
+            words = str(error)
+        except Exception:  # an exception of the user's whose own text fails
+            words = "(no message)"
+        return Failure(f"{type(error).__name__}: {words}".rstrip("."))
 
 
 class Convergence(NamedTuple):

@@ -37,7 +37,7 @@ class CallableFunctional(Functional):
 
     function: Callable[..., Any]
     value_output: Output = field(repr=False)
-    value: FloatArray = field(repr=False)
+    value: FloatArray = field(repr=False, compare=False)
     name: str = "statistic"
 
     releases_gil = False
