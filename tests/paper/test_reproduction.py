@@ -244,7 +244,7 @@ class Killed(Logged):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_process_that_ends_is_told_with_what_helps(tmp_path):
-    with pytest.raises(WorkerError, match="a worker process died.* Use a smaller `n_jobs`.* What is finished is kept"):
+    with pytest.raises(WorkerError, match="a worker process died.* Use fewer jobs.* What is finished is kept"):
         outcomes(Killed(), Settings(), Store(tmp_path, Settings()), jobs=2)
 
 
