@@ -1,4 +1,4 @@
-"""Errors and warnings of the library, and tools to show, silence and record warnings."""
+"""Errors and warnings of the library."""
 
 from __future__ import annotations
 
