@@ -310,7 +310,7 @@ def test_a_recurrent_layer_names_the_solver_that_takes_it():
 
 @QUIET
 def test_relu_ends_at_a_kink_and_says_so():
-    module = restarted(nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1)), 0)
+    module = restarted(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 1)), 0)
     ours = ob.from_torch(module, nn.MSELoss(), X, Y, NEW, weight_decay=0.02)
     with pytest.warns(FitWarning, match="ended at a kink"):
         result = ob.bootstrap(ours.data, ours, paired=True, n_resamples=5, rng=0)
