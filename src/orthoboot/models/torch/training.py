@@ -95,7 +95,8 @@ class _Adam:
     """Adam of Kingma and Ba (2015) with torch's defaults, in place on one tensor.
 
     Torch's own asks in every step for what cannot change here, which takes as long as the step. Its faster variants
-    round the last numbers of an array in another way than those before, so that results would depend on the other networks.
+    round the last numbers of an array in another way than those before, so that results would depend on how many
+    networks are trained together.
     """
 
     _DECAYS, _EPSILON = (0.9, 0.999), 1e-8
