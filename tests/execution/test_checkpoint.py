@@ -311,7 +311,8 @@ class SlowRun:
             time.sleep(moment)
             ended_early += running.poll() is not None
             kill(running.pid, signal.SIGKILL)
-            running.communicate()
+            running.wait()
+            running.stdout.close()  # whose other end workers may still hold
         assert not ended_early
         ended = subprocess.run(self.command, capture_output=True, text=True, check=True)
         self.check_output(ended.stdout)
