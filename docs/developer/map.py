@@ -19,6 +19,8 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from orthoboot.errors import MissingDependencyError
+
 REPOSITORY = Path(__file__).parents[2]
 PAGE = Path(__file__).with_name("architecture.md")
 
@@ -297,7 +299,7 @@ def _shadowed_modules(house: House) -> Iterator[str]:
             package = importlib.import_module(parent)
             before = vars(package).get(name)
             found = importlib.import_module(module)
-        except ImportError as error:
+        except (ImportError, MissingDependencyError) as error:
             print(f"not imported, so not looked at: {module} ({error})", file=sys.stderr)
             continue
         bound = [value for value in (before, getattr(package, name)) if value is not None and value is not found]
