@@ -3,7 +3,7 @@
 #   make test       everything that continuous integration runs
 #   make test-all   the tests on every Python 3.11, 3.12 and 3.13 that is found
 #   make test-core  the tests that need numpy and scipy alone, in an environment that has no more
-#   make coverage   the tests, with the lines that none of them reaches
+#   make coverage   the tests, with the lines that none of them reaches; fails below the floor in pyproject.toml
 #   make test-slow  statistical checks of minutes
 #   make test-portable  the tests as on three other processors, by the libraries' own switches
 #   make map        the map of docs/developer/architecture.md, and whether the house is in order
