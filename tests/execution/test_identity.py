@@ -140,3 +140,8 @@ def test_values_that_hold_each_other_are_gone_through_once():
     for entries in graph.values():
         entries.update(graph)
     assert _digest(graph) == _digest(graph)
+
+
+def test_equal_parts_count_alike_whether_they_are_one_object_or_two():
+    shared = [1, 2]
+    assert _digest([shared, shared]) == _digest([[1, 2], [1, 2]]) != _digest([[1, 2], [1, 3]])

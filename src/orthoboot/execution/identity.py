@@ -14,6 +14,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orthoboot.data import Data
 from orthoboot.draws.random_counts import key_from
@@ -66,40 +67,44 @@ def _digest_of_data(data: Data) -> str:
 
 def _digest(value: Any) -> str:
     """Return a digest of all that a value holds, the same in every process."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in _Description().of(value):
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
-    return digest.hexdigest()
+    return _Digests().of(value).hex()
 
 
-class _Description:
-    """Goes through a value and all that it holds; what comes again, or holds itself, is named by its place."""
+class _Digests:
+    """Digests of values, each made of those of its parts and computed once.
+
+    Two equal parts have equal digests, whether they are one object or two: that may differ from process to process.
+    """
 
     def __init__(self) -> None:
-        self._places: dict[int, int] = {}
+        self._known: dict[int, bytes] = {}
+        self._open: list[int] = []
         self._kept: list[Any] = []  # so that no address is used twice
 
-    def of(self, value: Any) -> Iterator[bytes]:
-        """Yield the bytes that tell a value from others: its type and what it holds."""
-        yield f"{type(value).__module__}.{type(value).__qualname__}".encode()
-        if _has_exact_repr(value):
-            yield repr(value).encode()
-            return
-        if id(value) in self._places:
-            yield f"as {self._places[id(value)]}".encode()
-            return
-        self._places[id(value)] = len(self._places)
-        self._kept.append(value)
-        for part in _parts(value):
-            if isinstance(part, bytes):
-                yield part
-            else:
-                yield from self.of(part)
+    def of(self, value: Any) -> bytes:
+        """Return the digest of a value: of its type and what it holds."""
+        digest = hashlib.blake2b(f"{type(value).__module__}.{type(value).__qualname__}:".encode(), digest_size=16)
+        address = id(value)
+        if isinstance(value, (bytes, memoryview)):
+            digest.update(value)
+        elif _has_exact_repr(value):
+            digest.update(repr(value).encode())
+        elif address in self._open:  # it holds itself: named by how far up that is
+            digest.update(str(len(self._open) - self._open.index(address)).encode())
+        elif address in self._known:
+            return self._known[address]
+        else:
+            self._open.append(address)
+            self._kept.append(value)
+            for part in _parts(value):
+                digest.update(self.of(part))
+            self._open.pop()
+            self._known[address] = digest.digest()
+        return digest.digest()
 
 
 def _has_exact_repr(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic, range))
+    return value is None or isinstance(value, (bool, int, float, complex, str, np.generic, range))
 
 
 def _parts(value: Any) -> Iterator[Any]:
@@ -113,7 +118,12 @@ def _parts(value: Any) -> Iterator[Any]:
 def _of_array(value: Any) -> Iterator[Any]:
     array = np.asarray(value)
     yield repr((array.shape, array.dtype.str)).encode()
-    yield from array.tolist() if array.dtype.hasobject else (np.ascontiguousarray(array).tobytes(),)
+    yield from array.tolist() if array.dtype.hasobject else (_memory(array),)
+
+
+def _memory(array: NDArray[Any]) -> memoryview:
+    """Return the bytes of an array, without a copy of large data."""
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
 
 def _of_tensor(value: Any) -> Iterator[Any]:
