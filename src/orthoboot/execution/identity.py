@@ -123,7 +123,7 @@ def _of_array(value: Any) -> Iterator[Any]:
 
 def _memory(array: NDArray[Any]) -> memoryview:
     """Return the bytes of an array, without a copy of large data."""
-    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def _of_tensor(value: Any) -> Iterator[Any]:
