@@ -29,6 +29,7 @@ from orthoboot.errors import (
     ToleranceWarning,
 )
 from orthoboot.estimators import ESTIMATORS, Estimator, estimator_error
+from orthoboot.estimators.estimation import Estimation
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_for, checkpoint_key
 from orthoboot.functionals.base import Prepared
@@ -40,6 +41,7 @@ from orthoboot.influence import (
     design_for,
     ignored_weights,
     requested_regression,
+    row_order_finding,
 )
 from orthoboot.intervals import INTERVALS, Interval
 from orthoboot.plans import plan_for
@@ -195,8 +197,9 @@ def bootstrap(
         first = _first_round(run, influence, chosen, interval, budget)
         replicates, unmet = _simulated(first, budget)
     _check_weights_matter(first.run, replicates)
+    standing = (*first.warnings, *_about_row_order(first, replicates))
     estimator_name = first.estimator.name
-    result = Result(first.run, replicates, estimator_name, method, confidence_level, alternative, (), first.warnings)
+    result = Result(first.run, replicates, estimator_name, method, confidence_level, alternative, (), standing)
     return reported(result, unmet)
 
 
@@ -339,6 +342,11 @@ def _simulated(first: _FirstRound, budget: _Budget) -> tuple[Replicates, tuple[O
         more = min(_further_round(replicates.n_drawn, error / budget.tol), budget.max_resamples - replicates.n_drawn)
         if more <= 0:
             return replicates, (_unmet(error, replicates, budget),)
+
+
+def _about_row_order(first: _FirstRound, replicates: Replicates) -> tuple[OrthobootWarning, ...]:
+    standard_error = Estimation(first.run, replicates, first.estimator).standard_error
+    return row_order_finding(first.run.prepared, first.run.plan, standard_error)
 
 
 def _relative_error(estimator: Estimator, replicates: Replicates) -> float:

@@ -110,6 +110,10 @@ class LargeBiasWarning(OrthobootWarning):
     """The bias is large compared with the standard error: resamples differ systematically from the data."""
 
 
+class RowOrderWarning(OrthobootWarning):
+    """The statistic depends on the order of the rows, which resampling does not keep."""
+
+
 class MissingBiasWarning(OrthobootWarning):
     """The second-order bias was not available and was taken as zero."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -60,6 +60,12 @@ class Data:
     def take(self, indices: Sequence[IntArray]) -> tuple[Any, ...]:
         """Return containers with the rows `indices[i]` of sample i, in their order."""
         return tuple(table.take(indices[i]) for table, i in zip(self.tables, self.sample_of, strict=True))
+
+    def taken(self, indices: Sequence[IntArray]) -> Data:
+        """Return the rows `indices[i]` of each sample i, in their order, as data of their own."""
+        tables = zip(self.tables, self.take(indices), strict=True)
+        rows = tuple(replace(table, container=container) for table, container in tables)
+        return Data(rows, self.sample_of, tuple(map(len, indices)))
 
     def sample(self, number: int) -> Data:
         """Return sample `number` alone."""

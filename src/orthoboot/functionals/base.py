@@ -16,7 +16,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, evaluated_one_by_one, evaluated_together
 from orthoboot.functionals.output import Output
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import FloatArray, Influence, IntArray
 
 Covariance = Callable[[Influence], FloatArray]
 """The exact covariance of ``sum_i (1/n_i) weights_i . values_i`` under the plan in force."""
@@ -44,6 +44,8 @@ class Functional(ABC):
         What it means that it has no value on a resample, for the report of a failed replicate.
     releases_gil
         Whether its work is done in compiled code, so that threads of one process can share it.
+    by_user
+        Whether a user's function computes it, of which nothing is known: what must hold for it is tried.
     """
 
     name: str = "statistic"
@@ -53,6 +55,7 @@ class Functional(ABC):
     batched: bool = True
     undefined: str = ""
     releases_gil: bool = True
+    by_user: bool = False
 
     def prepared(self, data: Data) -> Prepared[Any]:
         """Return the statistic at `data`, checked; raise a `DataError` if it does not exist for such data."""
@@ -149,6 +152,11 @@ class Prepared(ABC, Generic[Statistic]):
     def estimate(self) -> FloatArray:
         """Return its value on the data, shape ``(k,)``."""
         return self.values(unit_resamples(self.data)).reshape(-1)
+
+    def value_of_rows(self, rows: tuple[IntArray, ...]) -> FloatArray:
+        """Return its value on some rows of each sample, in their order, shape ``(k,)``."""
+        taken = self.data.taken(rows)
+        return self.functional.at(taken).values(unit_resamples(taken))[0]
 
     def influence(self) -> Influence | None:
         """Return its influence function on the rows, or None if it has none in closed form."""

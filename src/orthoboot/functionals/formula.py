@@ -52,6 +52,10 @@ class Formula(Functional, Generic[Derived]):
         """Return warnings about the statistic on these data."""
         return ()
 
+    def influence_source(self) -> str:
+        """Return a description of the source of its influence function."""
+        return f"closed form of `{self.name}`"
+
     def second_order_bias(self, at: PreparedFormula[Derived], covariance: Covariance) -> FloatArray | None:
         """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""
         return None
@@ -83,6 +87,11 @@ class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
     def influence(self) -> Influence | None:
         """Return its influence function on the rows."""
         return self.functional.influence(self)
+
+    @property
+    def influence_source(self) -> str:
+        """Return a description of the source of its influence function."""
+        return self.functional.influence_source()
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return warnings about the statistic on these data."""

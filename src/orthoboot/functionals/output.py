@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orthoboot.errors import StatisticError
 from orthoboot.typing import FloatArray
@@ -190,7 +191,7 @@ def _aligned(entry: Any, axes: list[Any] | None) -> Any:
 
 def _numbers(value: Any) -> FloatArray:
     try:
-        array = np.asarray(_python_value(value))
+        array = unmasked_array(_python_value(value))
         if array.dtype.kind not in "biuf" or array.size == 0:
             raise TypeError
         return np.asarray(array, dtype=np.float64)
@@ -198,6 +199,21 @@ def _numbers(value: Any) -> FloatArray:
         raise StatisticError(
             f"`statistic` must return a real number, an array of numbers, or a dict of these; got {_unfit(value)}"
         ) from error
+
+
+def unmasked_array(value: Any) -> NDArray[Any]:
+    """Return the value as an array, masked numbers as NaN: numpy would take what is below the mask."""
+    array = np.ma.asarray(value) if _is_masked(value) else np.asarray(value)
+    if not isinstance(array, np.ma.MaskedArray) or array.dtype.kind not in "biuf":
+        return np.asarray(array)
+    return array.astype(np.float64).filled(np.nan)
+
+
+def _is_masked(value: Any) -> bool:
+    """Return whether the value is a masked array, or a short list with masked numbers in it."""
+    return isinstance(value, np.ma.MaskedArray) or (
+        isinstance(value, (list, tuple)) and any(isinstance(entry, np.ma.MaskedArray) for entry in value)
+    )
 
 
 def _unfit(value: Any) -> str:

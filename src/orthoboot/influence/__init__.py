@@ -4,6 +4,7 @@ from orthoboot.influence.finite_difference import finite_difference_bias, finite
 from orthoboot.influence.given import CENTRE_TOLERANCE, given_columns
 from orthoboot.influence.jackknife import jackknife_influence
 from orthoboot.influence.probe import Probe, ignored_weights, probed
+from orthoboot.influence.row_order import row_order_finding
 from orthoboot.influence.regression import (
     Design,
     RegressionRequest,
@@ -36,6 +37,7 @@ __all__ = [
     "finite_difference_influence",
     "given_columns",
     "ignored_weights",
+    "row_order_finding",
     "influence_for",
     "jackknife_influence",
     "probed",

@@ -54,6 +54,8 @@ def per_sample(argument: str, values: Any, data: Data) -> tuple[Any, ...]:
 
 def number_array(argument: str, values: Any) -> FloatArray:
     """Return `values` as an array of numbers; raise if they are not numbers."""
+    if np.ma.is_masked(values):
+        raise InfluenceError(f"`{argument}` must have no masked values; got {int(np.ma.getmaskarray(values).sum())}.")
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.functionals.base import Prepared, unit_resamples
-from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
+from orthoboot.functionals.base import Prepared
+from orthoboot.typing import BoolArray, FloatArray, Influence
 
 PROBE_SEED = 20240607
 
@@ -181,11 +180,4 @@ def ignored_weights(prepared: Prepared[Any], resamples: Resamples) -> IgnoredWei
 def _on_rows(prepared: Prepared[Any], resamples: Resamples) -> Iterator[FloatArray]:
     """Yield the statistic of the rows of each resample, each row counted once, shape ``(1, k)``."""
     for b in range(len(resamples)):
-        rows = _taken(prepared.data, resamples.indices(b))
-        yield prepared.functional.at(rows).values(unit_resamples(rows))
-
-
-def _taken(data: Data, indices: tuple[IntArray, ...]) -> Data:
-    containers = data.take(indices)
-    tables = tuple(replace(table, container=rows) for table, rows in zip(data.tables, containers, strict=True))
-    return Data(tables, data.sample_of, tuple(map(len, indices)))
+        yield prepared.value_of_rows(resamples.indices(b))[np.newaxis]

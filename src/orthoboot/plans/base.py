@@ -91,6 +91,10 @@ class Scheme(ABC):
             raise NotImplementedError(f"{type(self).__name__} must give mean, variance and covariance itself")
         return parts
 
+    def reordered(self, generator: np.random.Generator) -> IntArray | None:
+        """Return the rows in another order that means the same under this scheme, or None where the order matters."""
+        return generator.permutation(self.n)
+
     @abstractmethod
     def tilt(self, influence: FloatArray) -> FloatArray | None:
         """Return ``Cov(counts) @ influence / n``, the direction in which ABC tilts the weights, or None for blocks."""

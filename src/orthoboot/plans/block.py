@@ -51,6 +51,9 @@ class Blocks(Scheme):
         """Return a description of what is resampled."""
         return f"{self.n:,} rows in {self.kind} blocks of {self.length:,}"
 
+    def reordered(self, generator: np.random.Generator) -> None:
+        """Return None: the order of the rows is their order in time."""
+
     def tilt(self, influence: FloatArray) -> None:
         """Return None: weights tilted row by row would ignore the dependence that the blocks keep."""
 

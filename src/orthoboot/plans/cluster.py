@@ -72,6 +72,10 @@ class Cluster(Scheme):
         """Return G draws from the groups' totals over n."""
         return (Draws(self.n_units, self._totals(influence) / self.n),)
 
+    def reordered(self, generator: np.random.Generator) -> IntArray:
+        """Return the rows group by group, the groups in another order and each group's rows in theirs."""
+        return np.argsort(generator.permutation(self.n_units)[self._codes], kind="stable")
+
     def tilt(self, influence: FloatArray) -> FloatArray:
         """Return the centred total of each row's group over n, shape ``(n, k)``."""
         totals = self._totals(influence)

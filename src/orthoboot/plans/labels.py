@@ -20,6 +20,7 @@ def label_array(labels: Any, argument: str) -> NDArray[Any]:
             f"`{argument}` must hold one label per row; got the text {labels!r}. For a column pass the column itself, "
             f"`frame[{labels!r}]`."
         )
+    labels = _unmasked(labels)
     # A list goes in as objects: numpy would turn ["a", nan] into the strings "a" and "nan".
     array = np.asarray(labels, dtype=object) if isinstance(labels, (list, tuple)) else np.asarray(labels)
     if array.ndim != 1 or array.size == 0:
@@ -34,6 +35,15 @@ def label_array(labels: Any, argument: str) -> NDArray[Any]:
             f"{int(missing.argmax())}. Drop those rows, or give them a separate label."
         )
     return array
+
+
+def _unmasked(labels: Any) -> Any:
+    """Return masked labels as objects, None for those that are masked; anything else unchanged."""
+    if not np.ma.is_masked(labels):
+        return labels
+    values = np.asarray(np.ma.getdata(labels), dtype=object)
+    values[np.ma.getmaskarray(labels)] = None
+    return values
 
 
 def label_codes(labels: Any, argument: str) -> IntArray:

@@ -88,6 +88,13 @@ class Stratified(Scheme):
         centred = self._centred(influence)
         return influence.mean(axis=0), centred.T @ centred / self.n**2
 
+    def reordered(self, generator: np.random.Generator) -> IntArray:
+        """Return rows in another order within each stratum: in place j is a row of row j's stratum."""
+        rows = np.empty(self.n, dtype=np.int64)
+        for stratum in np.split(self._sorted_rows, self._starts[1:]):
+            rows[stratum] = generator.permutation(stratum)
+        return rows
+
     def tilt(self, influence: FloatArray) -> FloatArray:
         """Return ``(influence - mean of its stratum) / n``, shape ``(n, k)``."""
         return self._centred(influence) / self.n

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,21 @@ import numpy as np
 from orthoboot.arguments import checked_name
 from orthoboot.autodiff import PACKAGES, Autodiff, PackageFunction, autodiff, package_named, package_of
 from orthoboot.autodiff.values import check_package_arrays, numpy_value
-from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError, StatisticError
+from orthoboot.errors import (
+    ArgumentError,
+    InfluenceError,
+    InfluenceMismatchWarning,
+    MissingDependencyError,
+    OrthobootWarning,
+    StatisticError,
+)
 from orthoboot.typing import FloatArray
 
 Gradient = Callable[..., Any] | str | None
 """The derivative of g: a function, the package that finds it, or None where g or differences must do."""
+
+_GRADIENT_TOLERANCE = 1e-3
+"""Differences of fourth order are better than this, relative to the largest derivative."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +70,44 @@ def checked_gradient(gradient: Any) -> Gradient:
         raise ArgumentError(f'`gradient` must be a function, "jax", "torch" or None; got {type(gradient).__name__}.')
     checked: Gradient = gradient
     return checked
+
+
+def given_by(gradient: Gradient) -> str:
+    """Return a note for the source of the influence function if the derivative is the user's."""
+    return ", with the `gradient` that was given" if callable(gradient) else ""
+
+
+def gradient_findings(
+    gradient: Gradient, jacobian: FloatArray, differences: FloatArray, scale: FloatArray, outputs: Sequence[str]
+) -> tuple[OrthobootWarning, ...]:
+    """Return a warning if a derivative that the user gave, or a package found, disagrees with differences of g.
+
+    Parameters
+    ----------
+    gradient
+        What the user gave.
+    jacobian, differences
+        The derivative and what differences of g say, each of shape ``(k, p)``.
+    scale
+        How far one row moves each argument of g, shape ``(p,)``: what moves none does not matter.
+    outputs
+        The names of the k outputs.
+    """
+    given, found = jacobian * scale, differences * scale
+    distance = np.abs(given - found)
+    largest = np.minimum(np.abs(given).max(axis=1, initial=0.0), np.abs(found).max(axis=1, initial=0.0))
+    excess = np.where(np.isfinite(distance), distance, 0.0) - _GRADIENT_TOLERANCE * largest[:, np.newaxis]
+    output, argument = np.unravel_index(int(np.argmax(excess)), excess.shape)
+    if excess[output, argument] <= 0:
+        return ()
+    whose = "the `gradient` that you gave" if callable(gradient) else "the automatic derivative of `g`"
+    return (
+        InfluenceMismatchWarning(
+            f"{whose} disagrees with `g`: for the derivative of `{outputs[output]}` by number {argument} of its "
+            f"arguments (counted from 0) it gives {jacobian[output, argument]:.6g}, differences of `g` give "
+            f"{differences[output, argument]:.6g}. The influence function rests on it. Correct it, or leave it out."
+        ),
+    )
 
 
 def automatic_gradient(

@@ -18,6 +18,8 @@ from orthoboot.functionals.combined.automatic_gradient import (
     Gradient,
     automatic_gradient,
     checked_gradient,
+    given_by,
+    gradient_findings,
 )
 from orthoboot.functionals.combined.parts import all_known, catalogued
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
@@ -85,8 +87,24 @@ class PreparedComposition(Prepared[Composition]):
             check_takes_many("g", self.functional.g, *self._arguments(np.stack([values, values], axis=1)))
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
-        """Return the warnings about the parts."""
-        return tuple(finding for part in self.parts for finding in part.findings(convergence))
+        """Return the warnings about the parts, and about a derivative of g that disagrees with its differences."""
+        of_parts = tuple(finding for part in self.parts for finding in part.findings(convergence))
+        return (*of_parts, *self._about_gradient)
+
+    @cached_property
+    def _about_gradient(self) -> tuple[OrthobootWarning, ...]:
+        parts = self._influences()
+        if parts is None:
+            return ()
+        jacobian, differences = self._jacobian(parts), self._jacobian_by_differences(parts)
+        return gradient_findings(
+            self.functional.gradient, jacobian, differences, self._scale(parts), self.output.names
+        )
+
+    @property
+    def influence_source(self) -> str:
+        """Return whose derivative of g it rests on."""
+        return f"{super().influence_source}{given_by(self.functional.gradient)}"
 
     @cached_property
     def output(self) -> Output:
@@ -184,9 +202,15 @@ class PreparedComposition(Prepared[Composition]):
         automatic = self._derivatives(values)
         if automatic is not None:
             return automatic.jacobian(values)
-        n_rows = sum(self.data.sizes)
-        variances = np.sum([np.mean(np.square(part), axis=0) / len(part) for part in parts], axis=0)
-        return jacobian_by_differences(self.value, values, np.sqrt(n_rows * variances), n_rows)
+        return self._jacobian_by_differences(parts)
+
+    def _jacobian_by_differences(self, parts: Influence) -> FloatArray:
+        return jacobian_by_differences(self.value, self.part_values, self._scale(parts), sum(self.data.sizes))
+
+    def _scale(self, parts: Influence) -> FloatArray:
+        """Return how far one row moves each of the parts' values, shape ``(K,)``."""
+        variances: FloatArray = np.sum([np.mean(np.square(part), axis=0) / len(part) for part in parts], axis=0)
+        return np.sqrt(sum(self.data.sizes) * variances)
 
 
 def _packed(output: Output, values: Any) -> Any:

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data import Data
+from orthoboot.errors import OrthobootWarning
 from orthoboot.functionals.combined.automatic_gradient import (
     AutomaticGradient,
     Gradient,
     automatic_gradient,
     checked_gradient,
+    given_by,
+    gradient_findings,
 )
+from orthoboot.functionals.differences import jacobian_by_differences
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
@@ -31,6 +35,8 @@ class CustomFunctionOfMeans(FunctionOfMeans):
     g: Callable[[Any], Any]
     gradient: Gradient = None
     name: str = "function_of_means"
+
+    by_user = True
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one sample, and g takes the means of its features: of the data and of resamples."""
@@ -65,6 +71,19 @@ class CustomFunctionOfMeans(FunctionOfMeans):
         """Return the sum of g's second derivatives along `directions` where they are automatic."""
         automatic = self._derivatives(means)
         return None if automatic is None else automatic.curvature(means, directions)
+
+    def findings(self, at: PreparedFormula[FeatureMeans]) -> tuple[OrthobootWarning, ...]:
+        """Return a warning if the derivative that was given or found disagrees with differences of g."""
+        means = at.derived
+        jacobian = self.jacobian(means.centre)
+        if jacobian is None:
+            return ()
+        differences = jacobian_by_differences(self.value, means.centre, means.scale, len(means.deviations))
+        return gradient_findings(self.gradient, jacobian, differences, means.scale, at.output.names)
+
+    def influence_source(self) -> str:
+        """Return whose derivative it rests on."""
+        return f"closed form of `{self.name}`{given_by(self.gradient)}"
 
     def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
         """Return the shape of g's own result."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,15 @@ import numpy as np
 from orthoboot.autodiff import package_named, package_of
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import ArgumentError, DataError, InfluenceError, MissingDependencyError, StatisticError
-from orthoboot.functionals.base import Functional
+from orthoboot.errors import (
+    ArgumentError,
+    DataError,
+    InfluenceError,
+    MissingDependencyError,
+    StatisticError,
+    first_line,
+)
+from orthoboot.functionals.base import Functional, unit_resamples
 from orthoboot.functionals.columns.moments import norm_of_mean
 from orthoboot.functionals.columns.quantiles import quantile
 from orthoboot.functionals.columns.trimmed_mean import trimmed_mean
@@ -21,12 +29,14 @@ from orthoboot.functionals.combined.compositions import compose
 from orthoboot.functionals.combined.function_of_means import function_of_means
 from orthoboot.functionals.optima.m_estimator import m_estimator
 from orthoboot.functionals.optima.minimize import minimize
+from orthoboot.functionals.output import unmasked_array
 from orthoboot.functionals.regression.generalized_linear import glm
 from orthoboot.functionals.user.differentiable import DifferentiableCallable, differentiable
 from orthoboot.functionals.user.recognition import recognized
 from orthoboot.functionals.user.user_function import (
     CallableFunctional,
     PreparedCallable,
+    bound_arguments,
     value_on_data,
     weights_argument,
     wrapped,
@@ -36,6 +46,11 @@ from orthoboot.typing import FloatArray, IntArray
 _NUMBERS_AT_ONCE = 1 << 22
 """Resampled numbers that a vectorised function gets at once: 32 MB, or those of one resample where it is larger."""
 
+_REQUIRED = object()
+"""In the place of the default of a parameter that has none."""
+
+_SAME_VALUE = 1e-6
+"""A relative difference that rounding and the tolerance of an iterative fit may make."""
 
 _FACTORIES: dict[Any, str] = {
     quantile: "ob.quantile(0.9)",
@@ -77,6 +92,8 @@ class VectorizedCallable(CallableFunctional):
 
     fractional = False
     releases_gil = True
+    passed = "`axis=-1`"
+    remedy = "Use `axis` for every reduction, or pass `vectorized=False`."
 
     def at(self, data: Data) -> PreparedVectorized:
         """Return the function at `data`."""
@@ -170,11 +187,79 @@ def as_functional(
     if library is not None:
         _check_differentiable(options, vectorized, library)
         return differentiable(statistic, data, library, asked=True)
+    return _of_user_function(statistic, data, options, vectorized)
+
+
+def _of_user_function(
+    statistic: Callable[..., Any], data: Data, options: Mapping[str, Any], vectorized: bool | None
+) -> CallableFunctional:
+    """Return the wrapper that `statistic` takes: with weights, of batches of rows, or of the rows of one resample.
+
+    An optional parameter that does not work, such as the `weights` of ``np.percentile``, counts as not there.
+    """
     if "weights" in options:
-        return _vectorized_weighted(statistic, data) if vectorized else _weighted(statistic, data)
+        with_weights = _vectorized_weighted if vectorized else _weighted
+        required = bool(vectorized) or options["weights"] is _REQUIRED
+        functional = _tried(with_weights, statistic, data, required=required)
+        if functional is not None:
+            return functional
     if vectorized or (vectorized is None and "axis" in options):
-        return _vectorized(statistic, data)
-    return _row_function(statistic, data)
+        functional = _tried(_vectorized, statistic, data, required=bool(vectorized))
+        if functional is not None:
+            return functional
+    # The rows of one resample come first, as the user gave them.
+    needs_axis = options.get("axis") is _REQUIRED
+    return _row_function(partial(statistic, axis=0) if needs_axis else statistic, data)
+
+
+def _tried(
+    kind: Callable[[Callable[..., Any], Data], CallableFunctional],
+    statistic: Callable[..., Any],
+    data: Data,
+    *,
+    required: bool,
+) -> CallableFunctional | None:
+    """Return the function as `kind` wraps it; None if it fails so and can do without, an error if it cannot.
+
+    An optional parameter must not change the value on the data: ``statistic(*samples)`` is what the user means.
+    """
+    try:
+        functional = kind(statistic, data)
+    except (StatisticError, ArgumentError):
+        if required:
+            raise
+        return None
+    _check_plain_call(functional, data)
+    return functional
+
+
+def _check_plain_call(functional: CallableFunctional, data: Data) -> None:
+    """Raise if the function called with the samples alone has another value of the same shape."""
+    plain = _plain_value(functional, data)
+    if plain is None or _is_close(plain, functional.value):
+        return
+    # A function that is random differs from itself too.
+    again = functional.at(data).values(unit_resamples(data))[0]
+    if not _is_close(again, functional.value):
+        return
+    worst = int(np.argmax(np.abs(plain - functional.value)))
+    raise StatisticError(
+        f"`statistic` must have the same value with {functional.passed} as without; got {functional.value[worst]:.6g} "
+        f"and {plain[worst]:.6g}. {functional.remedy}"
+    )
+
+
+def _plain_value(functional: CallableFunctional, data: Data) -> FloatArray | None:
+    """Return the value of the function called with the samples alone, or None where it cannot be compared."""
+    try:
+        return functional.value_output.flatten(functional.function(*functional.at(data).arguments))
+    except Exception:  # a parameter without a default, or per column with it and of all columns without
+        return None
+
+
+def _is_close(first: FloatArray, second: FloatArray) -> bool:
+    scale = np.maximum(np.abs(first), np.abs(second))
+    return bool((np.abs(first - second) <= _SAME_VALUE * scale).all())
 
 
 def _model_refused(kind: type) -> str:
@@ -193,7 +278,7 @@ def _refused(name: str, library: str) -> Functional:
     )
 
 
-def _check_differentiable(options: set[str], vectorized: bool | None, library: str) -> None:
+def _check_differentiable(options: Mapping[str, Any], vectorized: bool | None, library: str) -> None:
     if "weights" not in options:
         raise InfluenceError(
             f'influence="{library}" needs a statistic with a `weights` parameter, by which it is differentiated, such '
@@ -207,20 +292,25 @@ def _check_differentiable(options: set[str], vectorized: bool | None, library: s
         )
 
 
-def _options(statistic: Callable[..., Any], n_samples: int) -> set[str]:
-    """Return the parameters that remain after the samples are passed by position.
+def _options(statistic: Callable[..., Any], n_samples: int) -> dict[str, Any]:
+    """Return the parameters that are left after the samples are passed by position, with their defaults.
 
-    A function of two samples may well call its second one `weights`.
+    A function of two samples may well call its second one `weights`. What the user has bound is not left: the
+    keywords of a `partial`, and `weights` with a default other than None.
     """
     # The modules of torch take anything and hand it on.
     called = getattr(statistic, "forward", statistic) if package_of(statistic) == "torch" else statistic
     try:
         parameters = inspect.signature(called).parameters.values()
     except (TypeError, ValueError):  # some built-in functions have no signature
-        return set()
+        return {}
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    by_keyword = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
-    return by_keyword - set(positional[:n_samples])
+    taken = {*positional[:n_samples], *bound_arguments(statistic)}
+    return {
+        p.name: _REQUIRED if p.default is p.empty else p.default
+        for p in parameters
+        if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in taken
+    }
 
 
 def _row_function(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
@@ -232,7 +322,29 @@ def _row_function(statistic: Callable[..., Any], data: Data) -> CallableFunction
 def _vectorized(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
     value = value_on_data(statistic, data, [np.moveaxis(array, 0, -1).copy() for array in data.arrays], axis=-1)
     # The function reduces the last axis, so a vector has one number per column.
-    return wrapped(VectorizedCallable, statistic, value, data.columns[0] if len(data.tables) == 1 else None)
+    labels = data.columns[0] if len(data.tables) == 1 else None
+    functional = wrapped(VectorizedCallable, statistic, value, labels)
+    _check_takes_batches(functional, data)
+    return functional
+
+
+def _check_takes_batches(functional: VectorizedCallable, data: Data) -> None:
+    """Raise if the function fails on the data twice, or has another value there."""
+    twice = Resamples(tuple(np.ones((2, n)) for n in data.sizes))
+    try:
+        values = functional.at(data).values(twice)
+    except Exception as error:  # the user's function may raise anything
+        raise StatisticError(
+            "`statistic` has an `axis` parameter, so it must take a batch of samples, the rows on the last axis; with "
+            f"two it raised {type(error).__name__}: {first_line(error)}. Pass `vectorized=False` if it takes one."
+        ) from error
+    # NaN here is not equal: the value on the data is finite.
+    if not (np.abs(values - functional.value) <= _SAME_VALUE * np.abs(functional.value)).all():
+        raise StatisticError(
+            "`statistic` has an `axis` parameter, so it must treat every sample of a batch by itself; the same sample "
+            f"twice gave {values[:, 0].tolist()} instead of {functional.value[0]:.6g}. Pass `vectorized=False` if it "
+            "takes one."
+        )
 
 
 def _weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
@@ -276,7 +388,7 @@ def _only(entry: Any) -> Any:
             "a vectorised `statistic` with `weights` of shape (B, n) must return its values with B on the last axis; "
             f"for B = 1 it returned shape {np.shape(entry)}. Pass `vectorized=False` if it takes one set of weights."
         )
-    return np.asarray(entry)[..., 0]
+    return unmasked_array(entry)[..., 0]
 
 
 def _stackable(resamples: Resamples, at_once: int) -> Iterator[list[tuple[IntArray, ...]]]:

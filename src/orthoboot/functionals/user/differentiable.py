@@ -23,7 +23,7 @@ from orthoboot.functionals.user.user_function import (
     value_on_data,
     wrapped,
 )
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import FloatArray, Influence, IntArray
 
 _PROBE_SEED = 20240607
 _PROBES = 3
@@ -84,6 +84,14 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
         """Return its values at the weights, shape ``(B, k)``."""
         weights = np.concatenate(resamples.weights, axis=1)
         return self.functional.package.one_by_one(self.program)(weights, *self.package_arrays)
+
+    def value_of_rows(self, rows: tuple[IntArray, ...]) -> FloatArray:
+        """Return its value on some rows of each sample, in their order, shape ``(k,)``."""
+        if tuple(map(len, rows)) != self.data.sizes:  # the program is for as many rows as the data have
+            return super().value_of_rows(rows)
+        taken = map(self.functional.package.array, self.data.taken(rows).arrays)
+        ones = np.ones((1, sum(self.data.sizes)))
+        return self.functional.package.one_by_one(self.program)(ones, *taken)[0]
 
     def influence(self) -> Influence | None:
         """Return ``n_i`` times the derivative by each weight, centred; raise where there is no derivative.
@@ -153,6 +161,11 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
     def package_arrays(self) -> tuple[Any, ...]:
         """Return the rows as arrays of the package, which are converted once."""
         return tuple(map(self.functional.package.array, self.data.arrays))
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Return the samples as the user's function takes them."""
+        return self.package_arrays
 
     def _derivative(self) -> FloatArray:
         """Return the derivative by all weights at one each, shape ``(k, n)``."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.errors import StatisticError
+from orthoboot.functionals.output import unmasked_array
 from orthoboot.typing import FloatArray
 
 
@@ -40,7 +41,7 @@ def given_jacobian(returned: Any, shape: tuple[int, int]) -> FloatArray:
 
 
 def _float_array(returned: Any, argument: str = "features`, `g` and `gradient") -> FloatArray:
-    array = np.asarray(returned)
+    array = unmasked_array(returned)
     if array.dtype.kind not in "biuf":
         raise StatisticError(
             f"`{argument}` must return real numbers; got {type(returned).__name__} of dtype {array.dtype}."

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -41,6 +42,14 @@ class CallableFunctional(Functional):
     name: str = "statistic"
 
     releases_gil = False
+    by_user = True
+
+    passed: ClassVar[str] = "`weights` of one"
+    """What it is called with besides the samples."""
+    remedy: ClassVar[str] = (
+        "Count each row with its weight, so that weights of one change nothing; or give `weights` no default."
+    )
+    """What to do where its value with that differs from its value without."""
 
 
 AnyCallable = TypeVar("AnyCallable", bound=CallableFunctional)
@@ -61,6 +70,11 @@ class PreparedCallable(Prepared[AnyCallable]):
     def estimate(self) -> FloatArray:
         """Return its value on the data, known from the first evaluation."""
         return self.functional.value
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Return the samples as the user's function takes them."""
+        return self.data.containers
 
 
 def value_on_data(statistic: Callable[..., Any], data: Data, samples: Any, *, hint: str = "", **options: Any) -> Any:
@@ -156,6 +170,18 @@ def function_name(statistic: Any) -> str:
         return function_name(statistic.func)
     name: str = getattr(statistic, "__name__", type(statistic).__name__)
     return "statistic" if name == "<lambda>" else name
+
+
+def bound_arguments(statistic: Any) -> dict[str, Any]:
+    """Return the arguments that the user has bound: keywords of a `partial`, and a default of `weights`."""
+    keywords = dict(statistic.keywords) if isinstance(statistic, partial) else {}
+    try:
+        parameter = inspect.signature(statistic).parameters.get("weights")
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return keywords
+    if parameter is not None and parameter.default is not parameter.empty and parameter.default is not None:
+        keywords["weights"] = parameter.default
+    return keywords
 
 
 def weights_argument(weights: Any) -> FloatArray | tuple[FloatArray, ...]:
