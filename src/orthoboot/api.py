@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from orthoboot.errors import (
     StatisticError,
     ToleranceWarning,
 )
-from orthoboot.estimators import ESTIMATORS, Estimator, estimator_error
+from orthoboot.estimators import ESTIMATORS, Estimator
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_for, checkpoint_key
@@ -197,9 +197,9 @@ def bootstrap(
         first = _first_round(run, influence, chosen, interval, budget)
         replicates, unmet = _simulated(first, budget)
     _check_weights_matter(first.run, replicates)
-    standing = (*first.warnings, *_about_row_order(first, replicates))
+    tried = replace(first.run, tried=_about_row_order(first, replicates))
     estimator_name = first.estimator.name
-    result = Result(first.run, replicates, estimator_name, method, confidence_level, alternative, (), standing)
+    result = Result(tried, replicates, estimator_name, method, confidence_level, alternative, (), first.warnings)
     return reported(result, unmet)
 
 
@@ -332,11 +332,11 @@ def _simulated(first: _FirstRound, budget: _Budget) -> tuple[Replicates, tuple[O
     replicates, more = first.replicates, first.more
     while True:
         if more > 0:
-            replicates = extended(first.run, replicates, more, partial(progress_note, first.estimator))
+            replicates = extended(first.run, replicates, more, partial(progress_note, first.run, first.estimator))
         _check_enough(first.estimator, replicates)
         if budget.tol is None or replicates.interrupted:
             return replicates, ()
-        error = _relative_error(first.estimator, replicates)
+        error = _relative_error(first, replicates)
         if error <= budget.tol:
             return replicates, ()
         more = min(_further_round(replicates.n_drawn, error / budget.tol), budget.max_resamples - replicates.n_drawn)
@@ -349,8 +349,8 @@ def _about_row_order(first: _FirstRound, replicates: Replicates) -> tuple[Orthob
     return row_order_finding(first.run.prepared, first.run.plan, standard_error)
 
 
-def _relative_error(estimator: Estimator, replicates: Replicates) -> float:
-    error = float(np.max(estimator_error(estimator, replicates).relative_standard_error))
+def _relative_error(first: _FirstRound, replicates: Replicates) -> float:
+    error = float(np.max(Estimation(first.run, replicates, first.estimator).error.relative_standard_error))
     return math.inf if math.isnan(error) else error
 
 
@@ -382,7 +382,7 @@ def _check_weights_matter(run: Run, replicates: Replicates) -> None:
     if len(replicates):
         still = (replicates.values == replicates.estimate).all(axis=0)
     else:
-        still = np.asarray(run.linear_variance == 0)
+        still = np.asarray(run.in_units.linear_variance == 0)
     if not still.any():
         return
     resamples = run.plan.resamples(run.key, range(_TRIAL_RESAMPLES))

@@ -110,6 +110,10 @@ class LargeBiasWarning(OrthobootWarning):
     """The bias is large compared with the standard error: resamples differ systematically from the data."""
 
 
+class DigitsWarning(OrthobootWarning):
+    """Digits were lost: numbers are too large, too small or too close together for floating-point arithmetic."""
+
+
 class RowOrderWarning(OrthobootWarning):
     """The statistic depends on the order of the rows, which resampling does not keep."""
 

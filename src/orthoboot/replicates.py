@@ -18,6 +18,9 @@ from orthoboot.typing import FloatArray, IntArray
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """A relative difference that summing in another order makes."""
 
+_FEW_DIGITS = 1e-12
+"""Rows whose standard error, relative to their size, is below this may differ by what looks like rounding."""
+
 _SECTION = "replicates"
 """What a checkpoint calls them."""
 
@@ -104,6 +107,20 @@ class Replicates:
         """Return the replicates at the positions `keep`."""
         linear = None if self.linear is None else self.linear[keep]
         return replace(self, values=self.values[keep], linear=linear, numbers=self.numbers[keep])
+
+    def in_units(self, run: Run) -> Replicates:
+        """Return the replicates divided by the unit of each output of their run; see `Run.unit`."""
+        scaled, unit, bias = run.in_units, run.unit, self.second_order_bias
+        if scaled is run:
+            return self
+        return replace(
+            self,
+            estimate=self.estimate / unit,
+            values=self.values / unit,
+            linear=None if self.linear is None else self.linear / unit,
+            linear_variance=scaled.linear_variance,
+            second_order_bias=None if bias is None else bias / unit,
+        )
 
     def without_group(self, group: int, n_groups: int) -> Replicates:
         """Return all replicates but those of one of `n_groups` groups of about equal size."""
@@ -251,7 +268,7 @@ def _of_batch(run: Run, numbers: Sequence[int], batch: ReplicateBatch) -> Replic
     failures = zip(numbers, evaluation.failures, strict=True)
     return Replicates(
         estimate=run.estimate,
-        values=_without_rounding(evaluation.values[kept], run.estimate),
+        values=_without_rounding(run, evaluation.values[kept]),
         linear=None if batch.linear is None else batch.linear[kept],
         linear_variance=run.linear_variance,
         numbers=np.asarray(numbers, dtype=np.int64)[kept],
@@ -267,6 +284,12 @@ def _check_rules(evaluation: Evaluation) -> None:
             raise StatisticError(failure.reason)
 
 
-def _without_rounding(values: FloatArray, estimate: FloatArray) -> FloatArray:
-    """Return `values`, set to the estimate where they differ by rounding alone."""
-    return np.where(np.abs(values - estimate) <= _ROUNDING * np.abs(estimate), estimate, values)
+def _without_rounding(run: Run, values: FloatArray) -> FloatArray:
+    """Return `values`, set to the estimate where they differ by rounding alone.
+
+    Where the rows themselves differ in their last digits only, such a difference is no rounding.
+    """
+    rounded = (np.abs(values - run.estimate) <= _ROUNDING * np.abs(run.estimate)) & (values != run.estimate)
+    if not rounded.any() or run.data.relative_spread <= _FEW_DIGITS * max(run.data.sizes) ** 0.5:
+        return values
+    return np.where(rounded, run.estimate, values)

@@ -22,7 +22,7 @@ from orthoboot.errors import (
     OrthobootWarning,
     emit,
 )
-from orthoboot.estimators import ESTIMATORS, Estimator, estimator_error, r_squared, slope
+from orthoboot.estimators import ESTIMATORS, Estimator, r_squared, slope
 from orthoboot.estimators.diagnostics import diagnosed
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals import INTERVALS, Ends, Interval
@@ -108,7 +108,7 @@ class Result:
     @property
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the k outputs, shape ``(k, k)``."""
-        return self._estimation.estimator.covariance(self.replicates, self.run.linear_covariance()).copy()
+        return self._estimation.covariance.copy()
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:
@@ -378,14 +378,14 @@ class Result:
         return reported(replace(self, **changes), shown=self.warnings)
 
     def _progress_note(self, replicates: Replicates) -> str:
-        return progress_note(ESTIMATORS[self.estimator], replicates)
+        return progress_note(self.run, ESTIMATORS[self.estimator], replicates)
 
 
-def progress_note(estimator: Estimator, replicates: Replicates) -> str:
+def progress_note(run: Run, estimator: Estimator, replicates: Replicates) -> str:
     """Return the relative simulation error of the standard error so far, for the progress bar."""
     if len(replicates) <= max(estimator.minimum, 2) or not estimator.simulates:
         return ""
-    error = float(np.max(estimator_error(estimator, replicates).relative_standard_error))
+    error = float(np.max(Estimation(run, replicates, estimator).error.relative_standard_error))
     return f"std. error ± {error:.1%}" if np.isfinite(error) else ""
 
 

@@ -16,6 +16,7 @@ from orthoboot.execution.execution import Execution
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.evaluation import Convergence, Evaluation
 from orthoboot.functionals.output import Output
+from orthoboot.functionals.units import PreparedInUnits, power_of_two
 from orthoboot.influence import FINITE_DIFFERENCE_ROWS, InfluenceFunction, finite_difference_bias, influence_for
 from orthoboot.plans import Iid, Plan
 from orthoboot.typing import FloatArray, Influence, Key
@@ -47,6 +48,8 @@ class Run:
         How many resamples are drawn at once; None for what fits in memory.
     execution
         How many jobs, what is shown of the progress, and where finished work is kept.
+    tried
+        Warnings about the statistic from trials of it, such as on the rows in another order.
     """
 
     prepared: Prepared[Any]
@@ -55,6 +58,7 @@ class Run:
     influence_function: InfluenceFunction
     batch: int | None = None
     execution: Execution = field(default_factory=Execution)
+    tried: tuple[OrthobootWarning, ...] = ()
 
     @property
     def functional(self) -> Functional:
@@ -88,14 +92,44 @@ class Run:
         return self.influence_function.source
 
     @cached_property
+    def unit(self) -> FloatArray:
+        """Return the power of two in which each output is measured, shape ``(k,)``; one for ordinary numbers.
+
+        That of the influence values where they show in the value's digits, else that of the value.
+        """
+        size = np.abs(self.estimate)
+        if self.influence is not None:
+            largest = np.max([np.abs(part).max(axis=0) for part in self.influence], axis=0)
+            size = np.where(largest > np.finfo(np.float64).eps * size, largest, size)
+        return power_of_two(size)
+
+    @cached_property
+    def in_units(self) -> Run:
+        """Return the run with every output divided by its unit; itself where all units are one."""
+        if (self.unit == 1).all():
+            return self
+        prepared = PreparedInUnits(self.functional, self.data, self.prepared, self.unit)
+        values = None if self.influence is None else tuple(part / self.unit for part in self.influence)
+        found = replace(self.influence_function, values=values)
+        return replace(self, prepared=prepared, influence_function=found)
+
+    @cached_property
     def linear_mean(self) -> FloatArray:
         """Return the exact mean of the linear part under the plan, shape ``(k,)``; zero except for moving blocks."""
         return np.zeros_like(self.estimate) if self.influence is None else self.plan.mean(self.influence)
 
     @cached_property
     def linear_variance(self) -> FloatArray | None:
-        """Return the exact variance V of the linear part under the plan, shape ``(k,)``."""
-        return None if self.influence is None else self.plan.variance(self.influence)
+        """Return the exact variance V of the linear part under the plan, shape ``(k,)``.
+
+        Zero or infinite where it is out of the range of numbers; that of `in_units` is not.
+        """
+        if self.influence is None:
+            return None
+        if self.in_units is self:
+            return self.plan.variance(self.influence)
+        with np.errstate(over="ignore", under="ignore"):
+            return self.unit * (self.unit * self.in_units.plan.variance(self.in_units.influence or ()))
 
     def linear_covariance(self) -> FloatArray:
         """Return the exact covariance of the linear part, shape ``(k, k)``; zero without an influence function."""
@@ -132,8 +166,8 @@ class Run:
         return max(COUNTS_AT_ONCE // sum(self.data.sizes), 1)
 
     def findings(self, convergence: Convergence) -> tuple[OrthobootWarning, ...]:
-        """Return the warnings about the statistic on the data and about its refits."""
-        return self.prepared.findings(convergence)
+        """Return the warnings about the data, about the statistic on them and about its refits."""
+        return (*self.data.findings, *self.tried, *self.prepared.findings(convergence))
 
     def with_influence(self, found: InfluenceFunction) -> Run:
         """Return the same run with another influence function."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data.tables import InputTable, table_of
-from orthoboot.errors import ArgumentError, DataError
+from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.typing import FloatArray, IntArray
 
 
@@ -51,6 +51,18 @@ class Data:
     def arrays(self) -> tuple[FloatArray, ...]:
         """Return the rows as float arrays, one per argument of the statistic."""
         return tuple(table.numbers() for table in self.tables)
+
+    @cached_property
+    def relative_spread(self) -> float:
+        """Return the smallest range of a column that varies, relative to its largest value; one if none varies."""
+        return min((spread for table in self.tables for spread in table.relative_spreads()), default=1.0)
+
+    @property
+    def findings(self) -> tuple[OrthobootWarning, ...]:
+        """Return warnings about digits that were lost when the rows became floating-point numbers."""
+        if "arrays" not in vars(self):  # the user's own function got the rows as they are
+            return ()
+        return tuple(finding for table in self.tables if (finding := table.lost_digits()) is not None)
 
     @property
     def columns(self) -> tuple[tuple[str, ...] | None, ...]:

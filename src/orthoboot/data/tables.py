@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data.libraries import LIBRARIES, Library
-from orthoboot.errors import DataError
+from orthoboot.errors import DataError, DigitsWarning, OrthobootWarning
 from orthoboot.typing import FloatArray, IntArray
 
 _ENCODING = "for example `labels == 'yes'`, or `np.unique(labels, return_inverse=True)[1]`"
 """How labels become numbers."""
 
 _TEXT = f"Encode the categories as numbers, {_ENCODING}; only data frames may hold text, for your own functions."
+
+_LARGEST_WHOLE = 1 << 53
+"""Whole numbers up to here are floating-point numbers too."""
 
 _CONVERSIONS = {
     "c": "Take its real and imaginary parts as two columns.",
@@ -77,6 +80,30 @@ class InputTable:
             )
         self._check_finite()
 
+    def relative_spreads(self) -> Iterator[float]:
+        """Yield the range of each column of numbers that varies, relative to its largest value."""
+        for _, values in self._numeric_columns():
+            columns = values.reshape(len(values), -1)
+            low, high = columns.min(axis=0), columns.max(axis=0)
+            largest = np.maximum(np.abs(low), np.abs(high))
+            # Halved, since the range of huge numbers of both signs is not a number any more.
+            yield from ((high / 2 - low / 2)[low < high] / largest[low < high] * 2).tolist()
+
+    def lost_digits(self) -> OrthobootWarning | None:
+        """Return a warning if whole numbers are too large to be kept exactly as floating-point numbers."""
+        largest = max((_largest_rounded(column) for column in self._whole_columns()), default=0)
+        if not largest:
+            return None
+        return DigitsWarning(
+            f"`{self.label}` holds whole numbers beyond 2**53, such as {largest}, which were rounded to multiples of "
+            f"{int(np.spacing(float(largest)))}. Subtract a constant first, such as the smallest of them."
+        )
+
+    def _whole_columns(self) -> Iterator[Any]:
+        """Yield the columns of whole numbers, as arrays of numpy."""
+        if self.container.dtype.kind in "iu":
+            yield self.container
+
     def _check_columns(self) -> None:
         if 0 in self.container.shape[1:]:
             raise DataError(f"`{self.label}` must have at least one column; got shape {self.container.shape}.")
@@ -99,6 +126,17 @@ class InputTable:
             f"`{self.label}` must be finite; got {found} value(s), the first in {_place(name, values)}"
             f"{_others(broken)}. Drop or impute such rows before the call{without}."
         )
+
+
+def _largest_rounded(column: Any) -> int:
+    """Return the largest whole number of a column, in size, that a float does not hold; 0 if it holds all."""
+    if column.dtype.kind not in "iu" or column.dtype.itemsize < 8 or column.size == 0:
+        return 0
+    large = column[(column > _LARGEST_WHOLE) | (column < -_LARGEST_WHOLE)] if column.dtype.kind == "i" else column[
+        column > _LARGEST_WHOLE
+    ]
+    rounded = [number for number in large.reshape(-1).tolist() if int(float(number)) != number]
+    return max(rounded, key=abs, default=0)
 
 
 def _place(name: str | None, values: FloatArray) -> str:
@@ -139,6 +177,9 @@ class _SeriesTable(InputTable):
     def take(self, rows: IntArray) -> Any:
         return self.library.take(self.container, rows)
 
+    def _whole_columns(self) -> Iterator[Any]:
+        yield np.asarray(self.container)
+
     def _check_columns(self) -> None:
         """Do nothing: a series always has its one column."""
 
@@ -168,6 +209,10 @@ class _FrameTable(InputTable):
 
     def take(self, rows: IntArray) -> Any:
         return self.library.take(self.container, rows)
+
+    def _whole_columns(self) -> Iterator[Any]:
+        for position in range(len(self.columns or ())):
+            yield np.asarray(self.library.column(self.container, position))
 
     def _columns(self) -> Iterator[tuple[str, str, FloatArray | None]]:
         for position, name in enumerate(self.columns or ()):

@@ -9,6 +9,7 @@ from scipy import special
 
 from orthoboot.errors import (
     ConstantDataWarning,
+    DigitsWarning,
     DominantRowWarning,
     EqualReplicatesWarning,
     FailedReplicatesWarning,
@@ -43,6 +44,7 @@ def diagnosed(estimation: Estimation) -> tuple[OrthobootWarning, ...]:
     """Return the warnings about a result."""
     return (
         *_about_data(estimation),
+        *_about_size(estimation),
         *_about_replicates(estimation),
         *_about_bias(estimation),
         *_about_row_shares(estimation),
@@ -78,6 +80,19 @@ def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
         )
 
 
+def _about_size(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    """Yield a warning if the variance of an output is no floating-point number, although its standard error is one."""
+    error, variance = estimation.standard_error, estimation.variance
+    outside = (error > 0) & ((variance < np.finfo(np.float64).tiny) | np.isinf(variance))
+    if outside.any():
+        first = int(np.argmax(outside))
+        yield DigitsWarning(
+            f"the variance of `{estimation.run.output.names[first]}` is out of the range of floating-point numbers and "
+            f"counts as {variance[first]:.3g}, in covariances too; its standard error, {error[first]:.3g}, and its "
+            "interval are right. Rescale the data to have all of them."
+        )
+
+
 def _about_strata(estimation: Estimation) -> Iterator[OrthobootWarning]:
     sizes = [scheme.smallest_stratum for scheme in estimation.run.plan.schemes if isinstance(scheme, Stratified)]
     smallest = min(sizes, default=FEW_IN_STRATUM)
@@ -91,7 +106,7 @@ def _about_strata(estimation: Estimation) -> Iterator[OrthobootWarning]:
 
 def _about_row_shares(estimation: Estimation) -> Iterator[OrthobootWarning]:
     """Yield a warning if the variance of an output comes from one row."""
-    influence, names = estimation.run.influence, estimation.run.output.names
+    influence, names = estimation.in_units.run.influence, estimation.run.output.names
     if influence is None:
         return
     squares = [np.square(part / len(part)) for part in influence]

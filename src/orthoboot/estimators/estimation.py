@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,11 +15,26 @@ from orthoboot.typing import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Estimation:
-    """A run, its replicates, and the estimator applied to them."""
+    """A run, its replicates, and the estimator applied to them.
+
+    Squares and sums are taken in units of the statistic's own size, and multiplied by them in the end.
+    """
 
     run: Run
     replicates: Replicates
     estimator: Estimator
+
+    @cached_property
+    def in_units(self) -> Estimation:
+        """Return the estimation with every output divided by its unit; itself where all units are one."""
+        if self.run.in_units is self.run:
+            return self
+        return Estimation(self.run.in_units, self.replicates.in_units(self.run), self.estimator)
+
+    @property
+    def unit(self) -> FloatArray:
+        """Return the unit of each output, shape ``(k,)``."""
+        return self.run.unit
 
     @property
     def estimate(self) -> FloatArray:
@@ -28,28 +43,38 @@ class Estimation:
 
     @cached_property
     def moments(self) -> Moments:
-        """Return the sums over the replicates."""
-        return moments_of(self.replicates)
+        """Return the sums over the replicates, in units."""
+        return moments_of(self.in_units.replicates)
 
     @cached_property
     def bias(self) -> FloatArray:
         """Return the bias, shape ``(k,)``."""
-        return self.estimator.bias(self.moments)
+        return self.unit * self.estimator.bias(self.moments)
 
     @cached_property
     def variance(self) -> FloatArray:
-        """Return the variance, shape ``(k,)``."""
-        return self.estimator.variance(self.moments)
+        """Return the variance, shape ``(k,)``; zero or infinite where it is out of the range of numbers."""
+        with np.errstate(over="ignore", under="ignore"):
+            return self.unit * (self.unit * self.estimator.variance(self.moments))
 
     @cached_property
     def standard_error(self) -> FloatArray:
         """Return the standard error, shape ``(k,)``."""
-        return np.sqrt(self.variance)
+        return self.unit * np.sqrt(self.estimator.variance(self.moments))
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Return the covariance matrix of the outputs, shape ``(k, k)``."""
+        scaled = self.in_units
+        covariance = self.estimator.covariance(scaled.replicates, scaled.run.linear_covariance())
+        with np.errstate(over="ignore", under="ignore"):
+            return self.unit * (self.unit * covariance.T).T
 
     @cached_property
     def error(self) -> EstimatorError:
         """Return the simulation error of bias and variance."""
-        return estimator_error(self.estimator, self.replicates)
+        error = estimator_error(self.estimator, self.in_units.replicates)
+        return replace(error, bias=self.unit * error.bias)
 
     @property
     def standard_error_error(self) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -32,10 +32,14 @@ def centred_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class FeatureMeans:
-    """The features of one data set: their means ``(p,)`` and their deviations ``(n, p)`` from them."""
+    """The features of one data set: their means ``(p,)`` and their deviations ``(n, p)`` from them.
+
+    Where the features are in units of the data, `unit` ``(k,)`` is what the value is to be multiplied by.
+    """
 
     centre: FloatArray
     deviations: FloatArray
+    unit: FloatArray | float = field(default=1.0, kw_only=True)
 
     @property
     def scale(self) -> FloatArray:
@@ -84,12 +88,12 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         """Return g at the weighted means, shape ``(B, k)``."""
         means = at.derived
         shifts = resamples.sums(0, means.deviations) / resamples.totals(0)[:, np.newaxis]
-        return self.value((means.centre + shifts).T).T
+        return means.unit * self.value((means.centre + shifts).T).T
 
     def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
         """Return ``g' . (f_j - mean f)`` for every row."""
         means = at.derived
-        return (self.derivative_along(means, means.deviations),)
+        return (means.unit * self.derivative_along(means, means.deviations),)
 
     def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
         """Return ``g' . change`` for changes of the means in the rows ``(m, p)``, shape ``(m, k)``."""
@@ -109,7 +113,7 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         if trace is None:
             trace = curvature_by_differences(self.value, means.centre, directions, n)
         quotient = self.derivative_along(means, joint[np.newaxis, :p, p])
-        return trace / 2 - quotient.reshape(-1)
+        return means.unit * (trace / 2 - quotient.reshape(-1))
 
     def derived(self, data: Data) -> FeatureMeans:
         """Return the features of `data` as means and deviations."""

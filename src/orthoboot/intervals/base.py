@@ -28,6 +28,11 @@ class Ends:
     high_error: FloatArray
     warnings: tuple[OrthobootWarning, ...] = ()
 
+    def times(self, unit: FloatArray) -> Ends:
+        """Return the ends multiplied by the unit of each output, shape ``(k,)``."""
+        numbers = (self.low, self.high, self.low_error, self.high_error)
+        return Ends(*(unit * each for each in numbers), self.warnings)
+
 
 class Interval(ABC):
     """A method that makes an interval from an estimation."""
@@ -51,7 +56,7 @@ class Interval(ABC):
     def interval(self, estimation: Estimation, confidence_level: float, alternative: str) -> Ends:
         """Return the interval: two-sided, or open to the side that `alternative` leaves free, as in scipy."""
         tail = (1 - confidence_level) / 2 if alternative == "two-sided" else 1 - confidence_level
-        ends = self.ends(estimation, (tail, 1 - tail))
+        ends = self.ends(estimation.in_units, (tail, 1 - tail)).times(estimation.unit)
         nothing = np.zeros_like(ends.low)
         if alternative == "less":
             return replace(ends, low=np.full_like(ends.low, -np.inf), low_error=nothing)

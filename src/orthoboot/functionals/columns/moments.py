@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.units import power_of_two
 from orthoboot.typing import FloatArray
 
 _NO_SPREAD = 1e-14
@@ -23,6 +24,12 @@ _NO_SPREAD = 1e-14
 def columns_of(data: Data) -> FloatArray:
     """Return the rows of the only table as columns of numbers, shape ``(n, d)``."""
     return data.arrays[0].reshape(data.sizes[0], -1)
+
+
+def data_unit(data: Data) -> FloatArray:
+    """Return the power of two in which each column is measured, shape ``(d,)``: one for numbers of ordinary size."""
+    columns = columns_of(data)
+    return power_of_two(np.maximum(columns.max(axis=0), -columns.min(axis=0)))
 
 
 def check_one_table(name: str, data: Data) -> None:
@@ -84,10 +91,24 @@ def quotient(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return result
 
 
+def _check_range(name: str, unit: FloatArray, of_value: FloatArray) -> None:
+    """Raise if the value of a column would be too large or too small for a floating-point number."""
+    numbers = np.finfo(np.float64)
+    outside = ~((of_value >= numbers.tiny) & (of_value <= numbers.max))
+    if outside.any():
+        size = float(unit[int(np.argmax(outside))])
+        raise DataError(
+            f"`{name}` of numbers of the size {size:.0e} is out of the range of floating-point numbers, "
+            f"{numbers.tiny:.0e} to {numbers.max:.0e}. Divide that column by {size:.0e} first."
+        )
+
+
 class ColumnMoment(FunctionOfMeans):
     """A statistic of each column, a function of the column's first `order` moments about the data's mean."""
 
     order: ClassVar[int]
+    degree: ClassVar[int] = 0
+    """The power of the unit of the data in which the statistic is measured."""
 
     @abstractmethod
     def formula(self, *moments: FloatArray) -> FloatArray:
@@ -98,8 +119,16 @@ class ColumnMoment(FunctionOfMeans):
         """Return the derivative of `formula` by each moment, each of shape ``(d,)``."""
 
     def variables(self, data: Data) -> FloatArray:
-        """Return the variables whose moments are taken, shape ``(n, d)``."""
-        return centred_rows(columns_of(data))[1]
+        """Return the variables whose moments are taken, in units of the data, shape ``(n, d)``."""
+        return centred_rows(columns_of(data) / data_unit(data))[1]
+
+    def derived(self, data: Data) -> FeatureMeans:
+        """Return the means and deviations of the powers of the variables."""
+        unit = data_unit(data)
+        with np.errstate(over="ignore", under="ignore"):
+            of_value = unit**self.degree
+        _check_range(self.name, unit, of_value)
+        return replace(super().derived(data), unit=of_value)
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one table."""
@@ -144,10 +173,11 @@ class Mean(ColumnMoment):
 
     name = "mean"
     order = 1
+    degree = 1
 
     def variables(self, data: Data) -> FloatArray:
-        """Return the rows themselves."""
-        return columns_of(data)
+        """Return the rows themselves, in units of the data."""
+        return columns_of(data) / data_unit(data)
 
     def formula(self, *moments: FloatArray) -> FloatArray:
         """Return the first moment."""
@@ -206,6 +236,7 @@ class Variance(_Spread):
     """
 
     name = "variance"
+    degree = 2
 
     def formula(self, *moments: FloatArray) -> FloatArray:
         """Return ``m2 - m1**2``."""
@@ -239,6 +270,7 @@ class StandardDeviation(_Spread):
     """
 
     name = "std"
+    degree = 1
 
     def formula(self, *moments: FloatArray) -> FloatArray:
         """Return the root of ``m2 - m1**2``."""

@@ -1,0 +1,75 @@
+"""A statistic in units of its own size, so that squares of its numbers neither overflow nor vanish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthoboot.draws.resamples import Resamples
+from orthoboot.functionals.base import Covariance, Functional, Prepared
+from orthoboot.functionals.evaluation import Evaluation
+from orthoboot.functionals.output import Output
+from orthoboot.typing import FloatArray
+
+_ORDINARY = 100
+"""Sizes from 2**-100 to 2**100 need no units: their cubes are numbers too."""
+
+
+def power_of_two(size: FloatArray) -> FloatArray:
+    """Return the powers of two next to `size`; one where it is ordinary, zero or not finite.
+
+    Dividing by a power of two changes no digit.
+
+    Examples
+    --------
+    >>> power_of_two(np.array([0.0, 3.0, 2.0**500])) == np.array([1.0, 1.0, 2.0**500])
+    array([ True,  True,  True])
+    """
+    usable = np.isfinite(size) & (size > 0)
+    exponent = np.round(np.log2(np.where(usable, size, 1.0)))
+    # Beyond the normal numbers the reciprocal would overflow.
+    bounded = np.clip(exponent, -1000, 1000)
+    return np.asarray(np.exp2(np.where(np.abs(exponent) > _ORDINARY, bounded, 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedInUnits(Prepared[Functional]):
+    """A statistic at its data, divided by a unit for each output.
+
+    Attributes
+    ----------
+    of
+        The statistic.
+    unit
+        Shape ``(k,)``.
+    """
+
+    of: Prepared[Any]
+    unit: FloatArray
+
+    @property
+    def output(self) -> Output:
+        """Return the shape and the names of its value."""
+        return self.of.output
+
+    @cached_property
+    def estimate(self) -> FloatArray:
+        """Return its value on the data, shape ``(k,)``."""
+        return self.of.estimate / self.unit
+
+    def values(self, resamples: Resamples) -> FloatArray:
+        """Return its values on the resamples, shape ``(B, k)``."""
+        return self.of.values(resamples) / self.unit
+
+    def evaluate(self, resamples: Resamples) -> Evaluation:
+        """Return its value on each resample, or the reason of its failure."""
+        evaluation = self.of.evaluate(resamples)
+        return replace(evaluation, values=evaluation.values / self.unit)
+
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
+        """Return its bias of second order, shape ``(k,)``, or None where it has no closed form."""
+        bias = self.of.second_order_bias(covariance)
+        return None if bias is None else bias / self.unit
