@@ -132,9 +132,11 @@ def _largest_rounded(column: Any) -> int:
     """Return the largest whole number of a column, in size, that a float does not hold; 0 if it holds all."""
     if column.dtype.kind not in "iu" or column.dtype.itemsize < 8 or column.size == 0:
         return 0
-    large = column[(column > _LARGEST_WHOLE) | (column < -_LARGEST_WHOLE)] if column.dtype.kind == "i" else column[
-        column > _LARGEST_WHOLE
-    ]
+    large = (
+        column[(column > _LARGEST_WHOLE) | (column < -_LARGEST_WHOLE)]
+        if column.dtype.kind == "i"
+        else column[column > _LARGEST_WHOLE]
+    )
     rounded = [number for number in large.reshape(-1).tolist() if int(float(number)) != number]
     return max(rounded, key=abs, default=0)
 

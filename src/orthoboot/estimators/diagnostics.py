@@ -38,6 +38,8 @@ LARGE_BIAS = 3.0
 _SLOPE_DISTANCE = 0.3
 _UNRELATED = 0.05
 _SLOPE_SIGNIFICANCE = 1e-4
+_UNEQUAL_SIZES = 0.35
+"""A coefficient of variation of the number of rows in a resample: beyond it the jackknife is a tenth too small."""
 
 
 def diagnosed(estimation: Estimation) -> tuple[OrthobootWarning, ...]:
@@ -46,16 +48,19 @@ def diagnosed(estimation: Estimation) -> tuple[OrthobootWarning, ...]:
         *_about_data(estimation),
         *_about_size(estimation),
         *_about_replicates(estimation),
+        *_about_no_variation(estimation),
+        *_about_errors(estimation),
         *_about_bias(estimation),
-        *_about_row_shares(estimation),
+        *(tuple(_about_unit_sizes(estimation)) or _about_unit_shares(estimation)),
         *(_about_influence(estimation) if estimation.estimator.needs_influence else ()),
     )
 
 
 def is_constant(estimation: Estimation) -> bool:
-    """Return whether no output varies at all, in the linear part or between replicates."""
+    """Return whether no output varies at all, in the linear part or between the replicates that are used."""
     sums = estimation.moments
-    return not (sums.linear_variance.any() or sums.total.any() or sums.shift.any())
+    between = estimation.estimator.simulates and (sums.total.any() or sums.shift.any())
+    return not (sums.linear_variance.any() or between)
 
 
 def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
@@ -68,7 +73,8 @@ def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
         )
     yield from _about_strata(estimation)
     if is_constant(estimation):
-        seen = "between resamples" if len(estimation.replicates) else "with the weights, to first order"
+        simulated = estimation.estimator.simulates and len(estimation.replicates)
+        seen = "between resamples" if simulated else "with the weights, to first order"
         yield ConstantDataWarning(
             f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. Check that the "
             "data are not constant, and that a statistic with a `weights` parameter uses it."
@@ -104,22 +110,44 @@ def _about_strata(estimation: Estimation) -> Iterator[OrthobootWarning]:
         )
 
 
-def _about_row_shares(estimation: Estimation) -> Iterator[OrthobootWarning]:
-    """Yield a warning if the variance of an output comes from one row."""
-    influence, names = estimation.in_units.run.influence, estimation.run.output.names
-    if influence is None:
+def _about_unit_shares(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    """Yield a warning if the variance of an output comes from one row, or from one group where groups are drawn."""
+    run = estimation.in_units.run
+    if run.influence is None:
         return
-    squares = [np.square(part / len(part)) for part in influence]
+    parts = [(scheme, scheme.unit_totals(part)) for scheme, part in zip(run.plan.schemes, run.influence, strict=True)]
+    squares = [np.square(totals / scheme.n) for scheme, totals in parts]
     total = np.sum([part.sum(axis=0) for part in squares], axis=0)
-    largest = np.max([part.max(axis=0) for part in squares], axis=0)
-    share = np.divide(largest, total, out=np.zeros_like(total), where=total > 0)
-    worst = int(np.argmax(share))
-    if share[worst] > DOMINANT_SHARE:
-        yield DominantRowWarning(
-            f"one row carries {share[worst]:.0%} of the variance of `{names[worst]}`: the statistic picks a row, as a "
-            "maximum does, or the row is an outlier. No bootstrap is reliable then, especially with few replicates: "
-            'check that row, and compare with estimator="standard".'
-        )
+    largest = np.array([part.max(axis=0) for part in squares])
+    share = np.divide(largest, total, out=np.zeros_like(largest), where=total > 0)
+    sample, worst = np.unravel_index(int(np.argmax(share)), share.shape)
+    if share[sample, worst] <= DOMINANT_SHARE:
+        return
+    unit = run.plan.schemes[sample].drawn_unit
+    yield DominantRowWarning(
+        f"one {unit} carries {share[sample, worst]:.0%} of the variance of `{run.output.names[worst]}`: the statistic "
+        f"picks a row, as a maximum does, or the {unit} is an outlier. No bootstrap is reliable then, especially with "
+        f'few replicates: check that {unit}, and compare with estimator="standard".'
+    )
+
+
+def _about_unit_sizes(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    """Yield a warning if one group has so many of the rows that resamples differ widely in their size.
+
+    A mean is then a quotient of two sums that vary, which its linear part does not describe.
+    """
+    for scheme in estimation.run.plan.schemes:
+        sizes = scheme.unit_sizes
+        if sizes is None:
+            continue
+        shares = sizes / sizes.sum()
+        spread = np.sqrt(max(float(np.square(shares).sum()) - 1 / len(shares), 0.0))
+        if spread > _UNEQUAL_SIZES:
+            yield DominantRowWarning(
+                f"the largest of {len(shares)} groups has {shares.max():.0%} of the rows, so that resamples differ in "
+                f"their number of rows by {spread:.0%}. The linear part and the jackknife are poor guides then: use "
+                'estimator="standard", and doubt any interval from groups so unequal.'
+            )
 
 
 def _about_replicates(estimation: Estimation) -> Iterator[OrthobootWarning]:
@@ -139,6 +167,35 @@ def _about_replicates(estimation: Estimation) -> Iterator[OrthobootWarning]:
             "the second-order bias of this statistic has no closed form and would need two evaluations per row, or "
             'fractional weights; it was set to zero. Use estimator="orthogonal" to simulate it.'
         )
+
+
+def _about_no_variation(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    """Yield a warning if some outputs have a standard error of zero, and others have not or should not."""
+    still = estimation.standard_error == 0
+    if not still.any() or is_constant(estimation):
+        return
+    sums, names = estimation.moments, estimation.run.output.names
+    first = int(np.argmax(still))
+    if estimation.estimator.simulates:
+        yield _equal(estimation, first)
+        return
+    yield ConstantDataWarning(
+        f"`{names[first]}` does not vary with the weights, to first order: its variance is zero and its interval has "
+        "width zero. Check that the data are not constant."
+    )
+
+
+def _about_errors(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    """Yield a warning if the simulation error of a standard error is not known."""
+    unknown = np.isnan(estimation.error.log_variance) & (estimation.standard_error > 0)
+    told = estimation.estimator.needs_influence and len(estimation.replicates) < FEW_REPLICATES
+    if not unknown.any() or told:
+        return
+    name, n_resamples = estimation.run.output.names[int(np.argmax(unknown))], len(estimation.replicates)
+    yield FewReplicatesWarning(
+        f"the simulation error of the standard error of `{name}` is not known: there are only {n_resamples} "
+        "replicates, or one of them carries all the variation. Use more."
+    )
 
 
 def _about_bias(estimation: Estimation) -> Iterator[OrthobootWarning]:
@@ -165,16 +222,21 @@ def _about_influence(estimation: Estimation) -> Iterator[OrthobootWarning]:
         return
     equal = (estimation.moments.total == 0) & (estimation.moments.linear_variance > 0)
     if equal.any():
-        yield _equal(estimation, int(np.argmax(equal)))
+        if (equal & (estimation.standard_error > 0)).any():
+            yield _equal(estimation, int(np.argmax(equal)))
         return
     yield from _about_fit(estimation)
 
 
 def _equal(estimation: Estimation, output: int) -> OrthobootWarning:
+    sums, name = estimation.moments, estimation.run.output.names[output]
+    varies = sums.linear_variance[output] > 0
+    why = ", although its influence function says that it varies" if varies else ""
+    other = " and differ from its value on the data" if sums.shift[output] != 0 else ""
+    constant = "" if varies or other else "the statistic is constant, or "
     return EqualReplicatesWarning(
-        f"all {len(estimation.replicates)} replicates of `{estimation.run.output.names[output]}` are equal, although "
-        "its influence function says that it varies: the data have ties, and so few resamples do not show its "
-        "variation. Use several hundred replicates."
+        f"all {len(estimation.replicates)} replicates of `{name}` are equal{other}{why}: {constant}the data have ties, "
+        "and so few resamples do not show its variation. Use several hundred replicates."
     )
 
 

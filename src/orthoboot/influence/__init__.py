@@ -4,7 +4,6 @@ from orthoboot.influence.finite_difference import finite_difference_bias, finite
 from orthoboot.influence.given import CENTRE_TOLERANCE, given_columns
 from orthoboot.influence.jackknife import jackknife_influence
 from orthoboot.influence.probe import Probe, ignored_weights, probed
-from orthoboot.influence.row_order import row_order_finding
 from orthoboot.influence.regression import (
     Design,
     RegressionRequest,
@@ -13,6 +12,7 @@ from orthoboot.influence.regression import (
     regression_on,
     requested_regression,
 )
+from orthoboot.influence.row_order import row_order_finding
 from orthoboot.influence.selection import (
     ENGINES,
     FINITE_DIFFERENCE_ROWS,
@@ -37,11 +37,11 @@ __all__ = [
     "finite_difference_influence",
     "given_columns",
     "ignored_weights",
-    "row_order_finding",
     "influence_for",
     "jackknife_influence",
     "probed",
     "regression_fit",
     "regression_on",
     "requested_regression",
+    "row_order_finding",
 ]

@@ -1,4 +1,4 @@
-"""Approximate bootstrap confidence: second-order accurate from four more evaluations of the statistic."""
+"""Approximate bootstrap confidence: second-order accurate from six more evaluations of the statistic."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _STEP = 1e-3
 
+_SHORT_OF_THE_END = 0.95
+"""Where it is looked at whether the statistic still rises, as a share of the way to an end."""
+
 
 class Abc(Interval):
     """ABC of DiCiccio and Efron (1992), on the weights: transformation respecting.
@@ -29,8 +32,8 @@ class Abc(Interval):
     ``w = z + a + c - b/sigma``. The bias is the estimator's: simulated, or of second order under "jackknife", which
     gives the digits of R's ``boot::abc.ci``.
 
-    Far out on the tilt some weights are negative, in R's as here. Where the statistic breaks down there, or the ends
-    cross, there is no interval, and a warning says so.
+    Far out on the tilt some weights are negative, in R's as here. Where the statistic breaks down there or turns back,
+    or the ends cross, there is no interval, and a warning says so.
 
     References
     ----------
@@ -54,11 +57,24 @@ class Abc(Interval):
         """Return the statistic at the two tilted weights."""
         tilt = _Tilt(estimation.run)
         curve = _curve(estimation, tilt)
-        low, high = (tilt.values(curve.position(probability)) for probability in probabilities)
+        positions = [curve.position(probability) for probability in probabilities]
+        low, high = (tilt.values(position) for position in positions)
         low_error, high_error = (curve.sensitivity(p) * estimation.error.bias for p in probabilities)
-        sound = np.isfinite(low) & np.isfinite(high) & (low <= high) & curve.sound(probabilities, estimation)
+        rising = [_rises(curve, tilt, *end) for end in zip(positions, (low, high), strict=True)]
+        sound = (low <= high) & rising[0] & rising[1] & curve.sound(probabilities, estimation)
         low, high = (np.where(sound, end, np.nan) for end in (low, high))
         return Ends(low, high, low_error, high_error, _broken(estimation, sound, tilt.failure))
+
+
+def _rises(curve: _Curve, tilt: _Tilt, position: FloatArray, end: FloatArray) -> BoolArray:
+    """Return whether the statistic still moves away from its value on the data when it comes to an end.
+
+    Beyond a vertex it comes back: a higher level would have a shorter interval.
+    """
+    centre, before = tilt.run.estimate, tilt.values(_SHORT_OF_THE_END * position)
+    away = np.sign(end - centre) == np.sign(position)
+    rises = away & (1 + 2 * curve.curvature * position > 0) & (np.abs(before - centre) <= np.abs(end - centre))
+    return np.asarray(rises | (curve.sigma == 0))
 
 
 class _Tilt:
@@ -130,7 +146,7 @@ def _broken(estimation: Estimation, sound: BoolArray, failure: str | None) -> tu
     cause = "" if failure is None else f" The statistic raised {failure}."
     return (
         IntervalWarning(
-            f'method="abc" has no interval for `{name}`: its ends cross, or the statistic breaks down at the tilted '
-            f'weights, some of which may be negative.{cause} Use method="bca" or "percentile".'
+            f'method="abc" has no interval for `{name}`: its ends cross, or the statistic breaks down or turns '
+            f'back at the tilted weights, some of which may be negative.{cause} Use method="bca" or "percentile".'
         ),
     )

@@ -47,6 +47,20 @@ class Scheme(ABC):
         return self.n
 
     @property
+    def drawn_unit(self) -> str:
+        """Return what is drawn independently, in the singular."""
+        return self.unit.removesuffix("s")
+
+    @property
+    def unit_sizes(self) -> IntArray | None:
+        """Return the rows of each unit where whole groups of any size are drawn, else None."""
+        return None
+
+    def unit_totals(self, influence: FloatArray) -> FloatArray:
+        """Return the influence of each unit that is drawn, shape ``(n_units, k)``; for blocks that of the rows."""
+        return influence
+
+    @property
     def description(self) -> str:
         """Return a description of what is resampled, for example "600 rows in 30 groups"."""
         return f"{self.n:,} rows"

@@ -70,7 +70,7 @@ class Cluster(Scheme):
 
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return G draws from the groups' totals over n."""
-        return (Draws(self.n_units, self._totals(influence) / self.n),)
+        return (Draws(self.n_units, self.unit_totals(influence) / self.n),)
 
     def reordered(self, generator: np.random.Generator) -> IntArray:
         """Return the rows group by group, the groups in another order and each group's rows in theirs."""
@@ -78,10 +78,16 @@ class Cluster(Scheme):
 
     def tilt(self, influence: FloatArray) -> FloatArray:
         """Return the centred total of each row's group over n, shape ``(n, k)``."""
-        totals = self._totals(influence)
+        totals = self.unit_totals(influence)
         direction: FloatArray = (totals - totals.mean(axis=0))[self._codes] / self.n
         return direction
 
-    def _totals(self, influence: FloatArray) -> FloatArray:
+    @cached_property
+    def unit_sizes(self) -> IntArray:
+        """Return the rows of each group."""
+        return np.bincount(self._codes)
+
+    def unit_totals(self, influence: FloatArray) -> FloatArray:
+        """Return the sum of the influence values of each group, shape ``(G, k)``."""
         columns = [np.bincount(self._codes, column, minlength=self.n_units) for column in influence.T]
         return np.stack(columns, axis=1)

@@ -97,9 +97,7 @@ class PreparedComposition(Prepared[Composition]):
         if parts is None:
             return ()
         jacobian, differences = self._jacobian(parts), self._jacobian_by_differences(parts)
-        return gradient_findings(
-            self.functional.gradient, jacobian, differences, self._scale(parts), self.output.names
-        )
+        return gradient_findings(self.functional.gradient, jacobian, differences, self._scale(parts), self.output.names)
 
     @property
     def influence_source(self) -> str:
