@@ -174,7 +174,7 @@ def _about_no_variation(estimation: Estimation) -> Iterator[OrthobootWarning]:
     still = estimation.standard_error == 0
     if not still.any() or is_constant(estimation):
         return
-    sums, names = estimation.moments, estimation.run.output.names
+    names = estimation.run.output.names
     first = int(np.argmax(still))
     if estimation.estimator.simulates:
         yield _equal(estimation, first)

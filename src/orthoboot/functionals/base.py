@@ -156,7 +156,8 @@ class Prepared(ABC, Generic[Statistic]):
     def value_of_rows(self, rows: tuple[IntArray, ...]) -> FloatArray:
         """Return its value on some rows of each sample, in their order, shape ``(k,)``."""
         taken = self.data.taken(rows)
-        return self.functional.at(taken).values(unit_resamples(taken))[0]
+        value: FloatArray = self.functional.at(taken).values(unit_resamples(taken))[0]
+        return value
 
     def influence(self) -> Influence | None:
         """Return its influence function on the rows, or None if it has none in closed form."""

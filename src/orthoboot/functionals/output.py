@@ -206,7 +206,8 @@ def unmasked_array(value: Any) -> NDArray[Any]:
     array = np.ma.asarray(value) if _is_masked(value) else np.asarray(value)
     if not isinstance(array, np.ma.MaskedArray) or array.dtype.kind not in "biuf":
         return np.asarray(array)
-    return array.astype(np.float64).filled(np.nan)
+    filled: NDArray[np.float64] = np.ma.filled(array.astype(np.float64), np.nan)
+    return filled
 
 
 def _is_masked(value: Any) -> bool:

@@ -30,8 +30,8 @@ class Ends:
 
     def times(self, unit: FloatArray) -> Ends:
         """Return the ends multiplied by the unit of each output, shape ``(k,)``."""
-        numbers = (self.low, self.high, self.low_error, self.high_error)
-        return Ends(*(unit * each for each in numbers), self.warnings)
+        low_error, high_error = unit * self.low_error, unit * self.high_error
+        return Ends(unit * self.low, unit * self.high, low_error, high_error, self.warnings)
 
 
 class Interval(ABC):

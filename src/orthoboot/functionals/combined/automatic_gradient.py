@@ -97,7 +97,7 @@ def gradient_findings(
     distance = np.abs(given - found)
     largest = np.minimum(np.abs(given).max(axis=1, initial=0.0), np.abs(found).max(axis=1, initial=0.0))
     excess = np.where(np.isfinite(distance), distance, 0.0) - _GRADIENT_TOLERANCE * largest[:, np.newaxis]
-    output, argument = np.unravel_index(int(np.argmax(excess)), excess.shape)
+    output, argument = divmod(int(np.argmax(excess)), excess.shape[1])
     if excess[output, argument] <= 0:
         return ()
     whose = "the `gradient` that you gave" if callable(gradient) else "the automatic derivative of `g`"

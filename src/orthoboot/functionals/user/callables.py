@@ -251,8 +251,10 @@ def _check_plain_call(functional: CallableFunctional, data: Data) -> None:
 
 def _plain_value(functional: CallableFunctional, data: Data) -> FloatArray | None:
     """Return the value of the function called with the samples alone, or None where it cannot be compared."""
+    prepared = functional.at(data)
+    assert isinstance(prepared, PreparedCallable)
     try:
-        return functional.value_output.flatten(functional.function(*functional.at(data).arguments))
+        return functional.value_output.flatten(functional.function(*prepared.arguments))
     except Exception:  # a parameter without a default, or per column with it and of all columns without
         return None
 

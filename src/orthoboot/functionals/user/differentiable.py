@@ -91,7 +91,8 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
             return super().value_of_rows(rows)
         taken = map(self.functional.package.array, self.data.taken(rows).arrays)
         ones = np.ones((1, sum(self.data.sizes)))
-        return self.functional.package.one_by_one(self.program)(ones, *taken)[0]
+        value: FloatArray = self.functional.package.one_by_one(self.program)(ones, *taken)[0]
+        return value
 
     def influence(self) -> Influence | None:
         """Return ``n_i`` times the derivative by each weight, centred; raise where there is no derivative.
