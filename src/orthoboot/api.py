@@ -124,8 +124,8 @@ def bootstrap(
         replicates, 1000 by default and at least half as many again as the rows; `regression_on` fits a few features of
         the rows instead, from a few more replicates than features. "auto" takes the statistic's own; for a function
         with `weights` its derivative where it is written in jax or torch, else finite differences, two evaluations a
-        row, up to 10,000 rows; for a plain function the jackknife, one evaluation a row, up to 2,000 rows; else none,
-        and the standard bootstrap.
+        row, or the jackknife, one a row; for a plain function the jackknife; none, and the standard bootstrap, where
+        these would take more evaluations than its 1000 replicates (or `n_resamples`, if that is more).
     paired
         Whether the rows of several samples belong together and are drawn together.
     strata
@@ -245,6 +245,12 @@ class _Budget:
             asker = f"method={interval.name!r} with estimator={estimator.name!r}"
             raise ArgumentError(too_few_replicates(asker, least, f"got {name}={most}", 'Use more, or method="normal".'))
 
+    @property
+    def ordinary_replicates(self) -> int:
+        """Return how many replicates the standard bootstrap would take in the place of an influence function."""
+        most = self.max_resamples if self.tol is not None else self.n_resamples or 0
+        return max(ESTIMATORS["standard"].default_resamples, most)
+
     def first_round(self, interval: Interval, estimator: Estimator) -> int:
         """Return how many replicates to draw before the first check of the simulation error."""
         if self.n_resamples is not None:
@@ -290,7 +296,7 @@ def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval
         design = design_for(regression, run.data, run.plan)
         fitted, replicates = regressed(run, design, budget.fitting_round(interval, chosen, design))
         return _FirstRound(fitted, chosen, replicates, more=0)
-    found = _found(run, influence, needed=chosen.needs_influence or interval.needs_influence)
+    found = _found(run, influence, chosen, interval, budget)
     run = run.with_influence(found)
     usable, fallback = _usable(chosen, interval, found)
     if usable is not chosen:
@@ -300,13 +306,19 @@ def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval
     return _FirstRound(run, usable, no_replicates(run), more, (*found.warnings, *fallback))
 
 
-def _found(run: Run, influence: Any, *, needed: bool) -> InfluenceFunction:
-    """Return the influence function; compute it by extra evaluations only if the estimator needs it."""
+def _found(
+    run: Run, influence: Any, estimator: Estimator, interval: Interval, budget: _Budget
+) -> InfluenceFunction:
+    """Return the influence function; compute it by extra evaluations only if the estimator needs it.
+
+    Where the standard bootstrap could do without, none is found that costs more than its replicates.
+    """
     automatic = isinstance(influence, str) and influence == "auto"
-    if needed or not automatic:
-        return run.find_influence(influence)
-    own = closed_form(run.prepared)
-    return run.influence_function if own is None else own
+    if automatic and not (estimator.needs_influence or interval.needs_influence):
+        own = closed_form(run.prepared)
+        return run.influence_function if own is None else own
+    required = interval.needs_influence or not estimator.simulates
+    return run.find_influence(influence, None if required else budget.ordinary_replicates)
 
 
 def _usable(
@@ -345,6 +357,8 @@ def _simulated(first: _FirstRound, budget: _Budget) -> tuple[Replicates, tuple[O
 
 
 def _about_row_order(first: _FirstRound, replicates: Replicates) -> tuple[OrthobootWarning, ...]:
+    if replicates.interrupted:  # whoever stops a run does not want another evaluation
+        return ()
     standard_error = Estimation(first.run, replicates, first.estimator).standard_error
     return row_order_finding(first.run.prepared, first.run.plan, standard_error)
 

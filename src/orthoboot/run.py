@@ -173,9 +173,9 @@ class Run:
         """Return the same run with another influence function."""
         return replace(self, influence_function=found)
 
-    def find_influence(self, request: Any) -> InfluenceFunction:
+    def find_influence(self, request: Any, replaced: int | None = None) -> InfluenceFunction:
         """Return the influence function that `request` asks for; see `influence_for`."""
-        return influence_for(request, self.prepared, self.execution)
+        return influence_for(request, self.prepared, self.execution, replaced)
 
     @cached_property
     def second_order_bias(self) -> FloatArray | None:

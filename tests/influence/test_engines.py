@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from tests.registry import ENGINES, EngineRow
@@ -91,10 +93,38 @@ def test_the_catalogue_brings_its_own():
 
 
 def test_many_rows_of_a_weights_aware_function_fall_back():
-    x = np.ones((10_001, 2)) + np.random.default_rng(0).random((10_001, 2))
-    with pytest.warns(ob.errors.FallbackWarning, match="finite-difference is automatic only up to 10,000"):
+    x = np.ones((1001, 2)) + np.random.default_rng(0).random((1001, 2))
+    with pytest.warns(ob.errors.FallbackWarning, match="jackknife would take 1,001 evaluations, more than the 1,000"):
         result = ob.bootstrap(x, weighted_ratio, n_resamples=20, rng=0)
     assert result.estimator == "standard"
+
+
+@pytest.mark.parametrize(
+    "rows, options, source, evaluations",
+    [
+        (500, {}, "finite-difference", 1000),
+        (501, {}, "jackknife", 501),
+        (1000, {}, "jackknife", 1000),
+        (1001, {}, "none", 0),
+        (1001, {"n_resamples": 2002}, "finite-difference", 2002),
+        (1001, {"estimator": "jackknife"}, "finite-difference", 2002),
+    ],
+)
+def test_no_engine_costs_more_than_the_replicates_it_replaces(rows, options, source, evaluations):
+    x = 1 + np.random.default_rng(0).random((rows, 2))
+    calls = []
+
+    def counted(x, weights):
+        calls.append(1)
+        return weighted_ratio(x, weights)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = ob.bootstrap(x, counted, rng=0, **options)
+    assert result.influence_source.startswith(source)
+    # Besides: on the data, in another order, and for the second-order bias of the jackknife.
+    bias = 2 * rows if options.get("estimator") == "jackknife" else 0
+    assert len(calls) == evaluations + result.n_resamples + 2 + bias
 
 
 def test_an_engine_that_fails_leaves_the_standard_bootstrap():
@@ -116,10 +146,10 @@ def test_standard_and_cheap_do_not_pay_for_an_influence_function():
         return x.mean()
 
     ob.bootstrap(PAIRS[:, 0], statistic, estimator="standard", n_resamples=30, rng=0)
-    assert len(calls) == 31
+    assert len(calls) == 32  # besides on the data, and on the rows in another order
     calls.clear()
     ob.bootstrap(PAIRS[:, 0], statistic, estimator="cheap", n_resamples=5, rng=0)
-    assert len(calls) == 6
+    assert len(calls) == 7
 
 
 def test_an_influence_function_of_the_samples():

@@ -207,7 +207,7 @@ def test_the_statistic_is_evaluated_once_a_replicate():
         return x.var()
 
     ob.bootstrap(X, statistic, influence=SQUARES, n_resamples=40, rng=0)
-    assert len(calls) == 41
+    assert len(calls) == 42  # besides on the data, and on the rows in another order
 
 
 @pytest.mark.parametrize("estimator", ["orthogonal", "paper", "standard", "jackknife"])

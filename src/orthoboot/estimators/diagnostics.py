@@ -174,14 +174,14 @@ def _about_no_variation(estimation: Estimation) -> Iterator[OrthobootWarning]:
     still = estimation.standard_error == 0
     if not still.any() or is_constant(estimation):
         return
-    names = estimation.run.output.names
-    first = int(np.argmax(still))
-    if estimation.estimator.simulates:
+    sums, first = estimation.moments, int(np.argmax(still))
+    is_known = estimation.run.influence is not None and sums.linear_variance[first] == 0 and sums.shift[first] == 0
+    if estimation.estimator.simulates and not is_known:
         yield _equal(estimation, first)
         return
     yield ConstantDataWarning(
-        f"`{names[first]}` does not vary with the weights, to first order: its variance is zero and its interval has "
-        "width zero. Check that the data are not constant."
+        f"`{estimation.run.output.names[first]}` does not vary: its variance is zero and its interval has width zero. "
+        "Check that the data are not constant."
     )
 
 
@@ -193,8 +193,8 @@ def _about_errors(estimation: Estimation) -> Iterator[OrthobootWarning]:
         return
     name, n_resamples = estimation.run.output.names[int(np.argmax(unknown))], len(estimation.replicates)
     yield FewReplicatesWarning(
-        f"the simulation error of the standard error of `{name}` is not known: there are only {n_resamples} "
-        "replicates, or one of them carries all the variation. Use more."
+        f"the simulation error of the standard error of `{name}` is not known: {n_resamples} replicate(s) "
+        "are too few for it, or one of them carries all the variation. Use more."
     )
 
 

@@ -59,7 +59,7 @@ def _value(prepared: Prepared[Any], rows: tuple[IntArray, ...]) -> FloatArray | 
     """Return the statistic of the rows in their order, or None if it has no finite value there."""
     try:
         value = prepared.value_of_rows(rows)
-    except Exception:  # the user's function may raise anything; a replicate that does is reported
+    except (Exception, KeyboardInterrupt):  # a replicate that raises is reported; Ctrl-C here keeps the replicates
         return None
     return value if np.isfinite(value).all() else None
 

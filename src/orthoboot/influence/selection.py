@@ -30,7 +30,6 @@ GIVEN = "given by the user"
 """The source of influence values that the user brings."""
 
 FINITE_DIFFERENCE_ROWS = 10_000
-JACKKNIFE_ROWS = 2_000
 
 ENGINES: dict[str, Callable[[Prepared[Any], Execution], Influence]] = {
     "finite-difference": finite_difference_influence,
@@ -38,6 +37,9 @@ ENGINES: dict[str, Callable[[Prepared[Any], Execution], Influence]] = {
 }
 
 EVALUATIONS_PER_ROW = {"finite-difference": 2, "jackknife": 1}
+
+_MOST_ROWS = {"finite-difference": FINITE_DIFFERENCE_ROWS, "jackknife": 2_000}
+"""The most rows for which an engine is chosen where an influence function is needed in any case."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,9 @@ class InfluenceFunction:
     advice: str = ""
 
 
-def influence_for(request: Any, prepared: Prepared[Any], execution: Execution) -> InfluenceFunction:
+def influence_for(
+    request: Any, prepared: Prepared[Any], execution: Execution, replaced: int | None = None
+) -> InfluenceFunction:
     """Return the influence function that `request` asks for.
 
     Parameters
@@ -65,18 +69,23 @@ def influence_for(request: Any, prepared: Prepared[Any], execution: Execution) -
         The statistic at its data.
     execution
         How the evaluations of an engine are carried out.
+    replaced
+        How many ordinary replicates would do instead: "auto" chooses no engine that takes more evaluations. None where
+        an influence function is needed in any case.
     """
     if isinstance(request, str):
-        return _named(request, prepared, execution)
+        return _named(request, prepared, execution, replaced)
     if request is None:
         raise ArgumentError('`influence` must not be None; for the ordinary bootstrap use estimator="standard".')
     values, findings = given_influence(request, prepared)
     return InfluenceFunction(values, GIVEN, tuple(findings))
 
 
-def _named(request: str, prepared: Prepared[Any], execution: Execution) -> InfluenceFunction:
+def _named(
+    request: str, prepared: Prepared[Any], execution: Execution, replaced: int | None
+) -> InfluenceFunction:
     if request == "auto":
-        return _automatic(prepared, execution)
+        return _automatic(prepared, execution, replaced)
     if request in PACKAGES:
         return _differentiated(request, prepared)
     if request not in ENGINES:
@@ -131,25 +140,48 @@ def _hidden(prepared: Prepared[Any], influence: Influence) -> tuple[OrthobootWar
     )
 
 
-def _automatic(prepared: Prepared[Any], execution: Execution) -> InfluenceFunction:
-    """Return the closed-form influence, else that of an engine that suits the kind and size, else none."""
+def _automatic(prepared: Prepared[Any], execution: Execution, replaced: int | None) -> InfluenceFunction:
+    """Return the closed-form influence, else that of an engine that is worth its evaluations, else none."""
     own = closed_form(prepared)
     if own is not None:
         return own
-    n = max(prepared.data.sizes)
-    if prepared.functional.fractional:
-        engine, limit, kind = "finite-difference", FINITE_DIFFERENCE_ROWS, "weights-aware function"
-    else:
-        engine, limit, kind = "jackknife", JACKKNIFE_ROWS, "plain function"
-    if n > limit:
-        source = f"none (a {kind} of {n:,} rows, and {engine} is automatic only up to {limit:,})"
-        return InfluenceFunction(None, source, advice=_advice(engine, prepared.data))
+    kind = "weights-aware function" if prepared.functional.fractional else "plain function"
+    engine = _affordable(prepared, replaced)
+    n = sum(prepared.data.sizes)
+    if engine is None:
+        return InfluenceFunction(None, *_too_dear(kind, prepared, replaced))
     try:
         values = _engine_values(engine, prepared, execution)
     except InfluenceError as error:  # the automatic choice must not end a run that the standard bootstrap can do
         return InfluenceFunction(None, f"none ({str(error).rstrip('.')})")
     why = f"automatic for a {kind} of {n:,} rows"
     return InfluenceFunction(values, f"{engine}, {_cost(engine, prepared.data)} ({why})")
+
+
+def _too_dear(kind: str, prepared: Prepared[Any], replaced: int | None) -> tuple[str, tuple[()], str]:
+    """Return why no engine is chosen, no warnings, and advice."""
+    engine = _engines(prepared)[0 if replaced is None else -1]
+    limit = (
+        f"{engine} is automatic only up to {_MOST_ROWS[engine]:,}"
+        if replaced is None
+        else f"{engine} would take {_cost(engine, prepared.data)}, more than the {replaced:,} replicates it replaces"
+    )
+    rows = sum(prepared.data.sizes)
+    return f"none (a {kind} of {rows:,} rows, and {limit})", (), _advice(engine, prepared.data)
+
+
+def _engines(prepared: Prepared[Any]) -> tuple[str, ...]:
+    """Return the engines that suit the statistic, the best one first and the cheapest one last."""
+    return ("finite-difference", "jackknife") if prepared.functional.fractional else ("jackknife",)
+
+
+def _affordable(prepared: Prepared[Any], replaced: int | None) -> str | None:
+    """Return the best engine that takes no more evaluations than the replicates it replaces, or None."""
+    if replaced is None:
+        best = _engines(prepared)[0]
+        return best if max(prepared.data.sizes) <= _MOST_ROWS[best] else None
+    n = sum(prepared.data.sizes)
+    return next((engine for engine in _engines(prepared) if EVALUATIONS_PER_ROW[engine] * n <= replaced), None)
 
 
 def _advice(engine: str, data: Data) -> str:

@@ -60,21 +60,20 @@ class Abc(Interval):
         positions = [curve.position(probability) for probability in probabilities]
         low, high = (tilt.values(position) for position in positions)
         low_error, high_error = (curve.sensitivity(p) * estimation.error.bias for p in probabilities)
-        rising = [_rises(curve, tilt, *end) for end in zip(positions, (low, high), strict=True)]
+        rising = [_rises(tilt, *end) for end in zip(positions, (low, high), strict=True)]
         sound = (low <= high) & rising[0] & rising[1] & curve.sound(probabilities, estimation)
         low, high = (np.where(sound, end, np.nan) for end in (low, high))
         return Ends(low, high, low_error, high_error, _broken(estimation, sound, tilt.failure))
 
 
-def _rises(curve: _Curve, tilt: _Tilt, position: FloatArray, end: FloatArray) -> BoolArray:
+def _rises(tilt: _Tilt, position: FloatArray, end: FloatArray) -> BoolArray:
     """Return whether the statistic still moves away from its value on the data when it comes to an end.
 
     Beyond a vertex it comes back: a higher level would have a shorter interval.
     """
     centre, before = tilt.run.estimate, tilt.values(_SHORT_OF_THE_END * position)
     away = np.sign(end - centre) == np.sign(position)
-    rises = away & (1 + 2 * curve.curvature * position > 0) & (np.abs(before - centre) <= np.abs(end - centre))
-    return np.asarray(rises | (curve.sigma == 0))
+    return np.asarray((away & (np.abs(before - centre) <= np.abs(end - centre))) | (tilt.sigma == 0))
 
 
 class _Tilt:

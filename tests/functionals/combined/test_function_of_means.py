@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.registry import FUNCTIONALS, N_ROWS
 
+import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError, StatisticError
@@ -201,3 +202,44 @@ def test_what_a_gradient_raises_is_told():
 
 def test_it_prints_its_arguments_by_their_names():
     assert repr(function_of_means(np.log, lambda m: m)) == "CustomFunctionOfMeans(features=log, g=<lambda>)"
+
+
+# Derivatives that the user gives are tried
+
+
+def wrong_gradient(statistic):
+    with pytest.warns(ob.errors.InfluenceMismatchWarning, match="the `gradient` that you gave disagrees with `g`"):
+        result = ob.bootstrap(GAMMA, statistic, estimator="jackknife", rng=0)
+    assert result.influence_source.endswith("with the `gradient` that was given")
+    [again] = [w for w in result.with_estimator("jackknife").warnings if "disagrees" in str(w)]
+    assert "differences of `g` give" in str(again)
+
+
+GAMMA = np.random.default_rng(1).gamma(2, size=200)
+
+
+def test_a_wrong_gradient_of_means_is_told():
+    def dispersion(gradient):
+        return ob.function_of_means(lambda x: [x, x**2], lambda m: m[1] - m[0] ** 2, gradient=gradient)
+
+    wrong_gradient(dispersion(lambda m: 2 * np.array([-2 * m[0], 1.0])))
+    right = ob.bootstrap(GAMMA, dispersion(lambda m: np.array([-2 * m[0], 1.0])), estimator="jackknife", rng=0)
+    assert right.warnings == ()
+    assert right.standard_error == pytest.approx(ob.bootstrap(GAMMA, ob.variance, estimator="jackknife").standard_error)
+
+
+def test_a_wrong_gradient_of_a_composition_is_told_wherever_it_is():
+    def logarithm(gradient):
+        return ob.compose(np.log, ob.variance, gradient=gradient)
+
+    wrong_gradient(logarithm(lambda v: 2 / v))
+    assert ob.bootstrap(GAMMA, logarithm(lambda v: 1 / v), estimator="jackknife", rng=0).warnings == ()
+    with pytest.warns(ob.errors.InfluenceMismatchWarning, match="disagrees with `g`"):
+        ob.bootstrap((GAMMA, GAMMA + 1), ob.difference(logarithm(lambda v: 2 / v)), estimator="jackknife", rng=0)
+
+
+def test_what_a_derivative_in_jax_misses_is_told():
+    jax = pytest.importorskip("jax")
+    hidden = ob.compose(lambda v: v * jax.lax.stop_gradient(v), ob.variance, gradient="jax")
+    with pytest.warns(ob.errors.InfluenceMismatchWarning, match="the automatic derivative of `g` disagrees"):
+        ob.bootstrap(GAMMA, hidden, estimator="jackknife", rng=0)

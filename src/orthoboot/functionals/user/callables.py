@@ -254,7 +254,7 @@ def _plain_value(functional: CallableFunctional, data: Data) -> FloatArray | Non
     prepared = functional.at(data)
     assert isinstance(prepared, PreparedCallable)
     try:
-        return functional.value_output.flatten(functional.function(*prepared.arguments))
+        return prepared.plain_value()
     except Exception:  # a parameter without a default, or per column with it and of all columns without
         return None
 

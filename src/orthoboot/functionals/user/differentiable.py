@@ -163,10 +163,12 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
         """Return the rows as arrays of the package, which are converted once."""
         return tuple(map(self.functional.package.array, self.data.arrays))
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """Return the samples as the user's function takes them."""
-        return self.package_arrays
+    def plain_value(self) -> FloatArray:
+        """Return the value of the user's function called with the samples alone, shape ``(k,)``; it may raise."""
+        package = self.functional.package
+        return self.output.flatten(
+            numpy_value(package.called(self.functional.function, *self.package_arrays), package)
+        )
 
     def _derivative(self) -> FloatArray:
         """Return the derivative by all weights at one each, shape ``(k, n)``."""

@@ -71,10 +71,9 @@ class PreparedCallable(Prepared[AnyCallable]):
         """Return its value on the data, known from the first evaluation."""
         return self.functional.value
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """Return the samples as the user's function takes them."""
-        return self.data.containers
+    def plain_value(self) -> FloatArray:
+        """Return the value of the user's function called with the samples alone, shape ``(k,)``; it may raise."""
+        return self.output.flatten(self.functional.function(*self.data.containers))
 
 
 def value_on_data(statistic: Callable[..., Any], data: Data, samples: Any, *, hint: str = "", **options: Any) -> Any:

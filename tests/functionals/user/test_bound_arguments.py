@@ -1,0 +1,128 @@
+"""What the user bound stays bound, and the estimate is the value of the plain call."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import orthoboot as ob
+from orthoboot import errors
+
+X = np.random.default_rng(1).gamma(2, size=200)
+WEIGHTS = np.where(X > 2, 10.0, 1.0)
+
+
+def weighted_mean(x, weights=WEIGHTS):
+    return np.average(x, weights=weights)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        partial(np.average, weights=WEIGHTS),
+        partial(stats.gmean, weights=WEIGHTS),
+        weighted_mean,
+        lambda x, weights=WEIGHTS: float(weights @ x / weights.sum()),
+        partial(np.max, axis=None),
+        partial(np.mean, axis=0),
+        partial(np.percentile, q=90),
+        partial(np.quantile, q=0.9, method="hazen"),
+        partial(stats.trim_mean, proportiontocut=0.1),
+        partial(stats.gmean, axis=None),
+        stats.iqr,
+        stats.hmean,
+        np.ptp,
+    ],
+    ids=lambda statistic: str(getattr(statistic, "keywords", getattr(statistic, "__name__", "")))[:30],
+)
+def test_the_estimate_is_the_plain_call(statistic):
+    result = ob.bootstrap(X, statistic, n_resamples=20, estimator="standard", rng=0)
+    assert result.estimate == pytest.approx(statistic(X), rel=1e-12)
+    assert result.n_failed == 0
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.LargeBiasWarning")
+def test_bound_values_of_the_rows_are_told():
+    with pytest.warns(errors.RowOrderWarning, match="`weights` is bound to one value per row.*paired=True"):
+        ob.bootstrap(X, weighted_mean, n_resamples=20, estimator="standard", rng=0)
+
+
+def test_the_advice_for_bound_values_works():
+    result = ob.bootstrap((X, WEIGHTS), lambda x, w: np.average(x, weights=w), paired=True, rng=0)
+    assert result.estimate == pytest.approx(weighted_mean(X))
+    assert result.warnings == ()
+
+
+def test_weights_that_change_the_value_on_the_data_are_refused():
+    def spread(x, weights=None):
+        if weights is None:
+            return x.std(ddof=1)
+        return np.sqrt(np.cov(x, aweights=weights, ddof=0))
+
+    message = r"must have the same value with `weights` of one as without; got 1\.\d+ and 1\.\d+\. Count each row"
+    with pytest.raises(errors.StatisticError, match=message):
+        ob.bootstrap(X, spread, rng=0)
+
+
+def test_a_random_function_is_not_refused_for_being_random():
+    generator = np.random.default_rng(0)
+
+    def noisy(x, weights=None):
+        return np.average(x, weights=weights) + generator.normal()
+
+    assert ob.bootstrap(X, noisy, estimator="standard", n_resamples=10, rng=0).n_resamples == 10
+
+
+def test_an_axis_that_is_not_used_is_refused_only_if_asked_for():
+    def middle(x, axis=-1):
+        return float(np.median(x))
+
+    result = ob.bootstrap(X, middle, estimator="standard", n_resamples=50, rng=0)
+    assert result.n_failed == 0
+    assert result.standard_error > 0
+    with pytest.raises(errors.StatisticError, match="Pass `vectorized=False`"):
+        ob.bootstrap(X, middle, vectorized=True, rng=0)
+
+
+def test_an_axis_without_default_that_takes_one_sample():
+    def total(x, axis):
+        return sum(float(value) for value in x) / x.shape[axis]
+
+    result = ob.bootstrap(X, total, estimator="standard", n_resamples=50, rng=0)
+    assert result.estimate == pytest.approx(X.mean())
+    with pytest.raises(errors.StatisticError, match="with two it raised TypeError"):
+        ob.bootstrap(X, total, vectorized=True, rng=0)
+
+
+def test_a_batch_that_is_mixed_up_is_not_vectorised():
+    def mixed(x, axis=-1):
+        return x.mean(axis=axis) * (1.0 if x.ndim == 1 else x.shape[0] / 2 + np.arange(x.shape[0]))
+
+    result = ob.bootstrap(X, mixed, estimator="standard", n_resamples=50, rng=0)
+    assert result.standard_error == pytest.approx(X.std() / np.sqrt(200), rel=0.4)
+    with pytest.raises(errors.StatisticError, match="must treat every sample of a batch by itself"):
+        ob.bootstrap(X, mixed, vectorized=True, rng=0)
+
+
+def test_optional_weights_that_raise_leave_a_function_of_rows():
+    def whole(x, weights=None):
+        if weights is not None:
+            raise NotImplementedError
+        return x.mean()
+
+    result = ob.bootstrap(X, whole, rng=0)
+    assert result.influence_source.startswith("jackknife")
+
+
+def test_a_jax_function_with_optional_weights():
+    jnp = pytest.importorskip("jax.numpy")
+
+    def wrong(x, weights=None):
+        return jnp.mean(x) if weights is None else 2 * jnp.sum(weights * x) / jnp.sum(weights)
+
+    with pytest.raises(errors.StatisticError, match="must have the same value with `weights` of one as without"):
+        ob.bootstrap(X, wrong, rng=0)

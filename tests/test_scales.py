@@ -1,0 +1,101 @@
+"""Numbers of any size: the same digits in other units, or a word about where that ends."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import orthoboot as ob
+from orthoboot import errors
+
+X = np.random.default_rng(1).gamma(2, size=200)
+STATISTICS = {"mean": (ob.mean, 1), "std": (ob.std, 1), "variance": (ob.variance, 2), "median": (ob.median, 1)}
+RUNS = [("orthogonal", "normal"), ("orthogonal", "bca"), ("jackknife", "abc"), ("standard", "percentile")]
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("exponent", [-900, -332, 265, 900])
+@pytest.mark.parametrize(("estimator", "method"), RUNS)
+@pytest.mark.parametrize("name", STATISTICS)
+def test_a_power_of_two_changes_no_digit(name, estimator, method, exponent):
+    statistic, degree = STATISTICS[name]
+    if abs(degree * exponent) > 1000 or (name == "median" and method == "abc"):
+        pytest.skip("no number, or no such interval")
+    plain, scaled = (
+        ob.bootstrap(x, statistic, estimator=estimator, method=method, n_resamples=200, rng=0)
+        for x in (X, np.ldexp(X, exponent))
+    )
+    for field in ("estimate", "standard_error", "bias"):
+        assert getattr(scaled, field) == np.ldexp(getattr(plain, field), degree * exponent), field
+    assert scaled.confidence_interval == tuple(np.ldexp(plain.confidence_interval, degree * exponent))
+    errors_in_units = np.ldexp(scaled.simulation_error, -degree * exponent)
+    np.testing.assert_allclose(errors_in_units, plain.simulation_error, rtol=1e-9, atol=1e-9 * plain.standard_error)
+    np.testing.assert_allclose(scaled.r_squared, plain.r_squared, rtol=1e-12)
+
+
+def test_a_variance_that_is_no_number_is_told():
+    with pytest.warns(errors.DigitsWarning, match=r"the variance of `mean` is out of the range.*its interval are right"):
+        result = ob.bootstrap(X * 1e-200, ob.mean, rng=0)
+    assert result.variance == 0
+    assert result.standard_error == pytest.approx(1e-200 * X.std() / np.sqrt(200), rel=1e-12)
+    with pytest.warns(errors.DigitsWarning, match="counts as inf"):
+        large = ob.bootstrap(np.column_stack([X, X * 1e200]), ob.mean, rng=0)
+    assert np.isinf(large.covariance).tolist() == [[False, False], [False, True]]
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e170])
+def test_a_statistic_that_is_no_number_is_refused(size):
+    with pytest.raises(errors.DataError, match="`variance` of numbers of the size .* is out of the range"):
+        ob.bootstrap(X * size, ob.variance, rng=0)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e80, 1e160])
+def test_a_function_of_the_users_at_any_size(size):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.DigitsWarning)
+        result = ob.bootstrap(X * size, lambda x: x.mean(), rng=0)
+    assert result.standard_error == pytest.approx(size * X.std() / np.sqrt(200), rel=1e-6)
+
+
+# The last digits of the data
+
+
+OFFSET = np.random.default_rng(0).normal(size=400) + 1e14
+
+
+@pytest.mark.parametrize("statistic", [ob.mean, np.mean, lambda x: x.mean()], ids=["catalogue", "numpy", "plain"])
+def test_replicates_that_differ_in_their_last_digits_are_not_rounded_away(statistic):
+    result = ob.bootstrap(OFFSET, statistic, estimator="standard", n_resamples=1000, rng=0)
+    # Of 1000 replicates the standard error is known to 2.2%; the last digit of 1e14, 1/64, adds half a percent.
+    assert result.standard_error == pytest.approx((OFFSET - 1e14).std() / 20, rel=0.08)
+
+
+def test_timestamps():
+    times = 1_700_000_000_000_000_000 + np.random.default_rng(0).normal(0, 40_000, size=1000).astype(np.int64)
+    with pytest.warns(errors.DigitsWarning, match="beyond 2\\*\\*53.*rounded to multiples of 256. Subtract a constant"):
+        result = ob.bootstrap(times, ob.mean, estimator="standard", n_resamples=1000, rng=0)
+    assert result.standard_error == pytest.approx((times - times[0]).std() / np.sqrt(1000), rel=0.08)
+    assert [type(w) for w in result.extend(1000).warnings] == [errors.DigitsWarning]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_whole_numbers_of_frames(library):
+    package = pytest.importorskip(library)
+    frame = package.DataFrame({"id": np.arange(2**53, 2**53 + 40, 2) + 1, "x": np.arange(20.0)})
+    with pytest.warns(errors.DigitsWarning, match="beyond 2\\*\\*53"):
+        ob.bootstrap(frame, ob.mean, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ob.bootstrap(frame, lambda frame: frame["x"].mean(), rng=0)  # it gets the whole numbers themselves
+
+
+def test_whole_numbers_that_are_kept_are_not_told():
+    assert ob.bootstrap(2**60 + 2**20 * np.arange(40), ob.mean, rng=0).warnings == ()
+
+
+def test_rounding_alone_is_still_no_variation():
+    with pytest.warns(errors.ConstantDataWarning):
+        assert ob.bootstrap(np.full(50, 0.1), lambda x: x.mean(), rng=0).standard_error == 0
