@@ -163,8 +163,9 @@ def ignored_weights(prepared: Prepared[Any], resamples: Resamples) -> IgnoredWei
         return None
     estimate = prepared.estimate
     try:
-        weighted = prepared.values(resamples)
-        taken = np.concatenate(list(_on_rows(prepared, resamples)))
+        with np.errstate(all="ignore"):
+            weighted = prepared.values(resamples)
+            taken = np.concatenate(list(_on_rows(prepared, resamples)))
     except Exception:  # a resample on which the statistic does not exist proves nothing about its weights
         return None
     fixed = (np.abs(weighted - estimate) <= _ROUNDING * np.abs(estimate)).all(axis=0)

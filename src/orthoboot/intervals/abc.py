@@ -94,7 +94,8 @@ class _Tilt:
     def values(self, positions: FloatArray) -> FloatArray:
         """Return each output at weights tilted to its own position, shape ``(k,)``; NaN where it raised."""
         weights = tuple(1 + (part * positions).T for part in self.direction)
-        evaluation = self.run.prepared.evaluate(Resamples(weights))
+        with np.errstate(all="ignore"):  # weights below zero are no weights to many formulas
+            evaluation = self.run.prepared.evaluate(Resamples(weights))
         failure = evaluation.first_failure
         if failure is not None and failure.raised:
             self.failure = failure.reason

@@ -652,6 +652,7 @@ def test_functions_written_anew_are_compiled_once():
     assert solved() is solved()
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.ConstantDataWarning")  # flows do not move with the costs
 def test_an_equality_that_follows_from_the_others_does_no_harm():
     """A transport problem: what leaves the sources is what arrives, so that one balance is redundant."""
     costs = np.random.default_rng(0).normal([1.0, 2.0, 3.0, 2.0, 1.0, 1.5], 0.3, size=(50, 6))

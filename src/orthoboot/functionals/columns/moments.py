@@ -73,9 +73,11 @@ def divisor_factor(ddof: float, n_rows: int) -> float:
 
 
 def unit_range(deviations: FloatArray) -> FloatArray:
-    """Return each column of deviations divided by its largest absolute value, so that powers do not overflow."""
-    scaled: FloatArray = deviations / np.abs(deviations).max(axis=0)
-    return scaled
+    """Return each column of deviations divided by its largest absolute value, so that powers do not overflow.
+
+    NaN for a column without deviations, as that of a resample may be.
+    """
+    return quotient(deviations, np.abs(deviations).max(axis=0))
 
 
 def spread(first: FloatArray, second: FloatArray) -> FloatArray:
