@@ -1,0 +1,147 @@
+"""The form of an invariance, and how two sets of numbers are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tools.fuzz.cases import Case
+from tools.fuzz.outcomes import Numbers, Outcome, answer
+
+FEW_ROWS = 12
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Questioned:
+    """A case with its answer, and a generator for what an invariance draws itself."""
+
+    case: Case
+    found: Outcome
+    rng: np.random.Generator
+
+    def again(self, data: Any = None, **changes: Any) -> Outcome:
+        """Return the answer to the same case with other data or arguments."""
+        return answer(self.case, data, **changes)
+
+
+Check = Callable[[Questioned], str | None]
+
+
+@dataclass(frozen=True)
+class Invariance:
+    """A claim by its name, and the function that returns what is wrong with it."""
+
+    name: str
+    check: Check
+    needs_result: bool = True
+
+
+ALWAYS: list[Invariance] = []
+"""Those that cost nothing, for every case."""
+
+SOMETIMES: list[Invariance] = []
+"""Those that ask the library again, of which a few are drawn for each case."""
+
+
+def invariance(name: str, kept: list[Invariance] = SOMETIMES, *, needs_result: bool = True) -> Callable[[Check], Check]:
+    """Return a decorator that puts a function among the invariances."""
+
+    def registered(check: Check) -> Check:
+        kept.append(Invariance(name, check, needs_result))
+        return check
+
+    return registered
+
+
+def condition(sample: np.ndarray) -> float:
+    """Return how many times larger than their spread numbers are: the digits that differences of them lose."""
+    columns = sample.reshape(len(sample), -1)
+    return max(_column_condition(columns[:, j]) for j in range(columns.shape[1]))
+
+
+def _column_condition(column: np.ndarray) -> float:
+    # Halved, since the difference of the largest and the smallest may overflow.
+    halves = column / 2
+    distances = np.abs(halves - np.median(halves))
+    distances = distances[distances > 0]
+    if not len(distances):
+        return 1.0
+    # Not the largest distance: a resample without the outlier has the spread of the others. Of a few rows a resample may
+    # hold no more than two that are near each other.
+    spread = np.quantile(distances, 0.25) if len(column) > FEW_ROWS else np.diff(np.unique(halves)).min()
+    return float(np.abs(halves).max() / spread)
+
+
+def rounding(case: Case, *samples: np.ndarray) -> float:
+    """Return how far two ways of adding up may be apart, relative to the answer; the data set it by their condition."""
+    worst = max(condition(sample) for sample in (*case.samples, *samples))
+    n_rows = max(len(sample) for sample in case.samples)
+    return max(case.row.tolerance, 100 * EPSILON * np.sqrt(n_rows) * worst**2)
+
+
+TOO_ROUGH = 1e-4
+"""Beyond this rounding alone explains any difference, and nothing is said."""
+
+
+def natural_size(case: Case, samples: tuple[np.ndarray, ...] | None = None) -> float:
+    """Return the largest number of the data to the power of the statistic's degree, with which rounding errors grow."""
+    degree = case.degree
+    if not degree:
+        return 1.0
+    arrays = case.samples if samples is None else samples
+    largest = max(float(np.abs(arrays[i]).max()) for i in case.changed)
+    with np.errstate(all="ignore"):
+        return float(np.float64(largest) ** degree)
+
+
+END_TOLERANCE = {"abc": 1e-6, "percentile": 1e-2, "basic": 1e-2, "bca": 1e-2}
+"""How far ends may be apart, in standard errors, where the arithmetic differs in its last digits.
+
+The curvature of "abc" is a second difference, and quantiles of replicates rest on ranks, where rounding breaks ties.
+"""
+
+
+def differences(
+    first: Numbers, second: Numbers, tolerance: float, size: float, *, end_tolerance: float = 0.0
+) -> str | None:
+    """Return which numbers are apart by more than the tolerance, beside the answer's own size and that of the data.
+
+    A bias may be a second difference, which keeps half of the digits.
+    """
+    if not all(np.isfinite(one["standard error"]).all() for one in (first, second)):
+        return other_bits({"standard error": first["standard error"]}, {"standard error": second["standard error"]})
+    with np.errstate(all="ignore"):
+        unit = np.maximum(np.abs(first["standard error"]), np.abs(second["standard error"]))
+        for name in first:
+            one, other = first[name], second[name]
+            own = unit if name in ("standard error", "bias") else np.maximum(unit, np.abs(one))
+            digits = np.sqrt(EPSILON) if name == "bias" else 1e3 * EPSILON
+            slack = max(tolerance, end_tolerance * ("end" in name)) * own
+            slack += digits * np.maximum(size, np.abs(first["estimate"]))
+            same = (one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= slack)
+            if not same.all():
+                worst = int(np.argmin(same))
+                return f"{name}: {one[worst]!r} became {other[worst]!r}, tolerance {slack[worst]:.2g}"
+    return None
+
+
+def other_bits(first: Numbers, second: Numbers) -> str | None:
+    """Return which numbers do not have the same bits."""
+    for name in first:
+        one, other = first[name], second[name]
+        if not np.array_equal(one, other, equal_nan=True):
+            return f"{name}: {one.tolist()} became {other.tolist()}"
+    return None
+
+
+def disagreement(first: Outcome, second: Outcome) -> str | None:
+    """Return how one call is refused and the other is not, or for another reason."""
+    if first.error is None and second.error is None:
+        return None
+    if type(first.error) is type(second.error):
+        return None
+    return f"{first} became {second}"

@@ -1,0 +1,129 @@
+"""What holds between answers to the same question, asked in another way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import orthoboot as ob
+from orthoboot import errors
+from tools.fuzz.invariances.base import Questioned, disagreement, invariance, other_bits
+from tools.fuzz.outcomes import Outcome, outcome
+
+
+def _other_answer(first: Outcome, second: Outcome, *, with_warnings: bool = True) -> str | None:
+    """Return what differs between two answers that should have the same bits."""
+    wrong = disagreement(first, second)
+    if wrong is not None or first.error is not None:
+        return wrong
+    wrong = other_bits({**first.numbers, **first.simulation_errors}, {**second.numbers, **second.simulation_errors})
+    if wrong is not None or not with_warnings:
+        return wrong
+    texts = [sorted(map(str, one.told)) for one in (first, second)]
+    if texts[0] == texts[1]:
+        return None
+    gone, new = (sorted(set(texts[i]) - set(texts[1 - i])) for i in (0, 1))
+    return f"warnings: {gone} became {new}"
+
+
+def _without(found: Outcome, kind: type[Warning]) -> Outcome:
+    """Return the answer without its warnings of one kind."""
+    if found.error is not None:
+        return found
+    kept = tuple(warning for warning in found.result.warnings if not isinstance(warning, kind))
+    return replace(found, result=replace(found.result, warnings=kept))
+
+
+@invariance("same seed")
+def same_seed(asked: Questioned) -> str | None:
+    """The same call gives the same bits."""
+    return _other_answer(asked.found, asked.again())
+
+
+@invariance("batch")
+def batch(asked: Questioned) -> str | None:
+    """The number of resamples that are held at once changes nothing."""
+    return _other_answer(asked.found, asked.again(batch=int(asked.rng.choice([1, 3, 7, 100]))))
+
+
+@invariance("jobs")
+def jobs(asked: Questioned) -> str | None:
+    """Two threads change nothing."""
+    # Functions of the user's run in processes, which take seconds to start.
+    if asked.case.row.row_function or asked.rng.random() < 0.7:
+        return None
+    return _other_answer(asked.found, asked.again(n_jobs=2))
+
+
+@invariance("extended is whole")
+def extended_is_whole(asked: Questioned) -> str | None:
+    """Some replicates and some more are as many from the start, with the same warnings."""
+    case = asked.case
+    drawn = asked.found.result.n_resamples + asked.found.result.n_failed
+    if case.options["estimator"] == "jackknife" or "tol" in case.options or not drawn:
+        return None
+    more = int(asked.rng.integers(1, 12))
+    extended = outcome(lambda: asked.found.result.extend(more))
+    return _other_answer(asked.again(n_resamples=drawn + more), extended)
+
+
+@invariance("another estimator of the same replicates")
+def other_estimator(asked: Questioned) -> str | None:
+    """`with_estimator` is the run with that estimator, and keeps the warnings that stay true."""
+    case, result = asked.case, asked.found.result
+    drawn = result.n_resamples + result.n_failed
+    fell_back = asked.found.warns(errors.FallbackWarning)
+    if "tol" in case.options or drawn < 2 or fell_back:
+        return None
+    name = str(asked.rng.choice(["orthogonal", "paper", "standard", "cheap", "jackknife"]))
+    second = outcome(lambda: result.with_estimator(name))
+    first = asked.again(estimator=name, n_resamples=drawn)
+    if first.refused and second.refused:
+        return None
+    # A run of "cheap" would not have looked for the influence function that this one knows already.
+    first, second = (_without(one, errors.DominantRowWarning) for one in (first, second))
+    wrong = _other_answer(first, second)
+    return None if wrong is None else f"with_estimator({name!r}): {wrong}"
+
+
+@invariance("another interval of the same replicates")
+def other_interval(asked: Questioned) -> str | None:
+    """`interval` is that of the run with the same method."""
+    case, result = asked.case, asked.found.result
+    drawn = result.n_resamples + result.n_failed
+    if "tol" in case.options or asked.found.warns(errors.FallbackWarning) or not drawn:
+        return None
+    method = str(asked.rng.choice(["normal", "t", "abc", "percentile", "bca"]))
+    ends = outcome(lambda: result.interval(method=method))
+    whole = asked.again(method=method, n_resamples=drawn)
+    if whole.refused or ends.refused:
+        wrong = disagreement(whole, ends)
+        return None if wrong is None or (whole.refused and ends.refused) else f"interval(method={method!r}): {wrong}"
+    if whole.error is not None or ends.error is not None:
+        return f"interval(method={method!r}): {whole.error!r} {ends.error!r}"
+    expected = whole.result.confidence_interval
+    for one, other in zip(expected, ends.result, strict=True):
+        if not np.array_equal(np.asarray(_array(one)), np.asarray(_array(other)), equal_nan=True):
+            return f"interval(method={method!r}): {expected} became {ends.result}"
+    return None
+
+
+def _array(value: object) -> object:
+    return list(value.values()) if isinstance(value, dict) else value
+
+
+@invariance("own influence given")
+def own_influence_given(asked: Questioned) -> str | None:
+    """The statistic's own influence values, passed by hand, give the same standard error."""
+    result, case = asked.found.result, asked.case
+    if result.influence is None or case.row.row_function or not isinstance(case.statistic, ob.Functional):
+        return None
+    given = asked.again(influence=result.influence)
+    wrong = disagreement(asked.found, given)
+    if wrong is not None:
+        return wrong
+    first, second = (one.numbers["standard error"] for one in (asked.found, given))
+    if np.allclose(first, second, rtol=1e-6, atol=0, equal_nan=True):
+        return None
+    return f"standard error {first.tolist()} became {second.tolist()}"
