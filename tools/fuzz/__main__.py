@@ -27,7 +27,7 @@ def _all_checked(numbers: range, jobs: int) -> Iterator[Checked]:
         yield from pool.imap_unordered(checked, numbers, chunksize=20)
 
 
-def run(numbers: range, jobs: int) -> int:
+def run(numbers: range, jobs: int, *, every: bool = False) -> int:
     """Run the cases, print what is wrong, and return the exit code."""
     start, last = time.perf_counter(), time.perf_counter()
     summary = Summary()
@@ -36,7 +36,7 @@ def run(numbers: range, jobs: int) -> int:
         if time.perf_counter() - last > 20:
             last = time.perf_counter()
             print(f"{summary.cases} cases, {len(summary.new)} failures", file=sys.stderr, flush=True)
-    print(summary.report(time.perf_counter() - start))
+    print(summary.report(time.perf_counter() - start, every=every))
     return 1 if summary.new else 0
 
 
@@ -58,12 +58,13 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, default=20_000, help="how many cases to run")
     parser.add_argument("--seed", type=int, default=0, help="which million of cases to take them from")
     parser.add_argument("--jobs", type=int, default=2, help="how many processes share them")
+    parser.add_argument("--known", action="store_true", help="list the failures that are known, too")
     parser.add_argument("--case", type=int, help="run the case with this number alone")
     arguments = parser.parse_args(words)
     if arguments.case is not None:
         return run_one(arguments.case)
     first = arguments.seed * CASES_PER_SEED
-    return run(range(first, first + arguments.cases), arguments.jobs)
+    return run(range(first, first + arguments.cases), arguments.jobs, every=arguments.known)
 
 
 if __name__ == "__main__":

@@ -152,8 +152,8 @@ ROWS = [
     _PAIRED_ROW("covariance", _with_ddof("covariance"), samples.pair, 2, "stays"),
     _PAIRED_ROW("correlation", _fixed("correlation"), samples.pair, 0, "stays"),
     _PAIRED_ROW("ratio", _fixed("ratio"), samples.pair, 0),
-    _PAIRED_ROW("spearman", _fixed("spearman"), samples.pair, 0, "stays", most_rows=5_000),
-    _PAIRED_ROW("kendall", _fixed("kendall"), samples.pair, 0, "stays", most_rows=5_000),
+    _PAIRED_ROW("spearman", _fixed("spearman"), samples.pair, 0, "stays", most_rows=1_000),
+    _PAIRED_ROW("kendall", _fixed("kendall"), samples.pair, 0, "stays", most_rows=500),
     Row("covariance_matrix", _with_ddof("covariance_matrix"), samples.table, 2, "stays"),
     Row("covariance_factor", _with_ddof("covariance_factor"), samples.table, 1, "stays"),
     # Metrics.

@@ -34,9 +34,18 @@ def _extreme(case: Case, message: str) -> bool:
     return any(powers * abs(decade + factor) > 65 for decade in (decades.min(), decades.max()) for factor in factors)
 
 
+def _is_abc(case: Case, message: str) -> bool:
+    return case.options["method"] == "abc"
+
+
 KNOWN = [
     Known("squares underflow and overflow", invariance="^(?!only the library)", where=_extreme),
     Known("percentiles saturate at extreme confidence levels", invariance="higher level", message="^saturated"),
+    Known('ends of "abc" come back at higher levels', invariance="higher level", where=_is_abc),
+    Known("a standard error of zero is not told", invariance="^zero standard error"),
+    Known("a simulation error that is unknown is not told", invariance="^simulation errors"),
+    Known("numpy warns where nothing varies on a resample", message=r"RuntimeWarning.*\(moments.py:70\)"),
+    Known("numpy warns of the negative weights of abc", message=r"RuntimeWarning.*\(design_matrix.py:298\)"),
 ]
 
 

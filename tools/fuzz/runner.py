@@ -116,15 +116,16 @@ class Summary:
         """Return the failures that are not known."""
         return [failure for failure in self.failures if failure.known is None]
 
-    def report(self, seconds: float) -> str:
-        """Return the summary as text."""
+    def report(self, seconds: float, *, every: bool = False) -> str:
+        """Return the summary as text, with all failures or only those that are not known."""
         lines = [f"{self.cases} cases in {seconds:.0f} s, {self.cases / max(seconds, 1e-9):.1f} a second."]
         lines += [f"  {count:6} {kind}" for kind, count in self.outcomes.most_common()]
         lines.append("slowest: " + ", ".join(f"case {number} {took:.1f} s" for took, number in self.slowest))
         known = Counter(failure.known for failure in self.failures if failure.known is not None)
         lines += [f"known, {count} times: {text}" for text, count in known.most_common()]
-        groups = grouped(self.new)
-        lines.append(f"{len(self.new)} failures in {len(groups)} groups.")
+        listed = self.failures if every else self.new
+        groups = grouped(listed)
+        lines.append(f"{len(listed)} failures in {len(groups)} groups.")
         for (statistic, invariance, _), members in groups:
             first = min(members, key=lambda failure: len(failure.snippet))
             numbers = ", ".join(str(failure.number) for failure in members[:6])

@@ -70,7 +70,7 @@ def _column_condition(column: np.ndarray) -> float:
     distances = distances[distances > 0]
     if not len(distances):
         return 1.0
-    # Not the largest distance: a resample without the outlier has the spread of the others. Of a few rows a resample may
+    # Not the largest distance: a resample without the outlier has the spread of the others, and one of a few rows may
     # hold no more than two that are near each other.
     spread = np.quantile(distances, 0.25) if len(column) > FEW_ROWS else np.diff(np.unique(halves)).min()
     return float(np.abs(halves).max() / spread)

@@ -8,8 +8,20 @@ import numpy as np
 
 import orthoboot as ob
 from orthoboot import errors
-from tools.fuzz.invariances.base import Questioned, disagreement, invariance, other_bits
-from tools.fuzz.outcomes import Outcome, outcome
+from tools.fuzz.cases import Case
+from tools.fuzz.invariances.base import (
+    TOO_ROUGH,
+    Questioned,
+    disagreement,
+    invariance,
+    natural_size,
+    other_bits,
+    rounding,
+)
+from tools.fuzz.outcomes import Outcome, flat, outcome
+
+STEP = 1e-5
+"""The weight that is moved to one row: the error of the difference is of the order of its square, times n."""
 
 
 def _other_answer(first: Outcome, second: Outcome, *, with_warnings: bool = True) -> str | None:
@@ -127,3 +139,39 @@ def own_influence_given(asked: Questioned) -> str | None:
     if np.allclose(first, second, rtol=1e-6, atol=0, equal_nan=True):
         return None
     return f"standard error {first.tolist()} became {second.tolist()}"
+
+
+@invariance("influence is that of single rows")
+def influence_of_single_rows(asked: Questioned) -> str | None:
+    """The influence function of a smooth statistic says how far more weight on one row moves it."""
+    case, result = asked.case, asked.found.result
+    if result.influence is None or not isinstance(case.statistic, ob.Functional) or not case.statistic.smooth:
+        return None
+    # Leaving out whole rows is a step of another length.
+    if "jackknife" in result.influence_source or not case.statistic.fractional or rounding(case) > TOO_ROUGH:
+        return None
+    sample = int(asked.rng.integers(len(case.sizes)))
+    row = int(asked.rng.integers(case.sizes[sample]))
+    influence = result.influence if len(case.sizes) == 1 else result.influence[sample]
+    expected = np.atleast_1d(influence[row])
+    moved = outcome(lambda: _slope(case, sample, row))
+    if moved.error is not None:
+        return f"{type(moved.error).__name__}: {moved.error}"
+    found = flat(moved.result)
+    with np.errstate(all="ignore"):
+        slack = 1e-3 * np.abs(influence).max(axis=0) + 1e-5 * natural_size(case)
+        close = np.abs(found - expected) <= slack
+    return (
+        None if close.all() else f"row {row} of sample {sample}: {expected.tolist()}, by differences {found.tolist()}"
+    )
+
+
+def _slope(case: Case, sample: int, row: int) -> np.ndarray:
+    """Return the derivative of the statistic towards all weight on one row, by differences."""
+    values = []
+    for step in (STEP, -STEP):
+        weights = [np.ones(n) for n in case.sizes]
+        weights[sample] *= 1 - step
+        weights[sample][row] += step * case.sizes[sample]
+        values.append(flat(case.statistic(*case.samples, weights=weights[0] if len(weights) == 1 else tuple(weights))))
+    return (values[0] - values[1]) / (2 * STEP)

@@ -1,0 +1,115 @@
+"""The fuzzer: two hundred cases pass, and it finds mistakes that are planted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tools.fuzz import catalogue
+from tools.fuzz.__main__ import main
+from tools.fuzz.cases import Case, drawn
+from tools.fuzz.invariances import ALWAYS, SOMETIMES, Questioned
+from tools.fuzz.outcomes import answer
+from tools.fuzz.runner import Summary, checked
+
+import orthoboot as ob
+
+CHUNK = 20
+
+
+@pytest.mark.parametrize("chunk", range(10))
+def test_random_calls_pass_every_invariance(chunk):
+    summary = Summary()
+    for number in range(CHUNK * chunk, CHUNK * (chunk + 1)):
+        summary.add(checked(number))
+    assert summary.new == [], summary.report(1.0)
+
+
+def test_a_case_is_a_function_of_its_number():
+    first, second = drawn(7), drawn(7)
+    assert first.snippet() == second.snippet()
+    for one, other in zip(first.samples, second.samples, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_every_statistic_of_the_catalogue_has_a_row():
+    # Those of a loss or a problem that jax compiles for each shape would take seconds a case.
+    compiled = {"m_estimator", "minimize"}
+    combined = {"compose", "difference", "function_of_means", "relative_difference", "glm", "regression_on"}
+    statistics = {name for name in ob.functionals.__all__ if hasattr(ob, name)} - {"Functional"} - compiled - combined
+    assert statistics <= {row.name for row in catalogue.ROWS}
+
+
+X = np.random.default_rng(3).exponential(size=30)
+
+
+def planted(statistic, samples=(X,), **changes):
+    """A case of a statistic that is said to be of degree one and to stay when the data are shifted."""
+    row = catalogue.Row("planted", None, None, 1, "stays", row_function=True)
+    options = {"estimator": "orthogonal", "method": "normal", "alternative": "two-sided", "confidence_level": 0.95}
+    chosen = catalogue.Chosen(statistic, "planted")
+    return Case(0, row, chosen, samples, ("array",) * len(samples), {}, {**options, "rng": 1, **changes})
+
+
+def found(case, name):
+    """What the invariance of that name says to a case."""
+    (check,) = [one.check for one in (*ALWAYS, *SOMETIMES) if one.name == name]
+    return check(Questioned(case, answer(case), np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("name", "statistic"),
+    [
+        # Thresholds that are not relative to the data.
+        ("scale", lambda x: np.clip(np.std(x), 1e-3, 1e3)),
+        # A range that forgets an offset of more than a hundred.
+        ("shift", lambda x: np.ptp(x[np.abs(x) < 20])),
+        # A statistic that looks at the order of the rows.
+        ("order of rows", lambda x: np.mean(x * np.arange(len(x)))),
+    ],
+)
+def test_a_planted_mistake_is_found(name, statistic):
+    assert found(planted(lambda x: np.std(x)), name) is None
+    assert found(planted(statistic), name) is not None
+
+
+def test_an_influence_function_of_the_wrong_scale_is_found():
+    right = ob.bootstrap(X, ob.std, estimator="jackknife").influence
+    case = replace(planted(ob.std, estimator="jackknife"), row=replace(planted(ob.std).row, row_function=False))
+    assert found(case, "own influence given") is None
+    wrong = replace(case, options={**case.options, "influence": 3 * right})
+    assert found(wrong, "influence is that of single rows") is not None
+    assert found(case, "influence is that of single rows") is None
+
+
+def test_an_answer_that_is_not_finite_is_found():
+    case = planted(lambda x: np.std(x))
+    given = answer(case)
+    broken = replace(
+        given.result, replicates=replace(given.result.replicates, values=given.result.replicates.values * np.nan)
+    )
+    assert "not finite" in str(_told("finite or told", case, replace(given, result=broken)))
+    assert _told("finite or told", case, given) is None
+
+
+def _told(name, case, outcome):
+    (check,) = [one.check for one in ALWAYS if one.name == name]
+    return check(Questioned(case, outcome, np.random.default_rng(0)))
+
+
+def test_an_error_that_is_not_the_librarys_is_found(monkeypatch):
+    monkeypatch.setattr(ob, "bootstrap", lambda *args, **kwargs: 1 / 0)
+    assert found(planted(np.std), "only the library's errors") == "ZeroDivisionError: division by zero"
+
+
+def test_one_case_is_run_and_shown_by_its_number(capsys):
+    main(["--case", "3"])
+    printed = capsys.readouterr().out
+    assert printed.startswith("case 3: ")
+    assert "ob.bootstrap(" in printed
+
+
+def test_a_run_counts_its_cases(capsys):
+    main(["--cases", "3", "--jobs", "1"])
+    assert capsys.readouterr().out.startswith("3 cases in ")
