@@ -6,6 +6,7 @@
 #   make coverage   the tests, with the lines that none of them reaches; fails below the floor in pyproject.toml
 #   make test-slow  statistical checks of minutes
 #   make test-portable  the tests as on three other processors, by the libraries' own switches
+#   make fuzz       20,000 random calls of `bootstrap`, held to what must be true of every one; CASES=N, SEED=N
 #   make map        the map of docs/developer/architecture.md, and whether the house is in order
 #   make build      the wheel and the sdist, each tried in an environment of its own
 #   make hooks      the linters of `make lint` before every commit
@@ -16,9 +17,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+CASES ?= 20000
+SEED ?= 0
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-core test-slow test-portable coverage lint pytest hooks map build bench paper clean
+.PHONY: demo test test-all test-core test-slow test-portable fuzz coverage lint pytest hooks map build bench paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -42,6 +45,9 @@ test-slow: $(VENV)/.dev
 
 test-portable: $(VENV)/.dev
 	$(BIN)/python -m tests.portable
+
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tools.fuzz --jobs 2 --cases $(CASES) --seed $(SEED)
 
 coverage: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov

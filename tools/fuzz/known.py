@@ -40,12 +40,19 @@ def _is_abc(case: Case, message: str) -> bool:
 
 KNOWN = [
     Known("squares underflow and overflow", invariance="^(?!only the library)", where=_extreme),
+    Known("squares underflow and overflow", message="`dydx` must|Quantiles must be in the range", where=_extreme),
     Known("percentiles saturate at extreme confidence levels", invariance="higher level", message="^saturated"),
     Known('ends of "abc" come back at higher levels', invariance="higher level", where=_is_abc),
     Known("a standard error of zero is not told", invariance="^zero standard error"),
     Known("a simulation error that is unknown is not told", invariance="^simulation errors"),
-    Known("numpy warns where nothing varies on a resample", message=r"RuntimeWarning.*\(moments.py:70\)"),
-    Known("numpy warns of the negative weights of abc", message=r"RuntimeWarning.*\(design_matrix.py:298\)"),
+    Known(
+        "numpy warns where nothing varies on a resample",
+        message=r"RuntimeWarning.*\((moments.py:70|distances.py:116)\)",
+    ),
+    Known(
+        "numpy warns of the negative weights of abc",
+        message=r"RuntimeWarning.*\((design_matrix.py:298|distances.py:44)\)",
+    ),
 ]
 
 

@@ -129,7 +129,9 @@ def standard_error_not_negative(asked: Questioned) -> str | None:
 def zero_only_where_nothing_varies(asked: Questioned) -> str | None:
     """A standard error of zero means that resamples do not move the statistic, or a warning says more."""
     found = asked.found
-    zero = found.numbers["standard error"] == 0
+    # What is left of zero by rounding counts as zero: the answer is as wrong.
+    size = np.maximum(np.abs(found.numbers["estimate"]), natural_size(asked.case))
+    zero = found.numbers["standard error"] <= 10 * EPSILON * size
     if not zero.any() or found.mentions_scale:
         return None
     if found.warns(errors.EqualReplicatesWarning) or _is_first_order(asked) or _all_equal(asked):
@@ -137,13 +139,12 @@ def zero_only_where_nothing_varies(asked: Questioned) -> str | None:
     values = values_on_resamples(asked.case, asked.rng, 15)
     estimate = found.numbers["estimate"]
     with np.errstate(all="ignore"):
-        slack = 1e3 * EPSILON * np.maximum(np.abs(estimate), natural_size(asked.case))
-        moves = zero & (np.abs(values - estimate) > slack).any(axis=0)
+        moves = zero & (np.abs(values - estimate) > 1e4 * EPSILON * size).any(axis=0)
     if not moves.any():
         return None
     output = int(np.argmax(moves))
     return (
-        f"standard error 0, but on resamples the statistic is {np.unique(values[:, output])[:4].tolist()} beside "
+        f"standard error {found.numbers['standard error'][output]:.2g}, but on resamples the statistic is {np.unique(values[:, output])[:4].tolist()} beside "
         f"{estimate[output]!r}; warnings {[kind.__name__ for kind, _ in found.told]}"
     )
 
