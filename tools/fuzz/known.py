@@ -38,21 +38,21 @@ def _is_abc(case: Case, message: str) -> bool:
     return case.options["method"] == "abc"
 
 
+_NOTHING_VARIES = r"Warning.*\((moments.py:70|distances.py:116)\)"
+_NEGATIVE_WEIGHTS = r"Warning.*\((design_matrix.py:298|distances.py:44)\)"
+_NOT_FINITE_WITHIN = "only finite values|Quantiles must be in the range|did not converge"
+
 KNOWN = [
     Known("squares underflow and overflow", invariance="^(?!only the library)", where=_extreme),
-    Known("squares underflow and overflow", message="`dydx` must|Quantiles must be in the range", where=_extreme),
+    Known("squares underflow and overflow", message=_NOT_FINITE_WITHIN, where=_extreme),
     Known("percentiles saturate at extreme confidence levels", invariance="higher level", message="^saturated"),
     Known('ends of "abc" come back at higher levels', invariance="higher level", where=_is_abc),
     Known("a standard error of zero is not told", invariance="^zero standard error"),
     Known("a simulation error that is unknown is not told", invariance="^simulation errors"),
-    Known(
-        "numpy warns where nothing varies on a resample",
-        message=r"RuntimeWarning.*\((moments.py:70|distances.py:116)\)",
-    ),
-    Known(
-        "numpy warns of the negative weights of abc",
-        message=r"RuntimeWarning.*\((design_matrix.py:298|distances.py:44)\)",
-    ),
+    Known("numpy warns where nothing varies on a resample", message=_NOTHING_VARIES),
+    Known("numpy warns of the negative weights of abc", message=_NEGATIVE_WEIGHTS),
+    Known("rounding decides whether columns are dependent", "covariance_factor", "shift|weights are|order"),
+    Known("a mean that is zero but for rounding", "norm_of_mean", "influence is"),
 ]
 
 

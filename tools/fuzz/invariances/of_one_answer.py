@@ -143,9 +143,10 @@ def zero_only_where_nothing_varies(asked: Questioned) -> str | None:
     if not moves.any():
         return None
     output = int(np.argmax(moves))
+    error, elsewhere = found.numbers["standard error"][output], np.unique(values[:, output])[:4].tolist()
     return (
-        f"standard error {found.numbers['standard error'][output]:.2g}, but on resamples the statistic is {np.unique(values[:, output])[:4].tolist()} beside "
-        f"{estimate[output]!r}; warnings {[kind.__name__ for kind, _ in found.told]}"
+        f"standard error {error:.2g}, but on resamples the statistic is {elsewhere} beside {estimate[output]!r}; "
+        f"warnings {[kind.__name__ for kind, _ in found.told]}"
     )
 
 
