@@ -76,9 +76,12 @@ class Outcome:
 
     @property
     def mentions_scale(self) -> bool:
-        """Return whether an error or a warning says that the numbers are too large or too small."""
+        """Return whether an error or a warning says that the numbers are too large or too small.
+
+        One that says which numbers are right all the same excuses nothing.
+        """
         said = [str(self.error)] if self.error is not None else [text for _, text in self.told]
-        return any(ABOUT_SCALE.search(text) for text in said)
+        return any(ABOUT_SCALE.search(text) and "are right" not in text for text in said)
 
     def __str__(self) -> str:
         if self.error is not None:

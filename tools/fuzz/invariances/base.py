@@ -129,11 +129,11 @@ def differences(
     return None
 
 
-def other_bits(first: Numbers, second: Numbers) -> str | None:
-    """Return which numbers do not have the same bits."""
+def other_bits(first: Numbers, second: Numbers, tolerance: float = 0.0) -> str | None:
+    """Return which numbers do not have the same bits, or are apart by more than a relative tolerance."""
     for name in first:
         one, other = first[name], second[name]
-        if not np.array_equal(one, other, equal_nan=True):
+        if not np.allclose(one, other, rtol=tolerance, atol=0.0, equal_nan=True):
             return f"{name}: {one.tolist()} became {other.tolist()}"
     return None
 

@@ -212,7 +212,9 @@ def higher_level_is_wider(asked: Questioned) -> str | None:
     closed = np.isfinite([old_low, old_high]) & np.isfinite([low, high])
     still = ([low == old_low, high == old_high] & closed).any(axis=0)
     varies = still & (found.numbers["standard error"] > 0)
-    # A statistic with few values has the same end for many levels, and so has any of a few rows.
-    if varies.any() and not case.row.steps and min(case.sizes) >= FEW_ROWS and level > 0.99:
+    # A statistic with few values has the same end for many levels, and so has any of a few rows; "abc" ends at bounds
+    # of the statistic, such as one of a correlation.
+    judged = case.options["method"] != "abc" and not case.row.steps and min(case.sizes) >= FEW_ROWS and level > 0.99
+    if varies.any() and judged:
         return f"saturated: {old_low.tolist()} to {old_high.tolist()} at {level!r} too, without a word"
     return None

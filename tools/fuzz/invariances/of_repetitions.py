@@ -25,13 +25,14 @@ STEP = 1e-5
 """The weight that is moved to one row: the error of the difference is of the order of its square, times n."""
 
 
-def _other_answer(first: Outcome, second: Outcome, *, with_warnings: bool = True) -> str | None:
-    """Return what differs between two answers that should have the same bits."""
+def _other_answer(first: Outcome, second: Outcome, *, tolerance: float = 0.0) -> str | None:
+    """Return what differs between two answers that should have the same bits, or the same digits."""
     wrong = disagreement(first, second)
     if wrong is not None or first.error is not None:
         return wrong
-    wrong = other_bits({**first.numbers, **first.simulation_errors}, {**second.numbers, **second.simulation_errors})
-    if wrong is not None or not with_warnings:
+    numbers = [{**one.numbers, **one.simulation_errors} for one in (first, second)]
+    wrong = other_bits(numbers[0], numbers[1], tolerance)
+    if wrong is not None:
         return wrong
     texts = [sorted(map(str, one.told)) for one in (first, second)]
     if texts[0] == texts[1]:
@@ -96,7 +97,7 @@ def other_estimator(asked: Questioned) -> str | None:
         return None
     # A run of "cheap" would not have looked for the influence function that this one knows already.
     first, second = (_without(one, errors.DominantRowWarning) for one in (first, second))
-    wrong = _other_answer(first, second)
+    wrong = _other_answer(first, second, tolerance=1e-12)
     return None if wrong is None else f"with_estimator({name!r}): {wrong}"
 
 
@@ -133,7 +134,7 @@ def own_influence_given(asked: Questioned) -> str | None:
     if result.influence is None or case.row.row_function or not isinstance(case.statistic, ob.Functional):
         return None
     # An influence function that is rounding and no more is centred, and so gone, when it is given.
-    if (flat(result.jackknife_variance) <= (1e3 * EPSILON * natural_size(case)) ** 2).any():
+    if (np.sqrt(flat(result.jackknife_variance)) <= 1e3 * EPSILON * natural_size(case)).any():
         return None
     given = asked.again(influence=result.influence)
     wrong = disagreement(asked.found, given)
