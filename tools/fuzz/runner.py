@@ -15,8 +15,11 @@ import numpy as np
 
 from tools.fuzz.cases import Case, drawn
 from tools.fuzz.invariances import ALWAYS, SOMETIMES, Invariance, Questioned
-from tools.fuzz.known import reason
+from tools.fuzz.known import KNOWN, reason
 from tools.fuzz.outcomes import Outcome, answer
+
+ENOUGH = 5_000
+"""Cases after which a known failure that was not seen may be gone."""
 
 N_DRAWN = 2
 """How many of the invariances that ask again are tried for each case."""
@@ -123,6 +126,8 @@ class Summary:
         lines.append("slowest: " + ", ".join(f"case {number} {took:.1f} s" for took, number in self.slowest))
         known = Counter(failure.known for failure in self.failures if failure.known is not None)
         lines += [f"known, {count} times: {text}" for text, count in known.most_common()]
+        unseen = sorted({one.reason for one in KNOWN} - set(known)) if self.cases >= ENOUGH else []
+        lines += [f"known and not seen, so perhaps mended: {text}" for text in unseen]
         listed = self.failures if every else self.new
         groups = grouped(listed)
         lines.append(f"{len(listed)} failures in {len(groups)} groups.")

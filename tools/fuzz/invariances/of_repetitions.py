@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def batch(asked: Questioned) -> str | None:
 def jobs(asked: Questioned) -> str | None:
     """Two threads change nothing."""
     # Functions of the user's run in processes, which take seconds to start.
-    if asked.case.row.row_function or asked.rng.random() < 0.7:
+    if asked.case.row.row_function or asked.rng.random() < 0.7 or find_spec("joblib") is None:
         return None
     return _other_answer(asked.found, asked.again(n_jobs=2))
 

@@ -22,7 +22,7 @@ from tools.fuzz.invariances.base import (
     natural_size,
     rounding,
 )
-from tools.fuzz.outcomes import Numbers, Outcome, answer, flat, outcome
+from tools.fuzz.outcomes import ABOUT_SCALE, Numbers, Outcome, answer, flat, outcome
 from tools.fuzz.resampling import of_rows
 
 
@@ -191,6 +191,8 @@ def weights_are_repeated_rows(asked: Questioned) -> str | None:
 
 def _one_refused(direct: Outcome, weighted: Outcome, size: float) -> str | None:
     """Return what is wrong where rows or weights are refused: what has no value with rows has none with weights."""
+    if any(one.error is not None and ABOUT_SCALE.search(str(one.error)) for one in (direct, weighted)):
+        return None
     if direct.error is None:
         return f"weights refused: {_value(weighted)}; repeated rows give {_value(direct)}"
     if weighted.error is not None or not np.isfinite(flat(weighted.result)).all():
