@@ -39,8 +39,8 @@ _NEGATIVE_WEIGHTS = r"Warning.*\((design_matrix.py:\d+|distances.py:44)\)"
 _SQUARED = "ratio|relative_difference|rmse|norm_of_mean|compose|function_of_means|covariance"
 
 KNOWN = [
-    Known("squares underflow and overflow", message=r"matmul \(base.py", where=_extreme),
-    Known("estimates near the largest number", r"np\.var|variance", where=_extreme),
+    Known("squares underflow and overflow", message=r"matmul \((base|block)\.py", where=_extreme),
+    Known("estimates near the largest number", r"^(np\.var|variance|difference of variances)$", where=_extreme),
     Known("squares underflow and overflow", _SQUARED, where=_extreme),
     Known("numpy warns where nothing varies on a resample", message=_NOTHING_VARIES),
     Known("numpy warns of the negative weights of abc", message=_NEGATIVE_WEIGHTS),
