@@ -306,9 +306,7 @@ def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval
     return _FirstRound(run, usable, no_replicates(run), more, (*found.warnings, *fallback))
 
 
-def _found(
-    run: Run, influence: Any, estimator: Estimator, interval: Interval, budget: _Budget
-) -> InfluenceFunction:
+def _found(run: Run, influence: Any, estimator: Estimator, interval: Interval, budget: _Budget) -> InfluenceFunction:
     """Return the influence function; compute it by extra evaluations only if the estimator needs it.
 
     Where the standard bootstrap could do without, none is found that costs more than its replicates.

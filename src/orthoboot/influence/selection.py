@@ -81,9 +81,7 @@ def influence_for(
     return InfluenceFunction(values, GIVEN, tuple(findings))
 
 
-def _named(
-    request: str, prepared: Prepared[Any], execution: Execution, replaced: int | None
-) -> InfluenceFunction:
+def _named(request: str, prepared: Prepared[Any], execution: Execution, replaced: int | None) -> InfluenceFunction:
     if request == "auto":
         return _automatic(prepared, execution, replaced)
     if request in PACKAGES:

@@ -166,9 +166,7 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
     def plain_value(self) -> FloatArray:
         """Return the value of the user's function called with the samples alone, shape ``(k,)``; it may raise."""
         package = self.functional.package
-        return self.output.flatten(
-            numpy_value(package.called(self.functional.function, *self.package_arrays), package)
-        )
+        return self.output.flatten(numpy_value(package.called(self.functional.function, *self.package_arrays), package))
 
     def _derivative(self) -> FloatArray:
         """Return the derivative by all weights at one each, shape ``(k, n)``."""
