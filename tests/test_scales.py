@@ -38,7 +38,7 @@ def test_a_power_of_two_changes_no_digit(name, estimator, method, exponent):
 
 def test_a_variance_that_is_no_number_is_told():
     with pytest.warns(
-        errors.DigitsWarning, match=r"the variance of `mean` is out of the range.*its interval are right"
+        errors.DigitsWarning, match=r"variance of `mean` is out of the range.*interval are right"
     ):
         result = ob.bootstrap(X * 1e-200, ob.mean, rng=0)
     assert result.variance == 0

@@ -100,7 +100,7 @@ def test_many_rows_of_a_weights_aware_function_fall_back():
 
 
 @pytest.mark.parametrize(
-    "rows, options, source, evaluations",
+    ("rows", "options", "source", "evaluations"),
     [
         (500, {}, "finite-difference", 1000),
         (501, {}, "jackknife", 501),
