@@ -116,7 +116,11 @@ class Run:
     @cached_property
     def linear_mean(self) -> FloatArray:
         """Return the exact mean of the linear part under the plan, shape ``(k,)``; zero except for moving blocks."""
-        return np.zeros_like(self.estimate) if self.influence is None else self.plan.mean(self.influence)
+        if self.influence is None:
+            return np.zeros_like(self.estimate)
+        if self.in_units is not self:
+            return self.unit * self.in_units.linear_mean
+        return self.plan.mean(self.influence)
 
     @cached_property
     def linear_variance(self) -> FloatArray | None:
@@ -149,6 +153,9 @@ class Run:
         """Return linear_b, centred at its exact mean: ``sum_i (1/n_i) weights_i . influence_i``, shape ``(B, k)``."""
         if self.influence is None:
             return None
+        if self.in_units is not self:
+            scaled = self.in_units.linear(resamples)
+            return None if scaled is None else self.unit * scaled
         parts = [resamples.sums(i, part) / len(part) for i, part in enumerate(self.influence)]
         total: FloatArray = np.sum(parts, axis=0)
         return total - self.linear_mean
@@ -184,7 +191,8 @@ class Run:
         In closed form where the statistic has one, else by second differences: two evaluations per row. A nonzero mean
         of the linear part, as for moving blocks, is a bias too.
         """
-        closed = self.prepared.second_order_bias(self.plan.covariance)
+        with np.errstate(all="ignore"):  # a bias that is not finite is told
+            closed = self.prepared.second_order_bias(self.plan.covariance)
         if closed is not None:
             return closed + self.linear_mean
         independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)

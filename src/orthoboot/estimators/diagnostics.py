@@ -171,7 +171,8 @@ def _about_replicates(estimation: Estimation) -> Iterator[OrthobootWarning]:
 
 def _about_no_variation(estimation: Estimation) -> Iterator[OrthobootWarning]:
     """Yield a warning if some outputs have a standard error of zero, and others have not or should not."""
-    still = estimation.standard_error == 0
+    fixed = estimation.run.prepared.fixed
+    still = (estimation.standard_error == 0) & (True if fixed is None else ~fixed)
     if not still.any() or is_constant(estimation):
         return
     sums, first = estimation.moments, int(np.argmax(still))

@@ -16,7 +16,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, evaluated_one_by_one, evaluated_together
 from orthoboot.functionals.output import Output
-from orthoboot.typing import FloatArray, Influence, IntArray
+from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
 Covariance = Callable[[Influence], FloatArray]
 """The exact covariance of ``sum_i (1/n_i) weights_i . values_i`` under the plan in force."""
@@ -167,6 +167,11 @@ class Prepared(ABC, Generic[Statistic]):
     def influence_source(self) -> str:
         """Return a description of the source of its influence function."""
         return f"closed form of `{self.functional.name}`"
+
+    @property
+    def fixed(self) -> BoolArray | None:
+        """Return which outputs are constants by definition, shape ``(k,)``; None where none is."""
+        return None
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return warnings about the statistic on these data and about its refits."""

@@ -13,6 +13,7 @@ from orthoboot.errors import DataError
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.formula import Formula, PreparedFormula
+from orthoboot.functionals.units import power_of_two, root_mean_square
 from orthoboot.typing import FloatArray, Influence
 
 
@@ -44,8 +45,7 @@ class FeatureMeans:
     @property
     def scale(self) -> FloatArray:
         """Return the standard deviations of the features, shape ``(p,)``."""
-        variances: FloatArray = np.mean(np.square(self.deviations), axis=0)
-        return np.sqrt(variances)
+        return root_mean_square(self.deviations)
 
 
 class FunctionOfMeans(Formula[FeatureMeans]):
@@ -65,6 +65,10 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     @abstractmethod
     def value(self, means: FloatArray) -> FloatArray:
         """Return g at `means`, shape ``(p, ...)``, as shape ``(k, ...)``."""
+
+    def unit(self, data: Data) -> FloatArray | float:
+        """Return what the value is to be multiplied by, where the features are in units of the data; one by default."""
+        return 1.0
 
     def jacobian(self, means: FloatArray) -> FloatArray | None:
         """Return g' at one point, shape ``(k, p)``, or None to use finite differences."""
@@ -107,17 +111,18 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         """
         means = at.derived
         n, p = means.deviations.shape
-        joint = covariance((np.column_stack([means.deviations, np.ones(n)]),))
-        directions = principal_directions(joint[:p, :p])
+        units = power_of_two(means.scale)
+        joint = covariance((np.column_stack([means.deviations / units, np.ones(n)]),))
+        directions = units[:, np.newaxis] * principal_directions(joint[:p, :p])
         trace = self.curvature(means.centre, directions)
         if trace is None:
             trace = curvature_by_differences(self.value, means.centre, directions, n)
-        quotient = self.derivative_along(means, joint[np.newaxis, :p, p])
+        quotient = self.derivative_along(means, units * joint[np.newaxis, :p, p])
         return means.unit * (trace / 2 - quotient.reshape(-1))
 
     def derived(self, data: Data) -> FeatureMeans:
         """Return the features of `data` as means and deviations."""
-        return FeatureMeans(*centred_rows(self.features(data)))
+        return FeatureMeans(*centred_rows(self.features(data)), unit=self.unit(data))
 
     def _jacobian_at(self, means: FeatureMeans) -> FloatArray:
         closed_form = self.jacobian(means.centre)

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import BoolArray, FloatArray, Influence
 
 Derived = TypeVar("Derived")
 
@@ -52,6 +54,10 @@ class Formula(Functional, Generic[Derived]):
         """Return warnings about the statistic on these data."""
         return ()
 
+    def fixed(self, at: PreparedFormula[Derived]) -> BoolArray | None:
+        """Return which outputs are constants by definition, shape ``(k,)``; None where none is."""
+        return None
+
     def influence_source(self) -> str:
         """Return a description of the source of its influence function."""
         return f"closed form of `{self.name}`"
@@ -68,7 +74,8 @@ class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
     @cached_property
     def derived(self) -> Derived:
         """Return what the statistic derives from the data."""
-        derived: Derived = self.functional.derived(self.data)
+        with np.errstate(all="ignore"):  # what is not finite shows in its values
+            derived: Derived = self.functional.derived(self.data)
         return derived
 
     def check(self) -> None:
@@ -81,12 +88,19 @@ class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
         return self.functional.output(self)
 
     def values(self, resamples: Resamples) -> FloatArray:
-        """Return its values on the resamples, shape ``(B, k)``."""
-        return self.functional.values(self, resamples)
+        """Return its values on the resamples, shape ``(B, k)``; one that is not finite is a failed replicate."""
+        with np.errstate(all="ignore"):
+            return self.functional.values(self, resamples)
 
     def influence(self) -> Influence | None:
-        """Return its influence function on the rows."""
-        return self.functional.influence(self)
+        """Return its influence function on the rows; one that is not finite is none."""
+        with np.errstate(all="ignore"):
+            return self.functional.influence(self)
+
+    @property
+    def fixed(self) -> BoolArray | None:
+        """Return which outputs are constants by definition, shape ``(k,)``; None where none is."""
+        return self.functional.fixed(self)
 
     @property
     def influence_source(self) -> str:

@@ -12,7 +12,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.evaluation import Evaluation
 from orthoboot.functionals.output import Output
-from orthoboot.typing import FloatArray
+from orthoboot.typing import BoolArray, FloatArray
 
 _ORDINARY = 100
 """Sizes from 2**-100 to 2**100 need no units: their cubes are numbers too."""
@@ -35,6 +35,13 @@ def power_of_two(size: FloatArray) -> FloatArray:
     return np.asarray(np.exp2(np.where(np.abs(exponent) > _ORDINARY, bounded, 0.0)))
 
 
+def root_mean_square(columns: FloatArray) -> FloatArray:
+    """Return the root of the mean of the squares of each column ``(n, p)``, of any size, shape ``(p,)``."""
+    unit = power_of_two(np.abs(columns).max(axis=0))
+    squares: FloatArray = np.mean(np.square(columns / unit), axis=0)
+    return unit * np.sqrt(squares)
+
+
 @dataclass(frozen=True, eq=False)
 class PreparedInUnits(Prepared[Functional]):
     """A statistic at its data, divided by a unit for each output.
@@ -54,6 +61,11 @@ class PreparedInUnits(Prepared[Functional]):
     def output(self) -> Output:
         """Return the shape and the names of its value."""
         return self.of.output
+
+    @property
+    def fixed(self) -> BoolArray | None:
+        """Return which outputs are constants by definition."""
+        return self.of.fixed
 
     @cached_property
     def estimate(self) -> FloatArray:

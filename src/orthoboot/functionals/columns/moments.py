@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,7 +28,11 @@ def columns_of(data: Data) -> FloatArray:
 
 def data_unit(data: Data) -> FloatArray:
     """Return the power of two in which each column is measured, shape ``(d,)``: one for numbers of ordinary size."""
-    columns = columns_of(data)
+    return column_unit(columns_of(data))
+
+
+def column_unit(columns: FloatArray) -> FloatArray:
+    """Return the power of two in which each column of an ``(n, d)`` array is measured."""
     return power_of_two(np.maximum(columns.max(axis=0), -columns.min(axis=0)))
 
 
@@ -93,16 +97,17 @@ def quotient(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return result
 
 
-def _check_range(name: str, unit: FloatArray, of_value: FloatArray) -> None:
-    """Raise if the value of a column would be too large or too small for a floating-point number."""
+def checked_units(name: str, unit: FloatArray, of_value: FloatArray) -> FloatArray:
+    """Return the units of the value, `of_value`; raise if it is no floating-point number for data of size `unit`."""
     numbers = np.finfo(np.float64)
     outside = ~((of_value >= numbers.tiny) & (of_value <= numbers.max))
     if outside.any():
-        size = float(unit[int(np.argmax(outside))])
+        size = float(np.ravel(unit)[int(np.argmax(outside)) % unit.size])
         raise DataError(
             f"`{name}` of numbers of the size {size:.0e} is out of the range of floating-point numbers, "
             f"{numbers.tiny:.0e} to {numbers.max:.0e}. Divide that column by {size:.0e} first."
         )
+    return of_value
 
 
 class ColumnMoment(FunctionOfMeans):
@@ -124,13 +129,10 @@ class ColumnMoment(FunctionOfMeans):
         """Return the variables whose moments are taken, in units of the data, shape ``(n, d)``."""
         return centred_rows(columns_of(data) / data_unit(data))[1]
 
-    def derived(self, data: Data) -> FeatureMeans:
-        """Return the means and deviations of the powers of the variables."""
+    def unit(self, data: Data) -> FloatArray:
+        """Return the unit of each column to the power `degree`."""
         unit = data_unit(data)
-        with np.errstate(over="ignore", under="ignore"):
-            of_value = unit**self.degree
-        _check_range(self.name, unit, of_value)
-        return replace(super().derived(data), unit=of_value)
+        return checked_units(self.name, unit, unit**self.degree)
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one table."""
@@ -403,8 +405,14 @@ class NormOfMean(FunctionOfMeans):
         return output_like(0.0, self.name)
 
     def features(self, data: Data) -> FloatArray:
-        """Return the rows themselves."""
-        return columns_of(data)
+        """Return the rows themselves, in units of the data."""
+        rows: FloatArray = columns_of(data) / data_unit(data).max()
+        return rows
+
+    def unit(self, data: Data) -> FloatArray:
+        """Return the unit to the power of the statistic."""
+        unit: FloatArray = data_unit(data).max(keepdims=True)
+        return checked_units(self.name, unit, unit**self.power)
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the power of the length."""

@@ -25,6 +25,7 @@ from orthoboot.functionals.combined.parts import all_known, catalogued
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.units import power_of_two, root_mean_square
 from orthoboot.functionals.user.returned_values import components, given_jacobian
 from orthoboot.functionals.user.user_function import check_takes_many, value_of
 from orthoboot.typing import FloatArray, Influence
@@ -149,7 +150,9 @@ class PreparedComposition(Prepared[Composition]):
         parts = self._influences()
         if parts is None or biases is None:
             return None
-        trace = self._curvature(principal_directions(covariance(parts)))
+        units = power_of_two(self._scale(parts))
+        directions = principal_directions(covariance(tuple(part / units for part in parts)))
+        trace = self._curvature(units[:, np.newaxis] * directions)
         return self._jacobian(parts) @ np.concatenate(biases) + trace / 2
 
     @cached_property
@@ -207,8 +210,9 @@ class PreparedComposition(Prepared[Composition]):
 
     def _scale(self, parts: Influence) -> FloatArray:
         """Return how far one row moves each of the parts' values, shape ``(K,)``."""
-        variances: FloatArray = np.sum([np.mean(np.square(part), axis=0) / len(part) for part in parts], axis=0)
-        return np.sqrt(sum(self.data.sizes) * variances)
+        spreads = np.array([root_mean_square(part) / np.sqrt(len(part)) for part in parts])
+        scale: FloatArray = np.sqrt(sum(self.data.sizes) * len(parts)) * root_mean_square(spreads)
+        return scale
 
 
 def _packed(output: Output, values: Any) -> Any:

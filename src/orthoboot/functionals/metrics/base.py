@@ -32,12 +32,13 @@ class Metric(Association):
     def values(self, at: PreparedFormula[Any], resamples: Resamples) -> FloatArray:
         """Return g at the weighted means, shape ``(B, 1)``."""
         means = resamples.sums(0, at.derived.features) / resamples.totals(0)[:, np.newaxis]
-        return self.value(means.T).T
+        values: FloatArray = at.derived.unit * self.value(means.T).T
+        return values
 
     def derived(self, data: Data) -> MetricMeans:
         """Return the features of `data`, also as means and deviations."""
         features = np.asfortranarray(self.features(data))
-        return MetricMeans(*centred_rows(features), features)
+        return MetricMeans(*centred_rows(features), features, unit=self.unit(data))
 
 
 class MeanLoss(Metric):

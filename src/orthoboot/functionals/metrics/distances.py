@@ -12,6 +12,7 @@ from orthoboot.functionals.columns.moments import quotient, spread
 from orthoboot.functionals.feature_means import FeatureMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.metrics.base import MeanLoss, Metric
+from orthoboot.functionals.units import power_of_two
 from orthoboot.typing import FloatArray
 
 
@@ -34,10 +35,17 @@ class RootMeanSquaredError(Metric):
     name = "rmse"
 
     def features(self, data: Data) -> FloatArray:
-        """Return the squared errors."""
-        observed, predicted = self.pairs(data).T
-        squared: FloatArray = np.square(observed - predicted)
-        return squared[:, np.newaxis]
+        """Return the squared errors, in units of their size."""
+        squared: FloatArray = np.square(self._errors(data) / self.unit(data))
+        return squared
+
+    def unit(self, data: Data) -> FloatArray:
+        """Return the power of two next to the largest error."""
+        return power_of_two(np.abs(self._errors(data)).max(axis=0))
+
+    def _errors(self, data: Data) -> FloatArray:
+        pairs = self.pairs(data)
+        return pairs[:, :1] - pairs[:, 1:]
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the root of the mean squared error."""
@@ -125,8 +133,8 @@ class RSquared(Metric):
         """Return the derivatives by the three means."""
         first, second, squared_error = means
         variance = spread(first, second)
-        by_variance = squared_error / variance**2
-        return np.array([[-2 * first * by_variance, by_variance, -1 / variance]])
+        by_variance = quotient(squared_error, variance**2)
+        return np.array([[-2 * first * by_variance, by_variance, -quotient(np.ones_like(variance), variance)]])
 
 
 rmse = RootMeanSquaredError()

@@ -13,6 +13,8 @@ from orthoboot.functionals.columns.moments import (
     check_ddof,
     check_more_rows_than,
     check_varying,
+    checked_units,
+    column_unit,
     divisor_factor,
     quotient,
     spread,
@@ -114,9 +116,15 @@ class CovarianceOfTwo(Association):
 
     def features(self, data: Data) -> FloatArray:
         """Return both deviations and their product, enlarged so that `value` has the divisor asked for."""
-        x, y = centred_rows(self.pairs(data))[1].T
+        pairs = self.pairs(data)
+        x, y = centred_rows(pairs / column_unit(pairs))[1].T
         factor = divisor_factor(self.ddof, data.sizes[0])
         return np.stack([np.sqrt(factor) * x, np.sqrt(factor) * y, factor * x * y]).T
+
+    def unit(self, data: Data) -> FloatArray:
+        """Return the product of the units of the two columns."""
+        unit = column_unit(self.pairs(data))
+        return checked_units(self.name, unit, unit[:1] * unit[1:])
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return ``mean(xy) - mean(x) mean(y)``."""
@@ -184,13 +192,13 @@ class QuotientOfMeans(Association):
     def jacobian(self, means: FloatArray) -> FloatArray:
         """Return ``1 / mean(y)`` and ``-phi / mean(y)``."""
         x, y = means
-        return np.array([[1 / y, -x / y**2]])
+        return np.array([[1 / y, -x / y / y]])
 
     def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray:
         """Return ``2 u_y (phi u_y - u_x) / mean(y)**2``, summed over directions."""
         x, y = means
-        along_x, along_y = directions
-        return np.atleast_1d(2 * np.sum(along_y * (x / y * along_y - along_x)) / y**2)
+        along_x, along_y = directions / y
+        return np.atleast_1d(2 * np.sum(along_y * (x / y * along_y - along_x)))
 
 
 @dataclass(frozen=True)

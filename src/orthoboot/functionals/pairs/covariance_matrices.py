@@ -12,13 +12,15 @@ from orthoboot.functionals.columns.moments import (
     check_ddof,
     check_more_rows_than,
     check_one_table,
+    checked_units,
     columns_of,
+    data_unit,
     divisor_factor,
 )
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.typing import FloatArray
+from orthoboot.typing import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,15 @@ class CovarianceMatrix(FunctionOfMeans):
 
     def features(self, data: Data) -> FloatArray:
         """Return the deviations and their products, enlarged so that `value` has the divisor asked for."""
-        deviations = centred_rows(columns_of(data))[1] * np.sqrt(divisor_factor(self.ddof, data.sizes[0]))
+        columns = columns_of(data) / data_unit(data)
+        deviations = centred_rows(columns)[1] * np.sqrt(divisor_factor(self.ddof, data.sizes[0]))
         first, second = np.triu_indices(deviations.shape[1])
         return np.hstack([deviations, deviations[:, first] * deviations[:, second]])
+
+    def unit(self, data: Data) -> FloatArray:
+        """Return the products of the units of the columns, row by row."""
+        unit = data_unit(data)
+        return checked_units(self.name, unit, np.outer(unit, unit).ravel())
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return ``mean(x x') - mean(x) mean(x)'``, row by row."""
@@ -123,6 +131,16 @@ class CovarianceFactor(CovarianceMatrix):
     """
 
     name = "covariance_factor"
+
+    def unit(self, data: Data) -> FloatArray:
+        """Return the unit of the column in which each entry stands, row by row."""
+        unit = data_unit(data)
+        return np.tile(unit, len(unit))
+
+    def fixed(self, at: PreparedFormula[FeatureMeans]) -> BoolArray:
+        """Return the entries below the diagonal, which are zero by definition."""
+        d = at.data.arrays[0].shape[1]
+        return np.ravel(np.tri(d, k=-1, dtype=bool))
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the factor, row by row; raise where a combination of the columns does not vary."""
