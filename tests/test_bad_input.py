@@ -94,6 +94,8 @@ def refused(kind, message, *args, **options):
         ({"strata": list(range(40))}, "`strata` must"),
         ({"block_length": 250}, "`block_length` must be a whole number from 1 to n - 1 = 39; got 250."),
         ({"block_length": 5, "block_kind": "round"}, "`block_kind` must be one of"),
+        ({"block_length": 5, "block_kind": ["moving"]}, "must be one of 'moving', 'circular', 'stationary'; got ["),
+        ({"vectorized": np.ones(2)}, "`vectorized` must be True, False or None; got array([1., 1.])."),
         (
             {"strata": [1] * 40, "groups": [1] * 40},
             "At most one of `strata`, `groups` and `block_length` can be given; got `strata` and `groups`.",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 
 from orthoboot.data import Data, read
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
+from orthoboot.errors import ArgumentError, OrthobootWarning
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, evaluated_one_by_one, evaluated_together
+from orthoboot.functionals.given_weights import given_weights
 from orthoboot.functionals.output import Output
 from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
@@ -76,12 +77,23 @@ class Functional(ABC):
         >>> ob.variance.replace(ddof=1)([1.0, 2.0, 3.0])
         1.0
         """
+        self._check_known(options)
+        return dataclasses.replace(self, **options)  # type: ignore[type-var]
+
+    def _check_known(self, options: Mapping[str, Any]) -> None:
+        """Raise if the statistic has no such option."""
         known = {field.name for field in dataclasses.fields(self)}  # type: ignore[arg-type]
         unknown = sorted(set(options) - known)
         if unknown:
             has = f"its options are {', '.join(sorted(known))}" if known else "it has none"
-            raise ArgumentError(f"`{self.name}` has no option {unknown[0]!r}; {has}.")
-        return dataclasses.replace(self, **options)  # type: ignore[type-var]
+            rows_first = " Rows come first, and every column is a number of its own." if unknown[0] == "axis" else ""
+            raise ArgumentError(f"`{self.name}` has no option {unknown[0]!r}; {has}.{rows_first}")
+
+    def _refuse(self, options: Mapping[str, Any]) -> NoReturn:
+        """Raise: options do not belong in the call, and those that the statistic does not have nowhere."""
+        self.replace(**options)
+        written = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        raise ArgumentError(f"options of `{self.name}` are set beforehand; write `{self.name}.replace({written})`.")
 
     def __repr__(self) -> str:
         """Return the name with the options that differ from their defaults."""
@@ -94,13 +106,23 @@ class Functional(ABC):
         return f"{type(self).__name__}({', '.join(options)})"
 
     def __call__(self, *samples: Any, weights: Any = None, **options: Any) -> Any:
-        """Return the statistic of the samples, each row counted with its weight."""
+        """Return the statistic of the samples, each row counted with its weight.
+
+        Parameters
+        ----------
+        samples
+            One array, series or frame for each argument of the statistic.
+        weights
+            One number per row, finite, not negative and not all zero; for several independent samples a tuple with one
+            array for each. Only their ratios matter.
+        options
+            None: options are set beforehand, with `replace`.
+        """
         if options:
-            written = ", ".join(f"{name}={value!r}" for name, value in options.items())
-            raise ArgumentError(f"options of `{self.name}` are set beforehand; write `{self.name}.replace({written})`.")
+            self._refuse(options)
         data = read(samples, paired=self.paired and len(samples) > 1)
         prepared = self.prepared(data)
-        value = prepared.estimate if weights is None else prepared.values(_given_weights(data, weights))[0]
+        value = prepared.estimate if weights is None else prepared.values(given_weights(data, weights))[0]
         return prepared.output.pack(value)
 
 
@@ -185,13 +207,3 @@ class Prepared(ABC, Generic[Statistic]):
 def unit_resamples(data: Data) -> Resamples:
     """Return the data as a resample in which every row has weight one."""
     return Resamples(tuple(np.ones((1, n)) for n in data.sizes))
-
-
-def _given_weights(data: Data, weights: Any) -> Resamples:
-    parts = weights if isinstance(weights, (tuple, list)) and np.ndim(next(iter(weights), 0)) == 1 else (weights,)
-    arrays = tuple(np.asarray(part, dtype=np.float64)[np.newaxis] for part in parts)
-    if tuple(array.shape[1:] for array in arrays) != tuple((n,) for n in data.sizes):
-        raise DataError(
-            f"`weights` must have one number per row, {data.sizes}; got shapes {[array.shape[1:] for array in arrays]}."
-        )
-    return Resamples(arrays)

@@ -49,7 +49,8 @@ def plan_for(
     >>> plan_for([3, 4], strata=(None, ["a", "a", "b", "b"])).schemes
     (Iid(n=3), Stratified(n=4))
     """
-    if block_kind not in BLOCK_KINDS:
+    # A list cannot be looked up among the names.
+    if not isinstance(block_kind, str) or block_kind not in BLOCK_KINDS:
         raise ArgumentError(f"`block_kind` must be one of {', '.join(map(repr, BLOCK_KINDS))}; got {block_kind!r}.")
     if block_length is None and block_kind != DEFAULT_BLOCK_KIND:
         raise ArgumentError(f"`block_kind` needs `block_length`, the rows of a block; got {block_kind!r} without one.")

@@ -169,7 +169,7 @@ def as_functional(
     written in a package that can, or in `library`; one with an `axis` parameter is vectorised unless `vectorized` says
     otherwise, as in scipy.
     """
-    if vectorized not in (None, True, False):
+    if vectorized is not None and not isinstance(vectorized, (bool, np.bool_)):
         raise ArgumentError(f"`vectorized` must be True, False or None; got {vectorized!r}.")
     known = recognized(statistic)
     if known is not None:
