@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from decimal import Decimal, localcontext
 from itertools import pairwise, product
@@ -13,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
+import orthoboot as ob
 from orthoboot import draws
 from orthoboot.draws import numpy_kernels, random_counts
 from orthoboot.draws.poisson import LANES, MARK, inversion, poisson_rate
@@ -351,6 +354,41 @@ def test_the_compiled_path_is_loaded_once_it_pays():
 def test_without_numba_the_kernels_of_numpy_serve(monkeypatch):
     monkeypatch.delattr(draws, "numba_kernels", raising=False)
     monkeypatch.setitem(sys.modules, "orthoboot.draws.numba_kernels", None)
+    assert random_counts.fastest_kernels() is numpy_kernels
+
+
+WITHOUT_COMPILER = """
+import numpy as np, orthoboot as ob
+from orthoboot.draws import numpy_kernels, random_counts
+# As after 1e8 rows: the next draw loads the compiled kernels, where there are any.
+random_counts._choice._left = 1
+x = np.random.default_rng(1).gamma(2, size=200)
+result = ob.bootstrap(x, ob.variance, n_resamples=50, rng=0)
+print(random_counts._choice._backend is numpy_kernels, result.standard_error.hex())
+"""
+
+
+def test_where_numba_may_not_compile_the_kernels_of_numpy_serve():
+    pytest.importorskip("numba")
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-c", WITHOUT_COMPILER]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    x = np.random.default_rng(1).gamma(2, size=200)
+    here = ob.bootstrap(x, ob.variance, n_resamples=50, rng=0).standard_error
+    assert run.stdout.split() == ["True", here.hex()]
+
+
+@pytest.mark.parametrize("error", [NotImplementedError, RuntimeError, SystemError, OSError])
+def test_whatever_keeps_numba_from_loading_does_not_end_a_run(error, monkeypatch):
+    class Refused:
+        def find_spec(self, name, path=None, target=None):
+            if name == "orthoboot.draws.numba_kernels":
+                raise error("no compiler here")
+
+    monkeypatch.delattr(draws, "numba_kernels", raising=False)
+    monkeypatch.delitem(sys.modules, "orthoboot.draws.numba_kernels", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Refused(), *sys.meta_path])
     assert random_counts.fastest_kernels() is numpy_kernels
 
 

@@ -19,6 +19,9 @@ from orthoboot.draws.poisson import LANES
 from orthoboot.draws.poisson import MARK as _MARK
 from orthoboot.typing import FloatArray, IntArray
 
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    raise ImportError("NUMBA_DISABLE_JIT is set: numba compiles nothing, and these kernels cannot run as plain Python.")
+
 # Numba turns a sum of a signed and an unsigned integer into a float, so every number that meets a word is unsigned.
 _MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
 _INCREMENT_0, _INCREMENT_1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)

@@ -90,10 +90,10 @@ class _Choice:
 
 
 def fastest_kernels() -> _Backend:
-    """Return the compiled kernels where numba is installed and loads, else those of numpy."""
+    """Return the compiled kernels where numba is installed, loads and compiles, else those of numpy."""
     try:
         from orthoboot.draws import numba_kernels
-    except (ImportError, OSError):
+    except Exception:  # whatever keeps numba from compiling: both kernels give the same bits, so the run goes on
         return numpy_kernels
     return numba_kernels
 
