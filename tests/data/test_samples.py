@@ -113,6 +113,54 @@ def test_later_edits_of_the_data_do_not_reach_what_was_read():
     np.testing.assert_array_equal(data.arrays[1], [[1.0], [2.0], [3.0]])
 
 
+def arrow(values: np.ndarray) -> pa.Array:
+    """An array of arrow's in the memory of numpy's."""
+    return pa.Array.from_buffers(pa.float64(), len(values), [None, pa.py_buffer(values)])
+
+
+SHARED_MEMORY = {
+    "polars series": lambda x: pl.Series("x", x),
+    "polars frame": lambda x: pl.DataFrame({"x": x}),
+    "polars of arrow": lambda x: pl.from_arrow(pa.table({"x": arrow(x)})),
+    "polars array": lambda x: pl.DataFrame({"x": pl.Series(x.reshape(-1, 2)).explode()}),
+    "pyarrow array": arrow,
+    "pyarrow chunks": lambda x: pa.chunked_array([arrow(x)]),
+    "pyarrow table": lambda x: pa.table({"x": arrow(x)}),
+    "pyarrow batch": lambda x: pa.record_batch({"x": arrow(x)}),
+    "pandas": lambda x: pd.DataFrame(x.reshape(-1, 1), copy=False),
+    "pandas series of arrow": lambda x: pd.Series(pd.arrays.ArrowExtensionArray(arrow(x)), name="x"),
+    "pandas frame of arrow": lambda x: pd.DataFrame({"u": x, "x": pd.arrays.ArrowExtensionArray(arrow(x))}),
+    "numpy": lambda x: x,
+}
+
+
+def mean_of(container) -> float:
+    """The mean of the last column, read from the container itself."""
+    for first in ("to_pandas", "to_numpy"):
+        container = getattr(container, first)() if hasattr(container, first) else container
+    return float(np.mean(np.asarray(container, dtype=float).reshape(len(container), -1)[:, -1]))
+
+
+@pytest.mark.parametrize("make", SHARED_MEMORY.values(), ids=SHARED_MEMORY)
+def test_later_writes_to_memory_that_the_data_share_do_not_reach_what_was_read(make):
+    x = np.random.default_rng(1).gamma(2, size=200)
+    whole = ob.bootstrap(make(x.copy()), mean_of, estimator="standard", n_resamples=20, rng=0)
+    begun = ob.bootstrap(make(x), mean_of, estimator="standard", n_resamples=10, rng=0)
+    data = read(make(x))
+    x[:] = 1e6
+    assert begun.extend(10).standard_error == whole.standard_error
+    assert data.arrays[0].max() < 100.0
+
+
+@pytest.mark.parametrize("make", SHARED_MEMORY.values(), ids=SHARED_MEMORY)
+def test_what_was_read_is_of_the_kind_that_was_given(make):
+    given = make(np.arange(4.0))
+    (kept,) = read(given).containers
+    assert type(kept) is type(given)
+    for feature in ("dtype", "dtypes", "type", "schema", "name"):
+        assert str(getattr(kept, feature, None)) == str(getattr(given, feature, None))
+
+
 def test_what_was_read_cannot_be_written_to():
     with pytest.raises(ValueError, match="read-only"):
         read(np.arange(3.0)).containers[0][0] = 1.0

@@ -41,8 +41,12 @@ class Library(ABC):
         """Return a container of the same kind that holds `rows`, in their order."""
 
     def snapshot(self, container: Any) -> Any:
-        """Return the container as it is now, whatever the user does to it later."""
-        return container
+        """Return the container as it is now, whatever the user does later to it or to the arrays that it was made of.
+
+        Polars and pyarrow containers cannot be changed, but the numpy array whose memory one shares can. Their own
+        copies share it too; taking all rows does not.
+        """
+        return self.take(container, np.arange(len(container)))
 
     def for_call(self, container: Any) -> Any:
         """Return the container for one call of the user's function, which may add columns to it."""
@@ -70,10 +74,28 @@ class _Pandas(Library):
         return container.iloc[rows]
 
     def snapshot(self, container: Any) -> Any:
-        return container.copy()
+        copied = container.copy()
+        # Which leaves the memory of arrow's columns shared.
+        if container.ndim == 1:
+            arrow = _is_arrow(container)
+            return type(container)(_apart(container), copied.index, name=copied.name) if arrow else copied
+        for position in range(container.shape[1]):
+            column = self.column(container, position)
+            if _is_arrow(column):
+                copied.isetitem(position, _apart(column))
+        return copied
 
     def for_call(self, container: Any) -> Any:
         return container.copy(deep=False)
+
+
+def _is_arrow(column: Any) -> bool:
+    return isinstance(column.dtype, sys.modules["pandas"].ArrowDtype)
+
+
+def _apart(column: Any) -> Any:
+    """Return the values of a column in memory of their own; `Series.take` of all rows would share it."""
+    return column.array.take(np.arange(len(column)))
 
 
 class _Polars(Library):
