@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import sys
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -508,6 +509,33 @@ def test_a_dict_has_the_numbers_of_the_result():
     assert fields["covariance"] == result.covariance.tolist()
     assert (fields["n_resamples"], fields["n_failed"], fields["estimator"]) == (10, 0, "orthogonal")
     assert fields["warnings"] == []
+
+
+def test_keys_of_the_same_text_stay_apart_in_a_dict():
+    fields = ob.bootstrap(X, lambda x: {1: x.mean(), "1": x.std(), "1 (1)": x.var(), None: -x.mean()}, rng=0).to_dict()
+    assert fields["estimate"] == {"1 (2)": X.mean(), "1 (3)": X.std(), "1 (1)": X.var(), "None": -X.mean()}
+    assert fields["names"] == list(fields["estimate"]) == list(fields["confidence_interval"]["low"])
+
+
+def test_a_large_covariance_matrix_is_left_out_of_a_dict_unless_asked_for():
+    large = ob.bootstrap(np.random.default_rng(0).normal(size=(12, 501)), ob.mean, rng=0)
+    assert large.to_dict()["covariance"] is None
+    assert large.to_dict(covariance=True)["covariance"] == large.covariance.tolist()
+    small = ob.bootstrap(TABLE, ob.mean, rng=0)
+    assert small.to_dict()["covariance"] == small.covariance.tolist()
+    assert small.to_dict(covariance=False)["covariance"] is None
+    with pytest.raises(ob.errors.ArgumentError, match="`covariance` must be True, False or None; got 'yes'"):
+        small.to_dict(covariance="yes")
+
+
+def test_a_dict_of_very_many_outputs_takes_memory_for_each_and_not_for_their_pairs():
+    # The covariance matrix alone would take 800 MB.
+    many = ob.bootstrap(np.random.default_rng(0).normal(size=(12, 10_000)), ob.mean, n_resamples=5, rng=0)
+    tracemalloc.start()
+    many.to_dict()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6
 
 
 def test_infinity_and_nan_are_none_in_a_dict():

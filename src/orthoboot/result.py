@@ -25,11 +25,15 @@ from orthoboot.errors import (
 from orthoboot.estimators import ESTIMATORS, Estimator, r_squared, slope
 from orthoboot.estimators.diagnostics import diagnosed
 from orthoboot.estimators.estimation import Estimation
+from orthoboot.functionals.output import unique_names
 from orthoboot.intervals import INTERVALS, Ends, Interval
 from orthoboot.presentation import summary as summaries
 from orthoboot.replicates import Replicates, extended, relinearized
 from orthoboot.run import Run
 from orthoboot.typing import FloatArray
+
+_LARGEST_COVARIANCE = 500
+"""Outputs up to which `to_dict` holds their covariance matrix unasked: five megabytes of JSON."""
 
 
 class ConfidenceInterval(NamedTuple):
@@ -274,11 +278,21 @@ class Result:
         """Return a text summary: estimate, bias, standard error, interval, simulation errors and warnings."""
         return summaries.text(self._answer)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, covariance: bool | None = None) -> dict[str, Any]:
         """Return the result as a dict of Python numbers, lists and strings, ready for JSON.
 
-        NaN and infinity become None: JSON has neither.
+        NaN and infinity become None: JSON has neither. The keys of a statistic that returns a dict become text; where
+        two become the same, as 1 and "1", they are numbered in their order, ``"1 (1)"`` and ``"1 (2)"``, like `names`.
+
+        Parameters
+        ----------
+        covariance
+            Whether to put in the covariance matrix, of k x k numbers; None for up to 500 outputs. The entry
+            ``"covariance"`` is None where it is left out.
         """
+        if covariance is not None and not isinstance(covariance, (bool, np.bool_)):
+            raise ArgumentError(f"`covariance` must be True, False or None; got {covariance!r}.")
+        with_covariance = len(self.names) <= _LARGEST_COVARIANCE if covariance is None else covariance
         fields: dict[str, Any] = {
             "names": self.names,
             "estimate": self.estimate,
@@ -296,7 +310,7 @@ class Result:
             "r_squared": self.r_squared,
             "slope": self.slope,
             "jackknife_variance": self.jackknife_variance,
-            "covariance": self.covariance,
+            "covariance": self.covariance if with_covariance else None,
             "plan": self.run.plan.description,
             "n_resamples": self.n_resamples,
             "n_failed": self.n_failed,
@@ -448,7 +462,9 @@ def _check_enough(estimator: Estimator, n_chosen: int, n_resamples: int) -> None
 
 def _jsonable(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(key): _jsonable(entry) for key, entry in value.items()}
+        # 1 and "1" are two keys, and one text.
+        keys = unique_names([str(key) for key in value])
+        return {key: _jsonable(entry) for key, entry in zip(keys, value.values(), strict=True)}
     if isinstance(value, (np.ndarray, list, tuple)):
         return [_jsonable(entry) for entry in value]
     if isinstance(value, (float, np.floating)):

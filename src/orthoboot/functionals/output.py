@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -137,17 +138,30 @@ def output_like(value: Any, name: str, labels: tuple[str, ...] | None = None) ->
         named = zip(keys, entries, shapes, strict=True)
         names = [n for key, entry, shape in named for n in _entry_names(str(key), shape, _labels(entry))]
     axes = tuple(map(_axes, entries))
-    return Output(shapes, keys, _unique_names(names), None if not any(axes) else axes)
+    return Output(shapes, keys, unique_names(names), None if not any(axes) else axes)
 
 
-def _unique_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, made unique by numbering those that repeat."""
-    counts, seen = Counter(names), Counter[str]()
-    numbered = []
-    for name in names:
-        seen[name] += 1
-        numbered.append(f"{name} ({seen[name]})" if counts[name] > 1 else name)
-    return tuple(numbered)
+def unique_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, made unique by numbering those that repeat.
+
+    Examples
+    --------
+    >>> unique_names(["a", "b", "a"])
+    ('a (1)', 'b', 'a (2)')
+    """
+    counts = Counter(names)
+    taken = {name for name, times in counts.items() if times == 1}
+    numbers = {name: _free_numbers(name, taken) for name, times in counts.items() if times > 1}
+    return tuple(f"{name} ({next(numbers[name])})" if name in numbers else name for name in names)
+
+
+def _free_numbers(name: str, taken: set[str]) -> Iterator[int]:
+    """Yield the numbers that make the name one that nothing else has."""
+    for number in count(1):
+        numbered = f"{name} ({number})"
+        if numbered not in taken:
+            taken.add(numbered)
+            yield number
 
 
 def _vector_names(name: str, shape: Shape, labels: Sequence[str] | None) -> Sequence[str]:
