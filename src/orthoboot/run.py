@@ -18,7 +18,7 @@ from orthoboot.functionals.evaluation import Convergence, Evaluation
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.units import PreparedInUnits, power_of_two
 from orthoboot.influence import FINITE_DIFFERENCE_ROWS, InfluenceFunction, finite_difference_bias, influence_for
-from orthoboot.plans import Iid, Plan
+from orthoboot.plans import Iid, Plan, PlanCovariance
 from orthoboot.typing import FloatArray, Influence, Key
 
 COUNTS_AT_ONCE = 1 << 21
@@ -192,7 +192,7 @@ class Run:
         of the linear part, as for moving blocks, is a bias too.
         """
         with np.errstate(all="ignore"):  # a bias that is not finite is told
-            closed = self.prepared.second_order_bias(self.plan.covariance)
+            closed = self.prepared.second_order_bias(PlanCovariance(self.plan))
         if closed is not None:
             return closed + self.linear_mean
         independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)

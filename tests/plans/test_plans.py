@@ -429,3 +429,17 @@ def test_a_plan_has_draws_and_a_tilt_where_all_its_schemes_do():
     assert Plan((Iid(10), StationaryBlocks(20, 3))).draws(influence) is None
     assert [part.shape for part in Plan((Iid(10), Iid(20))).tilt(influence)] == [(10, 2), (20, 2)]
     assert Plan((Iid(10), MovingBlocks(20, 3))).tilt(influence) is None
+
+
+# Shares of categories
+
+
+@pytest.mark.parametrize("n_categories", [1, 4, 1000])
+@pytest.mark.parametrize("name", [name for name in SCHEMES if "stationary" not in name])
+def test_the_variances_of_shares_are_those_of_the_indicators(name, n_categories):
+    scheme = SCHEMES[name]
+    drawn = np.random.default_rng(7).integers(0, n_categories, size=scheme.n)
+    codes = np.unique(drawn, return_inverse=True)[1]
+    indicators = (codes[:, np.newaxis] == np.arange(codes.max() + 1)).astype(float)
+    expected = scheme.variance(indicators - indicators.mean(axis=0))
+    np.testing.assert_allclose(scheme.category_variances(codes), expected, rtol=1e-9, atol=1e-15)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +21,14 @@ from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
 Covariance = Callable[[Influence], FloatArray]
 """The exact covariance of ``sum_i (1/n_i) weights_i . values_i`` under the plan in force."""
+
+
+@runtime_checkable
+class KnowsCategories(Protocol):
+    """A covariance that gives the variances of the shares of many categories without their indicators."""
+
+    def category_variances(self, sample: int, codes: IntArray) -> FloatArray | None:
+        """Return the variance of each category's share of a sample, shape ``(d,)``; None where it is not known."""
 
 
 class Functional(ABC):

@@ -9,7 +9,7 @@ from orthoboot.plans.cluster import Cluster
 from orthoboot.plans.construction import plan_for
 from orthoboot.plans.drawn import DrawnResamples
 from orthoboot.plans.iid import Iid
-from orthoboot.plans.plan import Plan
+from orthoboot.plans.plan import Plan, PlanCovariance
 from orthoboot.plans.stratified import Stratified
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Iid",
     "MovingBlocks",
     "Plan",
+    "PlanCovariance",
     "Scheme",
     "StationaryBlocks",
     "Stratified",

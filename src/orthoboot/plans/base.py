@@ -99,6 +99,19 @@ class Scheme(ABC):
             covariance += part.number * (centred.T @ centred) / len(centred)
         return covariance
 
+    def category_variances(self, codes: IntArray) -> FloatArray | None:
+        """Return the exact variance of ``(1/n) sum_j counts_j (1[code_j = c] - share_c)`` for each c, shape ``(d,)``.
+
+        In a time that does not grow with the number of categories; None where that is not known, and `variance` of
+        their indicators gives the same.
+
+        Parameters
+        ----------
+        codes
+            The category of each row, numbered 0, 1, ... without gaps, shape ``(n,)``.
+        """
+        return None
+
     def _draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         parts = self.draws(influence)
         if parts is None:

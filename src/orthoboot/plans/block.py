@@ -11,6 +11,7 @@ import numpy as np
 from orthoboot.draws.random_counts import RESTART, checked_rows, is_whole_number, uniform_integers
 from orthoboot.errors import ArgumentError
 from orthoboot.plans.base import Draws, Scheme
+from orthoboot.plans.categories import block_variances
 from orthoboot.typing import FloatArray, IntArray, Key
 
 
@@ -77,6 +78,14 @@ class _EqualBlocks(Blocks):
         whole, rest = divmod(self.n, self.length)
         parts = (Draws(whole, self._block_sums(influence, self.length) / self.n),)
         return (*parts, Draws(1, self._block_sums(influence, rest) / self.n)) if rest else parts
+
+    def category_variances(self, codes: IntArray) -> FloatArray:
+        """Return the exact variances of the categories' shares, shape ``(d,)``."""
+        whole, rest = divmod(self.n, self.length)
+        variances = whole * block_variances(codes, self.length, self.n_starts)
+        if rest:
+            variances += block_variances(codes, rest, self.n_starts)
+        return variances / self.n**2
 
     def _block_sums(self, influence: FloatArray, length: int) -> FloatArray:
         wrapped = np.concatenate([np.zeros((1, influence.shape[1])), influence, influence[:length]])

@@ -11,6 +11,7 @@ import numpy as np
 from orthoboot.draws.random_counts import checked_rows, multinomial_counts
 from orthoboot.errors import ArgumentError
 from orthoboot.plans.base import Draws, Scheme, repeated_rows
+from orthoboot.plans.categories import cluster_variances
 from orthoboot.plans.labels import label_codes
 from orthoboot.typing import FloatArray, IntArray, Key
 
@@ -75,6 +76,10 @@ class Cluster(Scheme):
     def reordered(self, generator: np.random.Generator) -> IntArray:
         """Return the rows group by group, the groups in another order and each group's rows in theirs."""
         return np.argsort(generator.permutation(self.n_units)[self._codes], kind="stable")
+
+    def category_variances(self, codes: IntArray) -> FloatArray:
+        """Return the exact variances of the categories' shares, shape ``(d,)``."""
+        return cluster_variances(codes, self._codes)
 
     def tilt(self, influence: FloatArray) -> FloatArray:
         """Return the centred total of each row's group over n, shape ``(n, k)``."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from orthoboot.draws.random_counts import checked_rows, multinomial_counts
 from orthoboot.plans.base import Draws, Scheme, repeated_rows
+from orthoboot.plans.categories import category_counts
 from orthoboot.typing import FloatArray, IntArray, Key
 
 
@@ -43,6 +44,11 @@ class Iid(Scheme):
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return n draws from ``influence / n``."""
         return (Draws(self.n, influence / self.n),)
+
+    def category_variances(self, codes: IntArray) -> FloatArray:
+        """Return ``p (1 - p) / n`` of the categories' shares p, shape ``(d,)``."""
+        shares = category_counts(codes) / self.n
+        return shares * (1 - shares) / self.n
 
     def tilt(self, influence: FloatArray) -> FloatArray:
         """Return ``(influence - mean) / n``, shape ``(n, k)``."""

@@ -7,7 +7,22 @@ from dataclasses import dataclass
 
 from orthoboot.plans.base import Draws, Scheme, total
 from orthoboot.plans.drawn import DrawnResamples
-from orthoboot.typing import FloatArray, Influence, Key
+from orthoboot.typing import FloatArray, Influence, IntArray, Key
+
+
+@dataclass(frozen=True, eq=False)
+class PlanCovariance:
+    """The exact covariance of linear parts under a plan, as a function of them."""
+
+    plan: Plan
+
+    def __call__(self, influence: Influence) -> FloatArray:
+        """Return the exact covariance of the linear part, shape ``(k, k)``."""
+        return self.plan.covariance(influence)
+
+    def category_variances(self, sample: int, codes: IntArray) -> FloatArray | None:
+        """Return the variance of each category's share of a sample; see `Scheme.category_variances`."""
+        return self.plan.schemes[sample].category_variances(codes)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from orthoboot.draws.random_counts import checked_rows, uniform_integers
 from orthoboot.errors import ArgumentError
 from orthoboot.plans.base import Draws, Scheme
+from orthoboot.plans.categories import stratified_variances
 from orthoboot.plans.labels import label_codes
 from orthoboot.typing import FloatArray, IntArray, Key
 
@@ -94,6 +95,10 @@ class Stratified(Scheme):
         for stratum in np.split(self._sorted_rows, self._starts[1:]):
             rows[stratum] = generator.permutation(stratum)
         return rows
+
+    def category_variances(self, codes: IntArray) -> FloatArray:
+        """Return the exact variances of the categories' shares, shape ``(d,)``."""
+        return stratified_variances(codes, self._codes)
 
     def tilt(self, influence: FloatArray) -> FloatArray:
         """Return ``(influence - mean of its stratum) / n``, shape ``(n, k)``."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,6 +71,40 @@ def test_the_jackknife_debiases_as_miller_did():
     result = ob.bootstrap(LABELS, entropy, estimator="jackknife", n_resamples=0)
     assert result.bias == pytest.approx(-3 / 120, rel=1e-10)
     assert result.debiased == pytest.approx(entropy(LABELS) + 3 / 120, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"strata": np.arange(60) % 3}, {"groups": np.arange(60) // 4}, {"block_length": 7}],
+    ids=["rows", "strata", "groups", "blocks"],
+)
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_the_bias_is_that_of_the_indicators_under_every_plan(options):
+    result = ob.bootstrap(LABELS, entropy, estimator="jackknife", **options)
+    covariance = result.run.plan.covariance  # a plain function of the indicators
+    expected = result.run.prepared.second_order_bias(covariance) + result.run.linear_mean
+    assert result.bias == pytest.approx(expected[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"strata": 3}, {"groups": 4}, {"block_length": 50}], ids=str)
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_as_many_categories_as_rows_take_no_table_of_all_pairs(options):
+    n = 100_000
+    labels = {name: value if name == "block_length" else np.arange(n) // value for name, value in options.items()}
+    # Indicators of all categories would be 80 GB, and took an hour.
+    start = time.perf_counter()
+    result = ob.bootstrap(np.arange(n), entropy, estimator="jackknife", **labels)
+    assert time.perf_counter() - start < 20
+    assert -0.5 < result.bias < 0
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_the_difference_of_entropies_takes_no_table_either():
+    x = np.arange(100_000)
+    start = time.perf_counter()
+    result = ob.bootstrap((x, x[:50_000]), ob.difference(entropy), estimator="jackknife")
+    assert time.perf_counter() - start < 20
+    assert result.bias == pytest.approx(0.5 / 100_000 - 0.5 / 50_000, rel=1e-4)
 
 
 def test_one_category_has_neither_entropy_nor_influence(iid_covariance):

@@ -10,7 +10,7 @@ from scipy.special import entr
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError
-from orthoboot.functionals.base import Covariance
+from orthoboot.functionals.base import Covariance, KnowsCategories
 from orthoboot.functionals.columns.moments import check_one_table, columns_of
 from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.output import Output, output_like
@@ -107,6 +107,11 @@ def _category_weights(categories: Categories, weights: FloatArray) -> FloatArray
 
 def _share_variances(categories: Categories, covariance: Covariance) -> FloatArray:
     """Return the variance of each category's share under the plan, to first order, shape ``(d,)``."""
+    known = covariance.category_variances(0, categories.codes) if isinstance(covariance, KnowsCategories) else None
+    return _variances_of_indicators(categories, covariance) if known is None else known
+
+
+def _variances_of_indicators(categories: Categories, covariance: Covariance) -> FloatArray:
     d = len(categories.shares)
     variances = np.empty(d)
     for start in range(0, d, _CATEGORIES_AT_ONCE):

@@ -12,12 +12,12 @@ import numpy as np
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError, OrthobootWarning
-from orthoboot.functionals.base import Covariance, Functional, Prepared
+from orthoboot.functionals.base import Covariance, Functional, KnowsCategories, Prepared
 from orthoboot.functionals.columns.moments import quotient
 from orthoboot.functionals.combined.parts import all_known, catalogued
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import FloatArray, Influence, IntArray
 
 Pair = tuple[FloatArray, FloatArray]
 """One array for each of two samples."""
@@ -128,7 +128,7 @@ class PreparedComparison(Prepared[Comparison]):
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return the slopes times the samples' biases, plus half the curvature times the second one's variance."""
-        within = [_within_sample(covariance, self.data, number) for number in range(2)]
+        within = [_WithinSample(covariance, self.data, number) for number in range(2)]
         biases = all_known(sample.second_order_bias(cov) for sample, cov in zip(self.samples, within, strict=True))
         if biases is None:
             return None
@@ -141,16 +141,23 @@ class PreparedComparison(Prepared[Comparison]):
         return None if influence is None else bias + curvature * np.diag(within[1](influence)) / 2
 
 
-def _within_sample(covariance: Covariance, data: Data, number: int) -> Covariance:
-    """Return the covariance of sums over sample `number` alone: the other sample counts with zeros."""
+@dataclass(frozen=True, eq=False)
+class _WithinSample:
+    """The covariance of sums over one of two samples alone: the other one counts with zeros."""
 
-    def of_sample(parts: Influence) -> FloatArray:
+    covariance: Covariance
+    data: Data
+    number: int
+
+    def __call__(self, parts: Influence) -> FloatArray:
         width = parts[0].shape[1]
-        return covariance(
-            tuple(parts[0] if i == number else np.zeros((size, width)) for i, size in enumerate(data.sizes))
-        )
+        sizes = enumerate(self.data.sizes)
+        return self.covariance(tuple(parts[0] if i == self.number else np.zeros((n, width)) for i, n in sizes))
 
-    return of_sample
+    def category_variances(self, sample: int, codes: IntArray) -> FloatArray | None:
+        """Return the variance of each category's share of the sample; None where it is not known."""
+        whole = self.covariance
+        return whole.category_variances(self.number, codes) if isinstance(whole, KnowsCategories) else None
 
 
 def _check_two_samples(name: str, data: Data) -> None:
