@@ -259,6 +259,10 @@ IN_JAX: dict[str, Statistic] = {
     "log_loss": log_loss,
     "brier": lambda y, p, weights: mean((y - p) ** 2, weights),
     "roc_auc": roc_auc,
+    "paired_difference": lambda y, p, q, weights: (
+        jnp.sqrt(mean((y - p) ** 2, weights)) - jnp.sqrt(mean((y - q) ** 2, weights))
+    ),
+    "paired_difference of areas": lambda y, p, q, weights: roc_auc(y, p, weights) - roc_auc(y, q, weights),
     "linear_regression": linear_regression,
     "linear_regression with case weights": partial(linear_regression, intercept=True),
     "logistic_regression": partial(maximum_likelihood, log_density=binomial, intercept=False),

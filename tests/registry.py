@@ -42,6 +42,7 @@ from orthoboot.functionals import (
     median,
     minimize,
     norm_of_mean,
+    paired_difference,
     precision,
     quantile,
     r2,
@@ -200,6 +201,12 @@ def _log_loss(y: Any, p: Any) -> float:
     return float(-np.mean(stats.bernoulli.logpmf(y, p)))
 
 
+def two_predictions() -> Data:
+    observed, probabilities = predicted_probabilities().arrays
+    others = np.clip(probabilities + np.random.default_rng(12).integers(-3, 4, size=N_ROWS) / 10, 0.1, 0.9)
+    return read((observed, probabilities, others), paired=True)
+
+
 def _roc_auc(y: Any, s: Any) -> float:
     positive, negative = s[y == 1], s[y == 0]
     statistic = stats.mannwhitneyu(positive, negative, method="asymptotic").statistic
@@ -323,6 +330,18 @@ FUNCTIONALS = [
     FunctionalRow("log_loss", log_loss, predicted_probabilities, _log_loss),
     FunctionalRow("brier", brier, predicted_probabilities, lambda y, p: np.mean((y - p) ** 2)),
     FunctionalRow("roc_auc", roc_auc, predicted_probabilities, _roc_auc),
+    FunctionalRow(
+        "paired_difference",
+        paired_difference(rmse),
+        two_predictions,
+        lambda y, p, q: np.sqrt(np.mean((y - p) ** 2)) - np.sqrt(np.mean((y - q) ** 2)),
+    ),
+    FunctionalRow(
+        "paired_difference of areas",
+        paired_difference(roc_auc),
+        two_predictions,
+        lambda y, p, q: _roc_auc(y, p) - _roc_auc(y, q),
+    ),
     FunctionalRow("linear_regression", linear_regression, regression, _least_squares),
     FunctionalRow(
         "linear_regression with case weights",

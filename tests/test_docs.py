@@ -98,6 +98,7 @@ def test_the_other_examples_run(jax):
         "x": rng.gamma(2.0, size=60),
         "y": (X @ [1.0, 2.0] + rng.standard_normal(60) > 0).astype(float),
         "score": X @ [1.0, 2.0],
+        "other_score": X @ [2.0, 1.0],
         "X": X,
         "a": rng.gamma(2.0, size=40),
         "b": rng.gamma(2.0, size=50),

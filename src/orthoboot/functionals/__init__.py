@@ -6,7 +6,7 @@ from orthoboot.functionals.columns.gini import gini
 from orthoboot.functionals.columns.moments import kurtosis, mean, norm_of_mean, skewness, std, variance
 from orthoboot.functionals.columns.quantiles import median, quantile
 from orthoboot.functionals.columns.trimmed_mean import trimmed_mean
-from orthoboot.functionals.combined.comparisons import difference, relative_difference
+from orthoboot.functionals.combined.comparisons import difference, paired_difference, relative_difference
 from orthoboot.functionals.combined.compositions import compose
 from orthoboot.functionals.combined.function_of_means import function_of_means
 from orthoboot.functionals.metrics.classification import accuracy, brier, f1, log_loss, precision, recall
@@ -50,6 +50,7 @@ __all__ = [
     "minimize",
     "norm_of_mean",
     "output_like",
+    "paired_difference",
     "precision",
     "quantile",
     "r2",

@@ -17,9 +17,12 @@ from orthoboot.functionals import (
     function_of_means,
     mean,
     median,
+    paired_difference,
     quantile,
     ratio,
     relative_difference,
+    rmse,
+    roc_auc,
     std,
     variance,
 )
@@ -218,3 +221,52 @@ def test_a_function_that_raises_on_a_few_resamples_is_a_failed_replicate():
     with pytest.warns(FailedReplicatesWarning, match="too large"):
         result = ob.bootstrap(X, compose(root, mean), n_resamples=100, rng=0)
     assert 1 <= result.n_failed <= 20
+
+
+# Two predictions for the same rows
+
+LABELS = np.random.default_rng(2).integers(0, 2, size=200)
+SCORES = [LABELS + np.random.default_rng(seed).normal(size=200) for seed in (3, 4)]
+
+
+def test_the_paired_difference_is_that_of_the_two_metrics():
+    result = ob.bootstrap((LABELS, *SCORES), paired_difference(roc_auc), paired=True, n_resamples=200, rng=0)
+    first, second = (roc_auc.at(read((LABELS, scores), paired=True)) for scores in SCORES)
+    assert result.estimate == first.estimate[0] - second.estimate[0]
+    np.testing.assert_allclose(result.influence, (first.influence()[0] - second.influence()[0])[:, 0], atol=1e-15)
+    # DeLong's variance of the difference, from scratch: covariances of the placements within the classes.
+    positive, negative = ([scores[label == LABELS] for scores in SCORES] for label in (1, 0))
+    wins = [p[:, np.newaxis] > n for p, n in zip(positive, negative, strict=True)]
+    contrast = wins[0].astype(float) - wins[1]
+    expected = contrast.mean(axis=1).var() / len(contrast) + contrast.mean(axis=0).var() / contrast.shape[1]
+    assert result.jackknife_variance == pytest.approx(expected, rel=1e-10)
+    assert result.names == ("paired difference of roc_auc",)
+
+
+def test_a_prediction_does_not_differ_from_itself():
+    assert paired_difference(rmse)(X, X + 1, X + 1) == 0.0
+
+
+def test_options_reach_the_metric_of_a_paired_difference():
+    other = paired_difference(roc_auc).replace(positive=0)
+    assert other(LABELS, *SCORES) == pytest.approx(-paired_difference(roc_auc)(LABELS, *SCORES), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("data", "statistic", "options", "message"),
+    [
+        ((LABELS, *SCORES), difference(roc_auc), {}, r"ob\.paired_difference\(ob\.roc_auc\), paired=True\)"),
+        ((LABELS, *SCORES), difference(roc_auc), {"paired": True}, r"use `ob\.bootstrap\(\(y, first, second\)"),
+        ((X, X), difference(mean), {"paired": True}, "take the statistic of their differences"),
+        ((LABELS, *SCORES), paired_difference(roc_auc), {}, r"with `paired=True`; got 3 array\(s\) in 3 sample\(s\)"),
+        ((LABELS, SCORES[0]), paired_difference(roc_auc), {"paired": True}, r"got 2 array\(s\) in 1 sample\(s\)"),
+    ],
+)
+def test_what_is_paired_and_what_is_not_is_told(data, statistic, options, message):
+    with pytest.raises(DataError, match=message):
+        ob.bootstrap(data, statistic, **options)
+
+
+def test_a_paired_difference_is_of_a_metric():
+    with pytest.raises(ArgumentError, match="`metric` must be a statistic of pairs.*got `mean`, which takes one"):
+        paired_difference(mean)

@@ -1,4 +1,4 @@
-"""The same statistic of two independent samples, compared."""
+"""The same statistic compared: of two independent samples, or of two predictions for the same rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import DataError, OrthobootWarning
+from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, KnowsCategories, Prepared
 from orthoboot.functionals.columns.moments import quotient
 from orthoboot.functionals.combined.parts import all_known, catalogued
@@ -90,7 +90,7 @@ class PreparedComparison(Prepared[Comparison]):
 
     def check(self) -> None:
         """Raise unless there are two samples with the same columns, each of which the statistic can use."""
-        _check_two_samples(self.functional.name, self.data)
+        _check_two_samples(self.functional, self.data)
         _check_same_columns(self.functional.name, self.data)
         for sample in self.samples:
             sample.check()
@@ -160,13 +160,22 @@ class _WithinSample:
         return whole.category_variances(self.number, codes) if isinstance(whole, KnowsCategories) else None
 
 
-def _check_two_samples(name: str, data: Data) -> None:
+def _check_two_samples(comparison: Comparison, data: Data) -> None:
     if data.sample_of != (0, 1):
         got = f"{len(data.sizes)} sample(s)" if len(data.sizes) == len(data.tables) else "paired arrays"
         raise DataError(
-            f"`{name}` takes two independent samples, `(first, second)`; got {got}. For paired rows take the "
-            "statistic of their differences instead."
+            f"`{comparison.name}` takes two independent samples, `(first, second)`; got {got}. "
+            f"{_advice_for_paired_rows(comparison.of)}"
         )
+
+
+def _advice_for_paired_rows(of: Functional) -> str:
+    if not of.paired:
+        return "For paired rows take the statistic of their differences instead."
+    return (
+        "For two predictions of the same rows use "
+        f"`ob.bootstrap((y, first, second), ob.paired_difference(ob.{of.name}), paired=True)`."
+    )
 
 
 def _check_same_columns(name: str, data: Data) -> None:
@@ -224,6 +233,101 @@ class RelativeDifference(Comparison):
         return 2 * first / second**3
 
 
+@dataclass(frozen=True)
+class PairedDifference(Functional):
+    """A statistic of y and a first prediction less that of y and a second one; see `paired_difference`."""
+
+    of: Functional
+    paired = True
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Return for example ``paired difference of roc_auc``."""
+        return f"paired difference of {self.of.name}"
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """Return whether the compared statistic is smooth."""
+        return self.of.smooth
+
+    @property
+    def fractional(self) -> bool:  # type: ignore[override]
+        """Return whether the compared statistic takes weights that are not whole numbers."""
+        return self.of.fractional
+
+    @property
+    def batched(self) -> bool:  # type: ignore[override]
+        """Return whether the compared statistic is faster on many resamples at once."""
+        return self.of.batched
+
+    @property
+    def undefined(self) -> str:  # type: ignore[override]
+        """Return when the compared statistic has no value."""
+        return self.of.undefined
+
+    def replace(self, **options: Any) -> Self:
+        """Return the same comparison of the statistic with other options."""
+        return replace(self, of=self.of.replace(**options))
+
+    def at(self, data: Data) -> PreparedPairedDifference:
+        """Return the comparison at `data`, not checked yet."""
+        return PreparedPairedDifference(self, data)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedPairedDifference(Prepared[PairedDifference]):
+    """A statistic of y with either of two predictions, at the rows of all three."""
+
+    @cached_property
+    def predictions(self) -> tuple[Prepared[Any], Prepared[Any]]:
+        """Return the statistic at y with each of the two predictions."""
+        y, *predictions = self.data.tables
+        first, second = (Data((y, prediction), (0, 0), self.data.sizes) for prediction in predictions)
+        return self.functional.of.at(first), self.functional.of.at(second)
+
+    @property
+    def one_by_one(self) -> bool:  # type: ignore[override]
+        """Return whether the statistic takes one resample after the other."""
+        return self.predictions[0].one_by_one
+
+    def check(self) -> None:
+        """Raise unless there are y and two predictions, each of which the statistic can use."""
+        if self.data.sample_of != (0, 0, 0):
+            got = f"{len(self.data.tables)} array(s) in {len(self.data.sizes)} sample(s)"
+            raise DataError(
+                f"`{self.functional.name}` takes y and two predictions for the same rows, `(y, first, second)`, with "
+                f"`paired=True`; got {got}."
+            )
+        for prediction in self.predictions:
+            prediction.check()
+
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
+        """Return the warnings about the statistic with either prediction, each once."""
+        found = [finding for prediction in self.predictions for finding in prediction.findings(convergence)]
+        return tuple({(type(finding), str(finding)): finding for finding in found}.values())
+
+    @cached_property
+    def output(self) -> Output:
+        """Return the output of the statistic with the first prediction."""
+        output = self.predictions[0].output
+        return replace(output, names=tuple(f"paired difference of {name}" for name in output.names))
+
+    def values(self, resamples: Resamples) -> FloatArray:
+        """Return the difference at the same weights for both, shape ``(B, k)``."""
+        first, second = self.predictions
+        return first.values(resamples) - second.values(resamples)
+
+    def influence(self) -> Influence | None:
+        """Return the difference of the two influence functions."""
+        parts = all_known(prediction.influence() for prediction in self.predictions)
+        return None if parts is None else (parts[0][0] - parts[1][0],)
+
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
+        """Return the difference of the two biases."""
+        biases = all_known(prediction.second_order_bias(covariance) for prediction in self.predictions)
+        return None if biases is None else biases[0] - biases[1]
+
+
 def difference(f: Any) -> Difference:
     r"""Return the statistic "`f` of the first sample less `f` of the second", for two independent samples.
 
@@ -265,3 +369,32 @@ def relative_difference(f: Any) -> RelativeDifference:
     0.5
     """
     return RelativeDifference(catalogued(f, "f"))
+
+
+def paired_difference(metric: Any) -> PairedDifference:
+    r"""Return the statistic "`metric` of the first prediction less `metric` of the second", on the same rows.
+
+    .. math:: \phi = f(y, a) - f(y, b), \qquad I_j = I^f_j(y, a) - I^f_j(y, b).
+
+    Two models on one test set: their errors go together, and the interval of the difference is shorter than that of
+    models on test sets of their own. The data are ``(y, first, second)``, with ``paired=True``. Both influence
+    functions are derivatives by the same weights, so that of the difference is their difference, by ``eq:taylor``.
+
+    Parameters
+    ----------
+    metric
+        A statistic of pairs of the catalogue, such as `roc_auc`, `rmse`, `accuracy` or `correlation`.
+
+    Examples
+    --------
+    >>> from orthoboot.functionals import mae, paired_difference
+    >>> paired_difference(mae)([1.0, 2.0, 3.0], [1.0, 2.5, 3.0], [1.0, 2.0, 4.5])
+    -0.33333333333333337
+    """
+    functional = catalogued(metric, "metric")
+    if not functional.paired:
+        raise ArgumentError(
+            f"`metric` must be a statistic of pairs, y and a prediction, such as `roc_auc` or `rmse`; got "
+            f"`{functional.name}`, which takes one sample. For paired rows take it of their differences."
+        )
+    return PairedDifference(functional)

@@ -24,7 +24,7 @@ from orthoboot.functionals.base import Functional, unit_resamples
 from orthoboot.functionals.columns.moments import norm_of_mean
 from orthoboot.functionals.columns.quantiles import quantile
 from orthoboot.functionals.columns.trimmed_mean import trimmed_mean
-from orthoboot.functionals.combined.comparisons import difference, relative_difference
+from orthoboot.functionals.combined.comparisons import difference, paired_difference, relative_difference
 from orthoboot.functionals.combined.compositions import compose
 from orthoboot.functionals.combined.function_of_means import function_of_means
 from orthoboot.functionals.optima.m_estimator import m_estimator
@@ -61,6 +61,7 @@ _FACTORIES: dict[Any, str] = {
     minimize: "ob.minimize(objective, init)",
     difference: "ob.difference(ob.mean)",
     relative_difference: "ob.relative_difference(ob.mean)",
+    paired_difference: "ob.paired_difference(ob.roc_auc)",
     compose: "ob.compose(np.log, ob.variance)",
     function_of_means: "ob.function_of_means(features, g)",
 }
