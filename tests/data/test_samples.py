@@ -505,3 +505,95 @@ def test_a_broken_column_may_be_left_out():
         read(frame)
     with pytest.raises(DataError, match="such rows before the call.$"):
         read(frame["unused"])
+
+
+# Times, durations, and tensors
+
+DAYS = [datetime.datetime(2020, 1, day) for day in range(1, 6)]
+SPANS = [datetime.timedelta(days=day) for day in range(1, 6)]
+TIMES = {
+    "array": np.array(DAYS, dtype="M8[us]"),
+    "objects": np.array(DAYS, dtype=object),
+    "dates": [day.date() for day in DAYS],
+    "pandas series": pd.Series(DAYS),
+    "pandas with a zone": pd.Series(DAYS).dt.tz_localize("UTC"),
+    "pandas periods": pd.Series(DAYS).dt.to_period("D"),
+    "pandas frame": pd.DataFrame({"when": DAYS}),
+    "pandas of arrow": pd.Series(DAYS, dtype=pd.ArrowDtype(pa.timestamp("us"))),
+    "polars series": pl.Series(DAYS),
+    "polars frame": pl.DataFrame({"when": [day.date() for day in DAYS]}),
+    "pyarrow array": pa.array(DAYS),
+    "pyarrow table": pa.table({"when": pa.array([day.date() for day in DAYS])}),
+}
+DURATIONS = {
+    "array": np.array(SPANS, dtype="m8[us]"),
+    "objects": np.array(SPANS, dtype=object),
+    "pandas series": pd.Series(SPANS),
+    "pandas frame": pd.DataFrame({"span": SPANS}),
+    "polars series": pl.Series(SPANS),
+    "pyarrow array": pa.array(SPANS),
+}
+
+
+@pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
+def test_times_are_told_how_they_become_numbers(times):
+    with pytest.raises(DataError, match="Turn the times into numbers, for example seconds") as told:
+        ob.mean(times)
+    assert "labels" not in str(told.value)
+
+
+@pytest.mark.parametrize("durations", DURATIONS.values(), ids=DURATIONS)
+def test_durations_are_told_how_they_become_numbers(durations):
+    with pytest.raises(DataError, match="Turn the durations into numbers, for example") as told:
+        ob.mean(durations)
+    assert "labels" not in str(told.value)
+
+
+def test_each_kind_of_column_has_its_own_advice():
+    frame = pd.DataFrame({"when": DAYS, "species": list("abcde"), "later": DAYS, "x": range(5)})
+    with pytest.raises(DataError, match=r"Turn the times into numbers.*Encode labels, for example") as told:
+        ob.mean(frame)
+    assert str(told.value).count("Turn the times") == 1
+
+
+TENSORS = {
+    "with gradients": lambda torch, x: torch.tensor(x, requires_grad=True),
+    "computed with gradients": lambda torch, x: 2 * torch.tensor(x / 2, requires_grad=True),
+    "bfloat16": lambda torch, x: torch.tensor(x).to(torch.bfloat16),
+    "of 8 bits": lambda torch, x: torch.tensor(x).to(torch.float8_e4m3fn),
+    "sparse": lambda torch, x: torch.tensor(x).to_sparse(),
+    "conjugated": lambda torch, x: torch.tensor(-1j * x).conj().imag,
+    "parameter": lambda torch, x: torch.nn.Parameter(torch.tensor(x)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.SmallSampleWarning")
+@pytest.mark.parametrize("make", TENSORS.values(), ids=TENSORS)
+def test_any_tensor_is_read_as_its_numbers(make):
+    torch = pytest.importorskip("torch")
+    # Which have few digits, so that short floats hold them.
+    numbers = np.array([1.0, 2.0, 4.0, 0.5])
+    given = make(torch, numbers)
+    assert ob.bootstrap(given, ob.mean, estimator="jackknife").estimate == 1.875
+    assert ob.bootstrap(given, lambda x: float(np.mean(x)), estimator="standard", n_resamples=5).estimate == 1.875
+
+
+def test_short_floats_of_jax_are_read_as_numbers():
+    jnp = pytest.importorskip("jax.numpy")
+    assert ob.mean(jnp.array([1.0, 2.0, 4.0, 0.5], dtype=jnp.bfloat16)) == 1.875
+
+
+def test_a_tensor_without_numbers_is_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(DataError, match="`data` must be an array that numpy can read; got Tensor: .*Convert it"):
+        ob.mean(torch.empty(5, device="meta"))
+
+
+def test_labels_that_numpy_cannot_read_are_refused_by_name():
+    torch = pytest.importorskip("torch")
+    labels = torch.arange(5.0, requires_grad=True)
+    for argument in ("groups", "strata"):
+        with pytest.raises(ArgumentError, match=f"`{argument}` must be labels that numpy can read; got Tensor"):
+            ob.bootstrap(np.arange(5.0), ob.mean, **{argument: labels})
+    with pytest.raises(DataError, match="`weights` must be an array of real numbers, one per row; got Tensor"):
+        ob.mean(np.arange(5.0), weights=labels)

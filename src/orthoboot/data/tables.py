@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data.libraries import LIBRARIES, Library
-from orthoboot.errors import DataError, DigitsWarning, OrthobootWarning
+from orthoboot.errors import DataError, DigitsWarning, OrthobootWarning, first_line
 from orthoboot.typing import FloatArray, IntArray
 
 _ENCODING = "for example `labels == 'yes'`, or `np.unique(labels, return_inverse=True)[1]`"
@@ -20,9 +23,12 @@ _TEXT = f"Encode the categories as numbers, {_ENCODING}; only data frames may ho
 _LARGEST_WHOLE = 1 << 53
 """Whole numbers up to here are floating-point numbers too."""
 
+_TIMES = "Turn the times into numbers, for example seconds since the first one."
+_DURATIONS = "Turn the durations into numbers, for example seconds."
+
 _CONVERSIONS = {
     "c": "Take its real and imaginary parts as two columns.",
-    "M": "Turn the times into numbers, for example seconds since the first one.",
+    "M": _TIMES,
     "m": "Turn the durations into numbers, for example `data / np.timedelta64(1, 's')`.",
     "U": _TEXT,
     "S": _TEXT,
@@ -30,6 +36,19 @@ _CONVERSIONS = {
     "V": "Pass the fields as columns of an array or of a data frame.",
 }
 """What to do about an array that does not hold real numbers, by the kind of its dtype."""
+
+_COLUMN_CONVERSIONS = {
+    r"timedelta|duration": _DURATIONS,
+    r"datetime|timestamp|date|time|period": _TIMES,
+    r"complex": _CONVERSIONS["c"],
+}
+"""What to do about a column that does not hold real numbers, by how the name of its type begins in any library."""
+
+
+def _column_conversion(column_type: str) -> str:
+    """Return what to do about a column of that type; empty where labels are to be encoded."""
+    fitting = (advice for start, advice in _COLUMN_CONVERSIONS.items() if re.match(start, column_type, re.IGNORECASE))
+    return next(fitting, "")
 
 
 @dataclass(frozen=True)
@@ -64,8 +83,7 @@ class InputTable:
         """Return all rows as one float array; raise where they are not numbers."""
         array = self.container
         if array.dtype.kind not in "biuf":
-            # Some containers hold text as objects.
-            kind = "U" if isinstance(next(iter(array.flat), None), str) else array.dtype.kind
+            kind = _kind_of_objects(array) if array.dtype.kind == "O" else array.dtype.kind
             conversion = _CONVERSIONS.get(kind, "Convert it first.")
             raise DataError(f"`{self.label}` must hold real numbers; got dtype {array.dtype}. {conversion}")
         return np.ascontiguousarray(array, dtype=np.float64)
@@ -166,10 +184,11 @@ class _SeriesTable(InputTable):
     def numbers(self) -> FloatArray:
         values = self.library.floats(self.container)
         if values is None:
+            column_type = self.library.column_type(self.container)
+            conversion = _column_conversion(column_type) or f"Encode it as numbers, {_ENCODING}."
             raise DataError(
-                f"`{self.label}` must hold real numbers; got a {type(self.container).__name__} of type "
-                f"{self.library.column_type(self.container)}. Encode it as numbers, {_ENCODING}; only data frames may "
-                "hold other columns, for your own functions."
+                f"`{self.label}` must hold real numbers; got a {type(self.container).__name__} of type {column_type}. "
+                f"{conversion} Only data frames may hold other columns, for your own functions."
             )
         return values
 
@@ -200,9 +219,11 @@ class _FrameTable(InputTable):
         columns = list(self._columns())
         others = [f"{name!r} ({kind})" for name, kind, values in columns if values is None]
         if others:
+            kinds = [kind for _, kind, values in columns if values is None]
+            advice = dict.fromkeys(_column_conversion(kind) or f"Encode labels, {_ENCODING}." for kind in kinds)
             raise DataError(
                 f"`{self.label}` must hold real numbers for this statistic; got column(s) {', '.join(others)}. Select "
-                f"the numeric columns, or encode the others as numbers, {_ENCODING}."
+                f"the numeric columns, or make the others numbers. {' '.join(advice)}"
             )
         return np.stack([values for _, _, values in columns if values is not None], axis=1)
 
@@ -229,6 +250,13 @@ class _FrameTable(InputTable):
         yield from ((name, values) for name, _, values in self._columns() if values is not None)
 
 
+def _kind_of_objects(array: np.ndarray[Any, Any]) -> str:
+    """Return the kind of dtype that an array of objects stands for, by the first of them."""
+    first = next(iter(array.flat), None)
+    kinds: dict[str, tuple[type, ...]] = {"U": (str,), "M": (datetime.date, datetime.time), "m": (datetime.timedelta,)}
+    return next((kind for kind, types in kinds.items() if isinstance(first, types)), "O")
+
+
 def table_of(container: Any, label: str) -> InputTable:
     """Return one of the user's containers as a table; `label` names it in messages."""
     # The bases are looked at too, so that a subclass such as a GeoDataFrame is read as what it is.
@@ -248,7 +276,12 @@ def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
             "before the call."
         )
     try:
-        array = np.array(container)
+        array = _with_known_dtype(np.array(_readable(container)))
+    except (TypeError, RuntimeError) as error:
+        raise DataError(
+            f"`{label}` must be an array that numpy can read; got {type(container).__name__}: {first_line(error)}. "
+            "Convert it to a numpy array first."
+        ) from error
     except ValueError as error:
         raise DataError(
             f"`{label}` must be rectangular; got rows of different lengths. For independent samples of unequal size "
@@ -262,6 +295,26 @@ def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
     # A copy that nobody can write to: neither the statistic nor a later edit of the user's changes what was read.
     array.flags.writeable = False
     return array
+
+
+def _readable(container: Any) -> Any:
+    """Return a tensor of torch as one that numpy can read: of its numbers alone, where the data are only read."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(container, torch.Tensor):
+        return container
+    plain = container.detach().to_dense() if container.layout != torch.strided else container.detach()
+    plain = plain.cpu().resolve_conj().resolve_neg()
+    try:
+        return plain.numpy()
+    except TypeError:
+        # Numpy has no floats of 8 bits, nor the short ones of torch; every one of them is a double as well.
+        return plain.double().numpy()
+
+
+def _with_known_dtype(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return floats of a dtype that is foreign to numpy, as the short ones of jax, as doubles."""
+    foreign = array.dtype.kind == "V" and array.dtype.names is None and "float" in array.dtype.name
+    return array.astype(np.float64) if foreign else array
 
 
 def _advice(container: Any) -> str:

@@ -54,7 +54,7 @@ def _numbers(weights: Any, label: str) -> FloatArray:
         raise DataError(f"{rule}; got masked values. Give a row that is not to count the weight 0.")
     try:
         array = np.asarray(weights)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(f"{rule}; got {type(weights).__name__}: {error}.") from error
     if array.dtype.kind not in "biuf":
         got = repr(weights) if isinstance(weights, str) else f"{type(weights).__name__} of dtype {array.dtype}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orthoboot.errors import ArgumentError
+from orthoboot.errors import ArgumentError, first_line
 from orthoboot.typing import IntArray
 
 _SORTABLE_KINDS = "biufcSUmM"
@@ -22,7 +22,13 @@ def label_array(labels: Any, argument: str) -> NDArray[Any]:
         )
     labels = _unmasked(labels)
     # A list goes in as objects: numpy would turn ["a", nan] into the strings "a" and "nan".
-    array = np.asarray(labels, dtype=object) if isinstance(labels, (list, tuple)) else np.asarray(labels)
+    try:
+        array = np.asarray(labels, dtype=object) if isinstance(labels, (list, tuple)) else np.asarray(labels)
+    except (TypeError, RuntimeError) as error:
+        raise ArgumentError(
+            f"`{argument}` must be labels that numpy can read; got {type(labels).__name__}: {first_line(error)}. Pass "
+            "a numpy array."
+        ) from error
     if array.ndim != 1 or array.size == 0:
         raise ArgumentError(
             f"`{argument}` must be one-dimensional, with one label per row; got shape {array.shape}. To cross several "
