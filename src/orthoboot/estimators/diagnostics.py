@@ -72,14 +72,14 @@ def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
             "intervals are too short. Treat the answer as a rough guide, or collect more data."
         )
     yield from _about_strata(estimation)
-    if is_constant(estimation):
+    if is_constant(estimation) and not _is_explained(estimation):
         simulated = estimation.estimator.simulates and len(estimation.replicates)
         seen = "between resamples" if simulated else "with the weights, to first order"
         yield ConstantDataWarning(
             f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. Check that the "
             "data are not constant, and that a statistic with a `weights` parameter uses it."
         )
-    elif not run.functional.smooth and estimation.estimator.needs_influence:
+    elif not is_constant(estimation) and not run.functional.smooth and estimation.estimator.needs_influence:
         yield NonSmoothWarning(
             f"`{run.functional.name}` is not smooth in the data, so its linear part explains less of it and "
             "more replicates are needed: look at `simulation_error`, or set `tol`."
@@ -97,6 +97,12 @@ def _about_size(estimation: Estimation) -> Iterator[OrthobootWarning]:
             f"counts as {variance[first]:.3g}, in covariances too; its standard error, {error[first]:.3g}, and its "
             "interval are right. Rescale the data to have all of them."
         )
+
+
+def _is_explained(estimation: Estimation) -> bool:
+    """Return whether the statistic itself says why it does not vary, as a perfect correlation does."""
+    findings = estimation.run.findings(estimation.replicates.convergence)
+    return any(isinstance(finding, ConstantDataWarning) for finding in findings)
 
 
 def _about_strata(estimation: Estimation) -> Iterator[OrthobootWarning]:
@@ -236,8 +242,10 @@ def _equal(estimation: Estimation, output: int) -> OrthobootWarning:
     other = " and differ from its value on the data" if sums.shift[output] != 0 else ""
     constant = "" if varies or other else "the statistic is constant, or "
     return EqualReplicatesWarning(
-        f"all {len(estimation.replicates)} replicates of `{name}` are equal{other}{why}: {constant}the data have ties, "
-        "and so few resamples do not show its variation. Use several hundred replicates."
+        f"all {len(estimation.replicates)} replicates of `{name}` are equal{other}{why}: {constant}so few resamples do "
+        "not show its variation, as where the data have ties and it moves in steps"
+        + (", or the influence function is not its own" if varies else "")
+        + ". Use several hundred replicates."
     )
 
 

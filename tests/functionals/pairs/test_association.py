@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import DataError
+from orthoboot.errors import ConstantDataWarning, DataError
 from orthoboot.functionals import correlation, covariance, ratio
 
 X, NOISE = np.random.default_rng(40).exponential(size=(2, 60))
@@ -121,3 +122,19 @@ def test_the_covariance_with_a_constant_is_zero():
 def test_a_zero_denominator_is_refused():
     with pytest.raises(DataError, match=r"`ratio` divides by the mean of the second column, which must not be zero"):
         ratio([1.0, 2.0], [-1.0, 1.0])
+
+
+@pytest.mark.parametrize("statistic", [ob.correlation, ob.spearman, ob.kendall], ids=lambda statistic: statistic.name)
+@pytest.mark.parametrize(("slope", "sign"), [(2.0, 1), (-1.0, -1), (0.1, 1), (-1e-9, -1)])
+def test_a_perfect_correlation_is_said_to_be_one(statistic, slope, sign):
+    x = np.random.default_rng(1).gamma(2, size=200)
+    with pytest.warns(ConstantDataWarning, match=f"correlation is exactly {sign} in the data") as caught:
+        result = ob.bootstrap((x, slope * x + 1), statistic, paired=True, rng=0)
+    assert len(caught) == 1
+    assert (result.estimate, result.standard_error) == (sign, 0.0)
+
+
+def test_a_nearly_perfect_correlation_still_varies():
+    x, noise = np.random.default_rng(1).normal(size=(2, 200))
+    result = ob.bootstrap((x, x + 1e-5 * noise), ob.correlation, paired=True, rng=0)
+    assert 0 < result.standard_error < 1e-10

@@ -330,6 +330,37 @@ def test_the_standard_error_of_a_portfolio_is_that_of_the_standard_bootstrap() -
         assert np.all(np.abs(result.standard_error[key] - standard.standard_error[key]) < 3 * error)
 
 
+def on_a_face() -> ob.Functional:
+    x, total = cp.Variable(3, nonneg=True), cp.Parameter()
+    problem = cp.Problem(cp.Maximize(cp.sum(x)), [cp.sum(x) <= total])
+    return ob.from_cvxpy(problem, {total: lambda rows: rows.sum(axis=1)}, {"x": x, "value": "value"})
+
+
+def with_a_flat_valley() -> ob.Functional:
+    x, total = cp.Variable(2, nonneg=True), cp.Parameter()
+    return ob.from_cvxpy(cp.Problem(cp.Minimize(cp.abs(cp.sum(x) - total))), {total: lambda rows: rows[:, 0]}, {"x": x})
+
+
+def with_an_unused_variable() -> ob.Functional:
+    x, centre = cp.Variable(2), cp.Parameter()
+    problem = cp.Problem(cp.Minimize(cp.square(x[0] - centre)), [x[1] <= 1])
+    return ob.from_cvxpy(problem, {centre: lambda rows: rows[:, 0]}, {"used": x[0], "x": x[1]})
+
+
+@pytest.mark.parametrize("builder", [on_a_face, with_a_flat_valley, with_an_unused_variable])
+def test_a_solution_that_is_not_unique_has_a_warning_of_its_own(builder: Callable[[], ob.Functional]) -> None:
+    texts = [str(finding) for finding in builder().prepared(read(ROWS)).findings()]
+    (told,) = [text for text in texts if "the solution is not unique, or nearly so, for x" in text]
+    assert "value," not in told
+    assert "used" not in told
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_a_unique_solution_has_none(builder: Callable[[], ob.Functional]) -> None:
+    texts = [str(finding) for finding in builder().prepared(read(ROWS)).findings()]
+    assert not [text for text in texts if "the solution is not unique" in text]
+
+
 # In other processes and threads
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data import Data
-from orthoboot.errors import DataError
+from orthoboot.errors import ConstantDataWarning, DataError, OrthobootWarning
 from orthoboot.functionals.columns.moments import (
     check_ddof,
     check_more_rows_than,
@@ -23,7 +23,10 @@ from orthoboot.functionals.columns.moments import (
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.typing import FloatArray
+from orthoboot.typing import FloatArray, Influence
+
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""How far sums over many rows leave a perfect correlation from one."""
 
 
 def pairs_of(data: Data) -> FloatArray:
@@ -72,6 +75,29 @@ class PairStatistic(Formula[Any]):
         """Return the names of the two columns, where they have them."""
         named = [names for names in data.columns if names is not None]
         return tuple(name for names in named for name in names) if len(named) == len(data.columns) else None
+
+
+def coefficients(values: FloatArray) -> FloatArray:
+    """Return coefficients of correlation between -1 and 1, and exactly there where only rounding keeps them away."""
+    return np.where(1 - np.abs(values) <= _ROUNDING, np.sign(values), values)
+
+
+def influence_of(coefficient: FloatArray, influence: Influence) -> Influence:
+    """Return the influence of a coefficient of correlation: zero where it is 1 or -1, and so on every resample."""
+    return influence if abs(coefficient[0]) < 1 else tuple(np.zeros_like(part) for part in influence)
+
+
+def perfect(kind: str, coefficient: float) -> tuple[OrthobootWarning, ...]:
+    """Return a warning where a coefficient of correlation is 1 or -1, and so on every resample."""
+    if abs(coefficient) < 1:
+        return ()
+    return (
+        ConstantDataWarning(
+            f"the {kind}correlation is exactly {round(coefficient)} in the data, and so in every resample: its "
+            "variance is zero and the interval has width zero. A perfect correlation often means that one column was "
+            "computed from the other; if it was not, these rows do not show how far the population is from a line."
+        ),
+    )
 
 
 class Association(PairStatistic, FunctionOfMeans):
@@ -169,7 +195,15 @@ class Correlation(Association):
         """Return the covariance over the root of both variances."""
         x, y, xx, yy, xy = means
         scale = np.sqrt(spread(x, xx) * spread(y, yy))
-        return np.clip(quotient(xy - x * y, scale), -1.0, 1.0)[np.newaxis]
+        return coefficients(quotient(xy - x * y, scale))[np.newaxis]
+
+    def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
+        """Return the derivative towards each row, shape ``(n, 1)``."""
+        return influence_of(at.estimate, super().influence(at))
+
+    def findings(self, at: PreparedFormula[FeatureMeans]) -> tuple[OrthobootWarning, ...]:
+        """Return a warning where all rows lie on a line."""
+        return perfect("", float(at.estimate[0]))
 
     def jacobian(self, means: FloatArray) -> FloatArray:
         """Return the derivatives by the five means."""

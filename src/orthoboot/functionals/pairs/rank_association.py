@@ -12,9 +12,10 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import OrthobootWarning
 from orthoboot.functionals.columns.moments import check_varying, quotient
 from orthoboot.functionals.formula import PreparedFormula
-from orthoboot.functionals.pairs.association import PairStatistic
+from orthoboot.functionals.pairs.association import PairStatistic, coefficients, influence_of, perfect
 from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
 
@@ -120,6 +121,10 @@ class RankAssociation(PairStatistic):
         """Return the statistic of each resample, shape ``(B, 1)``; NaN where a column does not vary."""
         return np.array([self.at_weights(at.derived, weights) for weights in resamples.weights[0]]).reshape(-1, 1)
 
+    def findings(self, at: PreparedFormula[Ranks]) -> tuple[OrthobootWarning, ...]:
+        """Return a warning where both columns order all rows alike, or oppositely."""
+        return perfect("rank ", float(at.estimate[0]))
+
     def derived(self, data: Data) -> Ranks:
         """Return the order of the rows by each column."""
         x, y = self.pairs(data).T
@@ -156,7 +161,7 @@ class Spearman(RankAssociation):
         a, b = (_centred_mid_ranks(groups, weights) for groups in (ranks.by_x, ranks.by_y))
         moments = Resamples((weights[np.newaxis],)).sums(0, np.stack([a * b, a * a, b * b], axis=1))
         ab, aa, bb = moments[0]
-        return np.clip(quotient(ab, np.sqrt(aa * bb)), -1.0, 1.0)
+        return coefficients(quotient(ab, np.sqrt(aa * bb)))
 
     def influence(self, at: PreparedFormula[Ranks]) -> Influence:
         """Return the derivative of the correlation of ranks, the ranks' own derivative included."""
@@ -166,7 +171,7 @@ class Spearman(RankAssociation):
         change_ab = a * b + _mean_above(by_x, b) + _mean_above(by_y, a)
         change_aa, change_bb = a * a + 2 * _mean_above(by_x, a), b * b + 2 * _mean_above(by_y, b)
         changes = change_ab / np.sqrt(aa * bb) - at.estimate / 2 * (change_aa / aa + change_bb / bb)
-        return ((changes - changes.mean())[:, np.newaxis],)
+        return influence_of(at.estimate, ((changes - changes.mean())[:, np.newaxis],))
 
 
 def _centred_mid_ranks(groups: Groups, weights: FloatArray) -> FloatArray:
@@ -214,7 +219,7 @@ class Kendall(RankAssociation):
         apart_x, apart_y = (_weight_apart(groups.sums(weights)) for groups in (ranks.by_x, ranks.by_y))
         apart_both = apart_x + apart_y - _weight_apart(ranks.joint.sums(weights))
         opposite = sum(np.sum(weights[merge.rows] * merge.passed(weights)) for merge in ranks.merges)
-        return np.clip(quotient(apart_both - 2 * opposite, np.sqrt(apart_x * apart_y)), -1.0, 1.0)
+        return coefficients(quotient(apart_both - 2 * opposite, np.sqrt(apart_x * apart_y)))
 
     def influence(self, at: PreparedFormula[Ranks]) -> Influence:
         """Return n times the derivative by the weight of each row, shape ``(n, 1)``."""
@@ -227,7 +232,7 @@ class Kendall(RankAssociation):
         # Each pair is seen from both of its rows.
         x_pairs, y_pairs = apart_x.sum() / 2, apart_y.sum() / 2
         changes = alike / np.sqrt(x_pairs * y_pairs) - at.estimate / 2 * (apart_x / x_pairs + apart_y / y_pairs)
-        return (len(ones) * (changes - changes.mean())[:, np.newaxis],)
+        return influence_of(at.estimate, (len(ones) * (changes - changes.mean())[:, np.newaxis],))
 
 
 def _opposite_rows(ranks: Ranks) -> FloatArray:

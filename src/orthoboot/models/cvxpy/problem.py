@@ -43,6 +43,8 @@ _RESOLUTION = 1e-10
 """Digits below this share of the largest number are the solver's: a variable at a bound is to stay there exactly."""
 _DERIVATIVE_NOISE = 1e-5
 """Standard errors below this share of the largest one are those of numbers that the constraints hold."""
+_SEVERAL = 1e-2
+"""Solutions that differ by this part of the largest number of their target are different ones."""
 _LISTED = 6
 """Numbers that a warning names before it counts the others."""
 
@@ -272,7 +274,15 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
                 'the solver calls the solution "optimal_inaccurate": it may have few correct digits, and so may the '
                 "influence function. Scale the variables and the parameters so that their sizes are near one."
             )
-        kinked = self._disagreeing()
+        several = self._several
+        if several.size:
+            yield (
+                f"the solution is not unique, or nearly so, for {self._listed(several)}: a millionth part more or less "
+                "in the objective moves it farther than a standard error. The solver's choice among the solutions "
+                "says nothing about the data, and neither does its standard error. Add a small strictly convex term, "
+                'such as `1e-3 * cp.sum_squares(x)`, or take a target that all solutions share, such as "value".'
+            )
+        kinked = np.setdiff1d(self._disagreeing(), several)
         if kinked.size:
             yield (
                 f"the derivative of the solution is unstable for {self._listed(kinked)}: a step of a hundredth of a "
@@ -280,6 +290,14 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
                 "equally in both directions. A constraint may bind only just, or the solution may not be unique. "
                 'Compare with estimator="standard".'
             )
+
+    @cached_property
+    def _several(self) -> Any:
+        """Return which numbers differ between solutions that are as good as each other."""
+        influence = self.influence()
+        errors = np.zeros(self.solution.size) if influence is None else _standard_errors(influence)
+        least = np.maximum(errors, _SEVERAL * self.solutions.scales(self.solution))
+        return np.flatnonzero(self.solutions.spread(self.point) > least)
 
     def _disagreeing(self) -> Any:
         """Return which numbers do not follow their derivative along one random direction of the parameters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib.util import find_spec
 from threading import RLock
@@ -27,6 +27,10 @@ _PERMISSIVE: dict[str, float] = {}
 """The solver's own tolerances, for problems that are too badly scaled for better ones."""
 _CONE_TOLERANCES = (1e-11, 1e-9, 1e-8)
 """For the problem that is differentiated: squares are cones there, which costs half of the digits of a solution."""
+_SMALLEST = float(np.finfo(np.float64).tiny)
+_DIRECTIONS = 5
+_TILT = 1e-6
+"""By which part the objective is changed to see whether the solution is unique."""
 _SYMMETRIC = ("symmetric", "PSD", "NSD")
 
 _CVXPY = RLock()
@@ -110,6 +114,58 @@ class SolutionMap:
         """Return whether the solver reached the tolerance that it calls optimal."""
         with self._at(point):
             return self._solve()
+
+    def spread(self, point: FloatArray) -> FloatArray:
+        """Return how far the targets are apart at the solutions of problems that hardly differ, shape ``(k,)``.
+
+        The objective is tilted by a millionth part, one way and the other. A unique solution stays where it is, or
+        nearly so; of several, each problem has another one. Zero where the solver fails, for nothing is known then.
+        """
+        with self._at(point):
+            self._solve()
+            targets = np.concatenate([np.ravel(target.value) for target in self.targets])
+            solved = [np.copy(variable.value) for variable in self.problem.variables()]
+            largest = max(max(float(np.abs(value).max()) for value in solved), _SMALLEST)
+            tilt = self._tilt(solved, largest)
+            # The solutions of some problems have no end in some direction.
+            nearby = [
+                cp.abs(variable - value) <= 10 * largest
+                for variable, value in zip(self.problem.variables(), solved, strict=True)
+            ]
+            ends = [self._tilted_targets(sign * tilt, nearby) for sign in (1.0, -1.0)]
+        spread: FloatArray = np.ptp([targets, *(end for end in ends if end is not None)], axis=0)
+        return spread
+
+    def _tilt(self, solved: list[FloatArray], largest: float) -> Any:
+        """Return a random linear expression in the variables, a millionth of the objective as it varies nearby."""
+        rng, variables = np.random.default_rng(0), self.problem.variables()
+        here = float(self.problem.objective.args[0].value)
+        # In one direction alone the objective may happen to be flat.
+        variations = [abs(value - here) for value in self._objectives_near(solved, 0.1 * largest, rng)]
+        # Beyond the domain of a logarithm it has no value.
+        variation = max((each for each in variations if np.isfinite(each)), default=abs(here)) or 1.0
+        steps = [rng.standard_normal(variable.shape) for variable in variables]
+        size = _TILT * variation / largest
+        return sum(size * cp.sum(cp.multiply(step, variable)) for variable, step in zip(variables, steps, strict=True))
+
+    def _objectives_near(self, solved: list[FloatArray], distance: float, rng: np.random.Generator) -> list[float]:
+        """Return the objective at some random points at a distance from the solution, NaN where it has no value."""
+        found = []
+        for _ in range(_DIRECTIONS):
+            for variable, value in zip(self.problem.variables(), solved, strict=True):
+                variable.save_value(value + distance * rng.standard_normal(variable.shape))
+            value = self.problem.objective.args[0].value
+            found.append(np.nan if value is None else float(value))
+        return found
+
+    def _tilted_targets(self, tilt: Any, nearby: list[Any]) -> FloatArray | None:
+        """Return the targets where the objective has a tilt, near the solution, or None where the solver fails."""
+        objective = self.problem.objective
+        tilted = cp.Problem(type(objective)(objective.args[0] + tilt), [*self.problem.constraints, *nearby])
+        status = replace(self, problem=tilted)._outcome(solver=cp.CLARABEL, ignore_dpp=True)
+        if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            return None
+        return np.concatenate([np.ravel(target.value) for target in self.targets])
 
     @property
     def is_differentiable(self) -> bool:
