@@ -19,11 +19,12 @@ from orthoboot.arguments import (
     too_few_replicates,
 )
 from orthoboot.autodiff import package_asked
-from orthoboot.data import read
+from orthoboot.data import named_groups, read, unnamed_group_column
 from orthoboot.errors import (
     ArgumentError,
     FallbackWarning,
     InfluenceError,
+    MergedGroupsWarning,
     OrthobootWarning,
     StatisticError,
     ToleranceWarning,
@@ -33,7 +34,7 @@ from orthoboot.estimators.estimation import Estimation
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_for, checkpoint_key
 from orthoboot.functionals.base import Prepared
-from orthoboot.functionals.user.callables import as_functional
+from orthoboot.functionals.user.callables import PreparedRows, as_functional
 from orthoboot.influence import (
     Design,
     InfluenceFunction,
@@ -131,7 +132,9 @@ def bootstrap(
     strata
         Labels of the rows; each stratum is resampled within itself. For several samples a tuple.
     groups
-        Labels of the rows; whole groups are drawn. For several samples a tuple.
+        Labels of the rows; whole groups are drawn. For several samples a tuple. The name of a column of the data frame
+        instead says that this column holds nothing but labels: in the rows that your function gets, a group that is
+        drawn twice is two groups, with labels of their own.
     block_length
         Length of the blocks of a time series that are drawn whole. For several samples a tuple.
     block_kind
@@ -178,6 +181,7 @@ def bootstrap(
     key = checkpoint_key(checkpoint, rng)
 
     samples = read(data, paired=paired)
+    samples, groups = named_groups(samples, groups)
     plan = plan_for(samples.sizes, strata=strata, groups=groups, block_length=block_length, block_kind=block_kind)
     functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
     prepared = functional.prepared(samples)
@@ -197,7 +201,7 @@ def bootstrap(
         first = _first_round(run, influence, chosen, interval, budget)
         replicates, unmet = _simulated(first, budget)
     _check_weights_matter(first.run, replicates)
-    tried = replace(first.run, tried=_about_row_order(first, replicates))
+    tried = replace(first.run, tried=(*_about_row_order(first, replicates), *_merged_groups(first.run, groups)))
     estimator_name = first.estimator.name
     result = Result(tried, replicates, estimator_name, method, confidence_level, alternative, (), first.warnings)
     return reported(result, unmet)
@@ -387,6 +391,31 @@ def _check_enough(estimator: Estimator, replicates: Replicates) -> None:
         cause = f"The first failure was: {replicates.first_failure}."
         got = f"only {len(replicates)} of {replicates.n_drawn} succeeded"
         raise StatisticError(too_few_replicates(f"estimator={estimator.name!r}", estimator.minimum, got, cause))
+
+
+def _merged_groups(run: Run, groups: Any) -> tuple[OrthobootWarning, ...]:
+    """Return a warning if the statistic reads the labels of groups from a column that nobody named.
+
+    Such a column may hold more than labels, as years do, so it is only tried whether other labels change anything.
+    """
+    column = unnamed_group_column(run.data, groups) if isinstance(run.prepared, PreparedRows) else None
+    if column is None:
+        return ()
+    apart = replace(run.prepared, data=replace(run.data, group_columns=(column,)))
+    resamples = run.plan.resamples(run.key, range(2))  # of a few groups one resample may hold each once
+    values = [prepared.evaluate(resamples).values for prepared in (run.prepared, apart)]
+    if np.allclose(values[0], values[1], rtol=1e-9, atol=0, equal_nan=True):
+        return ()
+    names = run.data.columns[column.table]
+    where = f"column {column.position if names is None else repr(names[column.position])}"
+    remedy = "the name of its column, with the data as a frame" if names is None else repr(names[column.position])
+    return (
+        MergedGroupsWarning(
+            f"the statistic reads {where}, which holds the labels of `groups`, and takes a group that is drawn twice "
+            f"for one group of twice the size. If it uses them as labels pass `groups=` {remedy}: then a group has a "
+            "label of its own each time. If it uses them as numbers, as a trend over years, all is well."
+        ),
+    )
 
 
 def _check_weights_matter(run: Run, replicates: Replicates) -> None:

@@ -106,6 +106,10 @@ class EqualReplicatesWarning(OrthobootWarning):
     """All replicates are equal although the influence function says that the statistic varies."""
 
 
+class MergedGroupsWarning(OrthobootWarning):
+    """The statistic reads the labels of groups, and takes a group that is drawn twice for one."""
+
+
 class LargeBiasWarning(OrthobootWarning):
     """The bias is large compared with the standard error: resamples differ systematically from the data."""
 

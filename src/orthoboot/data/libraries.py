@@ -40,6 +40,10 @@ class Library(ABC):
     def take(self, container: Any, rows: IntArray) -> Any:
         """Return a container of the same kind that holds `rows`, in their order."""
 
+    @abstractmethod
+    def with_column(self, frame: Any, position: int, values: Any) -> Any:
+        """Return a frame with other values in one column."""
+
     def snapshot(self, container: Any) -> Any:
         """Return the container as it is now, whatever the user does later to it or to the arrays that it was made of.
 
@@ -72,6 +76,13 @@ class _Pandas(Library):
 
     def take(self, container: Any, rows: IntArray) -> Any:
         return container.iloc[rows]
+
+    def with_column(self, frame: Any, position: int, values: Any) -> Any:
+        pandas = sys.modules["pandas"]
+        categorical = isinstance(frame.dtypes.iloc[position], pandas.CategoricalDtype)
+        changed = frame.copy()
+        changed.isetitem(position, pandas.Categorical(values) if categorical else values)
+        return changed
 
     def snapshot(self, container: Any) -> Any:
         copied = container.copy()
@@ -119,6 +130,9 @@ class _Polars(Library):
     def take(self, container: Any, rows: IntArray) -> Any:
         return container[rows]
 
+    def with_column(self, frame: Any, position: int, values: Any) -> Any:
+        return frame.with_columns(sys.modules["polars"].Series(frame.columns[position], values.tolist()))
+
 
 class _Pyarrow(Library):
     series = frozenset({"Array", "ChunkedArray"})
@@ -143,6 +157,10 @@ class _Pyarrow(Library):
 
     def take(self, container: Any, rows: IntArray) -> Any:
         return container.take(rows)
+
+    def with_column(self, frame: Any, position: int, values: Any) -> Any:
+        column = sys.modules["pyarrow"].array(values.tolist())
+        return frame.set_column(position, frame.schema.names[position], column)
 
 
 LIBRARIES: dict[str, Library] = {"pandas": _Pandas(), "polars": _Polars(), "pyarrow": _Pyarrow()}

@@ -28,11 +28,14 @@ class Data:
         For each table the number of the sample it belongs to.
     sizes
         Rows of each sample.
+    group_columns
+        Columns with the labels of groups that are drawn whole, where the user named them.
     """
 
     tables: tuple[InputTable, ...]
     sample_of: tuple[int, ...]
     sizes: tuple[int, ...]
+    group_columns: tuple[Any, ...] = ()
 
     @property
     def containers(self) -> tuple[Any, ...]:
@@ -78,6 +81,14 @@ class Data:
         tables = zip(self.tables, self.take(indices), strict=True)
         rows = tuple(replace(table, container=container) for table, container in tables)
         return Data(rows, self.sample_of, tuple(map(len, indices)))
+
+    def drawn(self, indices: Sequence[IntArray]) -> tuple[Any, ...]:
+        """Return containers with the drawn rows; a group that is drawn again has another label each time."""
+        taken = list(self.take(indices))
+        for column in self.group_columns:
+            labels = column.drawn(indices[self.sample_of[column.table]])
+            taken[column.table] = self.tables[column.table].with_column(taken[column.table], column.position, labels)
+        return tuple(taken)
 
     def sample(self, number: int) -> Data:
         """Return sample `number` alone."""

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -78,6 +78,24 @@ class InputTable:
     def take(self, rows: IntArray) -> Any:
         """Return a container of the same kind that holds `rows`, in their order."""
         return self.container[rows]
+
+    has_columns: ClassVar[bool] = False
+    """Whether there are columns that can be named."""
+
+    @property
+    def n_columns(self) -> int:
+        """Return how many columns may hold labels: none where a row is a single number, or has more axes."""
+        return int(self.container.shape[1]) if self.container.ndim == 2 else 0
+
+    def column_values(self, position: int) -> np.ndarray[Any, Any]:
+        """Return what one column holds, shape ``(n,)``."""
+        return np.asarray(self.container[:, position])
+
+    def with_column(self, taken: Any, position: int, values: np.ndarray[Any, Any]) -> Any:
+        """Return rows that were taken with other values in one column."""
+        changed = taken.copy()
+        changed[:, position] = values
+        return changed
 
     def numbers(self) -> FloatArray:
         """Return all rows as one float array; raise where they are not numbers."""
@@ -177,6 +195,10 @@ class _SeriesTable(InputTable):
     library: Library
 
     @property
+    def n_columns(self) -> int:
+        return 0
+
+    @property
     def columns(self) -> tuple[str, ...] | None:
         name = getattr(self.container, "name", None)
         return None if name is None or name == "" else (str(name),)
@@ -210,6 +232,17 @@ class _FrameTable(InputTable):
     """Several named columns of a data frame library; some may hold text, for the user's own function."""
 
     library: Library
+    has_columns: ClassVar[bool] = True
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.columns or ())
+
+    def column_values(self, position: int) -> np.ndarray[Any, Any]:
+        return np.asarray(self.library.column(self.container, position))
+
+    def with_column(self, taken: Any, position: int, values: np.ndarray[Any, Any]) -> Any:
+        return self.library.with_column(taken, position, values)
 
     @property
     def columns(self) -> tuple[str, ...] | None:

@@ -62,7 +62,9 @@ def _checked_path(checkpoint: Any) -> Path | None:
 
 
 def _digest_of_data(data: Data) -> str:
-    return _digest((data.sizes, data.sample_of, data.columns, [table.container for table in data.tables]))
+    # Where labels are named, drawn groups get other ones, and replicates are others.
+    named = [(column.table, column.position) for column in data.group_columns]
+    return _digest((data.sizes, data.sample_of, data.columns, [table.container for table in data.tables], named))
 
 
 def _digest(value: Any) -> str:

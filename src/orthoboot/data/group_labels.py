@@ -1,0 +1,111 @@
+"""The column that holds the labels of groups: drawn twice, a group is two groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from orthoboot.data.samples import Data
+from orthoboot.errors import ArgumentError
+from orthoboot.typing import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class GroupColumn:
+    """A column of labels, by which whole groups of rows are drawn.
+
+    Attributes
+    ----------
+    table, position
+        Where the column is.
+    labels
+        What it holds, shape ``(n,)``.
+    """
+
+    table: int
+    position: int
+    labels: np.ndarray[Any, Any]
+
+    def drawn(self, rows: IntArray) -> np.ndarray[Any, Any]:
+        """Return the labels of drawn rows: those of the data the first time, and fresh ones each time after that.
+
+        Parameters
+        ----------
+        rows
+            The rows in increasing order, each as often as it is drawn.
+        """
+        labels = self.labels[rows]
+        copies = np.arange(rows.size) - np.searchsorted(rows, rows)
+        again = copies > 0
+        if self.labels.dtype.kind in "biuf":
+            # Beyond all labels that there are, and a range of its own for each time.
+            known, codes = np.unique(self.labels, return_inverse=True)
+            labels = labels.astype(np.result_type(labels.dtype, np.int64))
+            fresh = np.floor(labels.max(initial=known[-1])) + 1 + (copies - 1) * known.size + codes[rows]
+            labels[again] = fresh[again]
+            return labels
+        texts = labels.astype(object)
+        mark = _unused_mark(self.labels)
+        texts[again] = [f"{label}{mark}{copy}" for label, copy in zip(labels[again], copies[again], strict=True)]
+        return texts
+
+
+def _unused_mark(labels: np.ndarray[Any, Any]) -> str:
+    """Return what stands between a label and the number of its copy, so that no label of the data is made anew."""
+    mark = "#"
+    while any(mark in str(label) for label in labels):
+        mark += "#"
+    return mark
+
+
+def named_groups(data: Data, groups: Any) -> tuple[Data, Any]:
+    """Return the data with the columns that `groups` names, and the labels that they hold.
+
+    Parameters
+    ----------
+    data
+        The samples.
+    groups
+        Labels, which are returned as they are, or the name of a column; for several samples a tuple of these.
+    """
+    if isinstance(groups, str):
+        if len(data.sizes) > 1:
+            raise ArgumentError(
+                f"`groups` must be a tuple with one entry per sample, here {len(data.sizes)}; got the name {groups!r}."
+            )
+        column = _column_named(data, 0, groups)
+        return replace(data, group_columns=(column,)), column.labels
+    if len(data.sizes) == 1 or not isinstance(groups, (tuple, list)) or len(groups) != len(data.sizes):
+        return data, groups
+    columns = {i: _column_named(data, i, entry) for i, entry in enumerate(groups) if isinstance(entry, str)}
+    labels = tuple(columns[i].labels if i in columns else entry for i, entry in enumerate(groups))
+    return replace(data, group_columns=tuple(columns.values())), labels
+
+
+def _column_named(data: Data, sample: int, name: str) -> GroupColumn:
+    names = []
+    for number, (table, own) in enumerate(zip(data.tables, data.sample_of, strict=True)):
+        if own == sample and table.has_columns:
+            names += list(table.columns or ())
+            if name in (table.columns or ()):
+                position = (table.columns or ()).index(name)
+                return GroupColumn(number, position, table.column_values(position))
+    has = f"has the columns {', '.join(map(repr, names))}" if names else "is no data frame"
+    raise ArgumentError(
+        f"`groups` must hold one label per row, or name a column of the data, which {has}; got the text {name!r}."
+    )
+
+
+def unnamed_group_column(data: Data, groups: Any) -> GroupColumn | None:
+    """Return the first column that equals the labels of the rows although nobody named it, or None."""
+    if groups is None or data.group_columns or len(data.sizes) > 1:
+        return None
+    labels = np.asarray(groups)
+    for number, table in enumerate(data.tables):
+        for position in range(table.n_columns):
+            values = table.column_values(position)
+            if values.shape == labels.shape and bool(np.all(np.asarray(values == labels))):
+                return GroupColumn(number, position, values)
+    return None

@@ -1,0 +1,152 @@
+"""A group that is drawn twice is two groups, where the user says which column holds the labels."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import orthoboot as ob
+from orthoboot.errors import ArgumentError, MergedGroupsWarning
+
+N_GROUPS, SIZE = 12, 4
+RNG = np.random.default_rng(3)
+CODES = np.repeat(np.arange(N_GROUPS), SIZE)[RNG.permutation(N_GROUPS * SIZE)]
+Y = RNG.normal(size=N_GROUPS)[CODES] + RNG.normal(size=CODES.size)
+LABELS = {
+    "numbers": CODES + 5,
+    "floats": CODES / 2,
+    "negative": -CODES,
+    "texts": np.array([f"school {code}" for code in CODES], dtype=object),
+    "marked": np.array([f"#{code}" for code in CODES], dtype=object),
+}
+
+
+def spread_of_groups(frame):
+    """The variance between the means of groups, as the labels tell them apart, and how many there are."""
+    frame = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+    means = frame.groupby("g", observed=True)["y"].mean()
+    return {"variance": means.var(ddof=0), "groups": len(means)}
+
+
+def by_hand(labels, result):
+    """The same with the definition: each time that a group is drawn, its rows are one group."""
+    found = []
+    for number in range(result.n_resamples):
+        (rows,) = result.run.plan.resamples(result.run.key, [number]).indices(0)
+        copies = np.arange(rows.size) - np.searchsorted(rows, rows)
+        drawn = pd.DataFrame({"g": list(zip(labels[rows], copies, strict=True)), "y": Y[rows]})
+        found.append(list(spread_of_groups(drawn).values()))
+    return np.array(found)
+
+
+def bootstrapped(frame, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ob.errors.OrthobootWarning)
+        return ob.bootstrap(frame, spread_of_groups, estimator="standard", n_resamples=20, rng=0, **options)
+
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "pandas categories": lambda columns: pd.DataFrame(columns).astype({"g": "category"}),
+    "polars": lambda columns: pl.DataFrame({name: values.tolist() for name, values in columns.items()}),
+    "pyarrow": lambda columns: pa.table({name: values.tolist() for name, values in columns.items()}),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("name", LABELS)
+def test_a_group_that_is_drawn_twice_is_two(kind, name):
+    labels = LABELS[name]
+    frame = FRAMES[kind]({"g": labels, "y": Y})
+    result = bootstrapped(frame, groups="g")
+    assert result.estimate == pytest.approx(spread_of_groups(frame))
+    np.testing.assert_allclose(result.replicates.values, by_hand(labels, result), rtol=1e-12)
+    assert set(result.bootstrap_distribution["groups"]) == {N_GROUPS}
+
+
+def test_a_mixed_model_has_the_error_of_a_bootstrap_by_hand():
+    smf = pytest.importorskip("statsmodels.formula.api")
+    frame = pd.DataFrame({"g": CODES, "y": Y})
+
+    def between(drawn):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return float(smf.mixedlm("y ~ 1", drawn, groups=drawn["g"]).fit().cov_re.iloc[0, 0])
+
+    result = ob.bootstrap(frame, between, groups="g", estimator="standard", n_resamples=10, rng=0)
+    expected = []
+    for number in range(10):
+        (rows,) = result.run.plan.resamples(result.run.key, [number]).indices(0)
+        copies = np.arange(rows.size) - np.searchsorted(rows, rows)
+        expected.append(between(frame.iloc[rows].assign(g=CODES[rows] + 100 * copies)))
+    # The optimiser ends within its own tolerance, by the order of the groups.
+    np.testing.assert_allclose(result.bootstrap_distribution, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_that_are_read_but_not_named_are_told(name):
+    frame = pd.DataFrame({"g": LABELS[name], "y": Y})
+    with pytest.warns(MergedGroupsWarning, match="reads column 'g', which holds the labels of `groups`.*`groups=` 'g'"):
+        result = ob.bootstrap(frame, spread_of_groups, groups=frame["g"], estimator="standard", n_resamples=5, rng=0)
+    # Nothing is changed: the column may hold more than labels.
+    assert result.bootstrap_distribution["groups"].max() < N_GROUPS
+
+
+def test_labels_in_an_array_are_told_too():
+    def means_apart(rows):
+        return np.var([rows[rows[:, 0] == code, 1].mean() for code in np.unique(rows[:, 0])])
+
+    with pytest.warns(MergedGroupsWarning, match="reads column 0, which holds"):
+        ob.bootstrap(np.column_stack([CODES, Y]), means_apart, groups=CODES, estimator="standard", n_resamples=5, rng=0)
+
+
+@pytest.mark.parametrize("groups", ["g", pd.Series(CODES)], ids=["named", "passed"])
+def test_a_function_that_reads_no_labels_is_left_alone(groups):
+    frame = pd.DataFrame({"g": CODES, "y": Y})
+    result = ob.bootstrap(frame, lambda drawn: drawn["y"].mean(), groups=groups, estimator="standard", rng=0)
+    assert (
+        result.standard_error
+        == ob.bootstrap(
+            frame[["y"]], lambda drawn: drawn["y"].mean(), groups=CODES, estimator="standard", rng=0
+        ).standard_error
+    )
+    assert not [warning for warning in result.warnings if isinstance(warning, MergedGroupsWarning)]
+
+
+@pytest.mark.parametrize(
+    ("data", "groups", "message"),
+    [
+        (pd.DataFrame({"g": CODES, "y": Y}), "h", "which has the columns 'g', 'y'; got the text 'h'"),
+        (Y, "g", "which is no data frame; got the text 'g'"),
+        ((Y, Y), "g", "`groups` must be a tuple with one entry per sample, here 2; got the name 'g'"),
+    ],
+)
+def test_a_column_that_is_not_there_is_told(data, groups, message):
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        ob.bootstrap(data, ob.mean, groups=groups)
+
+
+def test_a_checkpoint_of_named_labels_is_none_of_labels_that_are_passed(tmp_path):
+    frame = pd.DataFrame({"g": CODES, "y": Y})
+    bootstrapped(frame, groups="g", checkpoint=tmp_path / "run")
+    with pytest.raises(ob.errors.CheckpointError):
+        bootstrapped(frame, groups=frame["g"], checkpoint=tmp_path / "run")
+
+
+def test_samples_name_columns_each():
+    frames = tuple(pd.DataFrame({"g": CODES, "y": Y + shift}) for shift in (0.0, 1.0))
+
+    def difference(first, second):
+        return spread_of_groups(first)["groups"] - spread_of_groups(second)["groups"]
+
+    options = {"estimator": "standard", "n_resamples": 5, "rng": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ob.errors.OrthobootWarning)
+        named = ob.bootstrap(frames, difference, groups=("g", "g"), **options)
+    assert not named.bootstrap_distribution.any()
