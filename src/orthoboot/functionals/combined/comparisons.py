@@ -62,7 +62,10 @@ class Comparison(Functional):
         return replace(self, of=self.of.replace(**options))  # type: ignore[type-var]
 
     def curvature(self, first: FloatArray, second: FloatArray) -> FloatArray | None:
-        """Return the second derivative of `compared` by the second value, None where it is linear in both."""
+        """Return the second derivative of `compared` by the second value, times the square of that value.
+
+        None where it is linear in both. Without the square it would leave the range of numbers before the comparison.
+        """
         return None
 
     def check_estimates(self, first: FloatArray, second: FloatArray) -> None:
@@ -138,7 +141,10 @@ class PreparedComparison(Prepared[Comparison]):
         if curvature is None:
             return bias
         influence = self.samples[1].influence()
-        return None if influence is None else bias + curvature * np.diag(within[1](influence)) / 2
+        if influence is None:
+            return None
+        relative = tuple(part / self.sample_estimates[1] for part in influence)
+        return bias + curvature * np.diag(within[1](relative)) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,11 +232,11 @@ class RelativeDifference(Comparison):
 
     def slopes(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``1 / second`` and ``-first / second**2``."""
-        return 1 / second, -first / np.square(second)
+        return 1 / second, -first / second / second
 
     def curvature(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Return ``2 first / second**3``."""
-        return 2 * first / second**3
+        """Return ``2 first / second``."""
+        return 2 * first / second
 
 
 @dataclass(frozen=True)
