@@ -101,3 +101,56 @@ def test_whole_numbers_that_are_kept_are_not_told():
 def test_rounding_alone_is_still_no_variation():
     with pytest.warns(errors.ConstantDataWarning):
         assert ob.bootstrap(np.full(50, 0.1), lambda x: x.mean(), rng=0).standard_error == 0
+
+
+# Every statistic that squares, multiplies or divides
+
+
+TABLE = np.random.default_rng(0).exponential(size=(30, 2))
+SAMPLES = (TABLE[:, 0], TABLE[:, 1])
+EVERY = {
+    "ratio": (TABLE, ob.ratio, 0, {}),
+    "covariance": (TABLE, ob.covariance, 2, {}),
+    "covariance_matrix": (TABLE, ob.covariance_matrix, 2, {}),
+    "covariance_factor": (TABLE, ob.covariance_factor, 1, {}),
+    "correlation": (TABLE, ob.correlation, 0, {}),
+    "norm_of_mean": (TABLE, ob.norm_of_mean(1), 1, {}),
+    "rmse": (SAMPLES, ob.rmse, 1, {"paired": True}),
+    "r2": (SAMPLES, ob.r2, 0, {"paired": True}),
+    "linear_regression": ((TABLE[:, :1], TABLE[:, 1]), ob.linear_regression, 0, {"paired": True}),
+    "relative_difference": (SAMPLES, ob.relative_difference(ob.mean), 0, {}),
+    "compose": (TABLE[:, 0], ob.compose(lambda s, m: s / m, ob.std, ob.mean), 0, {}),
+    "function_of_means": (TABLE, ob.function_of_means(lambda x: x, lambda m: m[0] / m[1]), 0, {}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("exponent", [-830, -332, 332, 830])
+@pytest.mark.parametrize("name", EVERY)
+def test_no_square_leaves_the_range_of_numbers(name, exponent):
+    data, statistic, degree, options = EVERY[name]
+    scaled = tuple(np.ldexp(one, exponent) for one in data) if isinstance(data, tuple) else np.ldexp(data, exponent)
+    for estimator in ("orthogonal", "jackknife"):
+        plain = ob.bootstrap(data, statistic, estimator=estimator, rng=0, **options)
+        if abs(degree * exponent) > 1000:
+            with pytest.raises(errors.DataError, match="is out of the range of floating-point numbers"):
+                ob.bootstrap(scaled, statistic, estimator=estimator, rng=0, **options)
+            continue
+        large = ob.bootstrap(scaled, statistic, estimator=estimator, rng=0, **options)
+        for field in ("standard_error", "bias"):
+            ours, theirs = getattr(large, field), np.ldexp(getattr(plain, field), degree * exponent)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10 * np.max(np.abs(theirs)))
+
+
+def test_what_is_zero_by_definition_is_not_told():
+    table = np.random.default_rng(1).normal(size=(60, 2))
+    assert ob.bootstrap(table, ob.covariance_factor, estimator="jackknife", rng=0).warnings == ()
+
+
+def test_an_estimate_next_to_the_largest_number():
+    large = np.random.default_rng(0).integers(-3, 4, 300) * 1.947e153
+    with pytest.warns(errors.DigitsWarning):
+        result = ob.bootstrap(large, ob.variance, rng=0)
+    plain = ob.bootstrap(large / 2.0**500, ob.variance, rng=0)
+    assert result.standard_error == plain.standard_error * 2.0**1000

@@ -34,16 +34,7 @@ def _extreme(case: Case, message: str) -> bool:
     return any(powers * abs(decade + factor) > 65 for decade in (decades.min(), decades.max()) for factor in factors)
 
 
-_NOTHING_VARIES = r"Warning.*\((moments.py:\d+|distances.py:116)\)"
-_NEGATIVE_WEIGHTS = r"Warning.*\((design_matrix.py:\d+|distances.py:44)\)"
-_SQUARED = "ratio|relative_difference|rmse|norm_of_mean|compose|function_of_means|covariance"
-
 KNOWN = [
-    Known("squares underflow and overflow", message=r"matmul \((base|block)\.py", where=_extreme),
-    Known("estimates near the largest number", r"^(np\.var|variance|difference of variances)$", where=_extreme),
-    Known("squares underflow and overflow", _SQUARED, where=_extreme),
-    Known("numpy warns where nothing varies on a resample", message=_NOTHING_VARIES),
-    Known("numpy warns of the negative weights of abc", message=_NEGATIVE_WEIGHTS),
     Known("percentiles saturate at extreme confidence levels", invariance="higher level", message="^saturated"),
     Known(
         "ends of five replicates have no simulation error", invariance="^simulation errors", message="; 5 replicates"
