@@ -37,9 +37,7 @@ def test_a_power_of_two_changes_no_digit(name, estimator, method, exponent):
 
 
 def test_a_variance_that_is_no_number_is_told():
-    with pytest.warns(
-        errors.DigitsWarning, match=r"variance of `mean` is out of the range.*interval are right"
-    ):
+    with pytest.warns(errors.DigitsWarning, match=r"variance of `mean` is out of the range.*interval are right"):
         result = ob.bootstrap(X * 1e-200, ob.mean, rng=0)
     assert result.variance == 0
     assert result.standard_error == pytest.approx(1e-200 * X.std() / np.sqrt(200), rel=1e-12)
@@ -146,6 +144,15 @@ def test_no_square_leaves_the_range_of_numbers(name, exponent):
 def test_what_is_zero_by_definition_is_not_told():
     table = np.random.default_rng(1).normal(size=(60, 2))
     assert ob.bootstrap(table, ob.covariance_factor, estimator="jackknife", rng=0).warnings == ()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_replicates_that_are_large_where_the_estimate_is_zero():
+    x = np.r_[np.zeros(11), np.full(5, 1e200), np.full(5, -1e200)]
+    with pytest.warns(errors.DigitsWarning):
+        result = ob.bootstrap(x, ob.median, estimator="standard", n_resamples=400, rng=0)
+    plain = ob.bootstrap(x / 1e200, ob.median, estimator="standard", n_resamples=400, rng=0)
+    assert result.standard_error == pytest.approx(1e200 * plain.standard_error, rel=1e-12)
 
 
 def test_an_estimate_next_to_the_largest_number():

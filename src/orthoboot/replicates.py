@@ -108,17 +108,15 @@ class Replicates:
         linear = None if self.linear is None else self.linear[keep]
         return replace(self, values=self.values[keep], linear=linear, numbers=self.numbers[keep])
 
-    def in_units(self, run: Run) -> Replicates:
-        """Return the replicates divided by the unit of each output of their run; see `Run.unit`."""
-        scaled, unit, bias = run.in_units, run.unit, self.second_order_bias
-        if scaled is run:
-            return self
+    def divided_by(self, unit: FloatArray, run: Run) -> Replicates:
+        """Return the replicates with every output divided by a unit, shape ``(k,)``, as those of `run`, which is."""
+        bias = self.second_order_bias
         return replace(
             self,
             estimate=self.estimate / unit,
             values=self.values / unit,
             linear=None if self.linear is None else self.linear / unit,
-            linear_variance=scaled.linear_variance,
+            linear_variance=run.linear_variance,
             second_order_bias=None if bias is None else bias / unit,
         )
 

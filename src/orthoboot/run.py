@@ -92,24 +92,33 @@ class Run:
         return self.influence_function.source
 
     @cached_property
-    def unit(self) -> FloatArray:
-        """Return the power of two in which each output is measured, shape ``(k,)``; one for ordinary numbers.
+    def size(self) -> FloatArray:
+        """Return how large the numbers of each output are, shape ``(k,)``; zero where that is not known.
 
-        That of the influence values where they show in the value's digits, else that of the value.
+        The size of the influence values where they show in the value's digits, else that of the value.
         """
         size = np.abs(self.estimate)
-        if self.influence is not None:
-            largest = np.max([np.abs(part).max(axis=0) for part in self.influence], axis=0)
-            size = np.where(largest > np.finfo(np.float64).eps * size, largest, size)
-        return power_of_two(size)
+        if self.influence is None:
+            return size
+        largest = np.max([np.abs(part).max(axis=0) for part in self.influence], axis=0)
+        return np.where(largest > np.finfo(np.float64).eps * size, largest, size)
+
+    @cached_property
+    def unit(self) -> FloatArray:
+        """Return the power of two in which each output is measured, shape ``(k,)``; one for ordinary numbers."""
+        return power_of_two(self.size)
 
     @cached_property
     def in_units(self) -> Run:
         """Return the run with every output divided by its unit; itself where all units are one."""
-        if (self.unit == 1).all():
+        return self.divided_by(self.unit)
+
+    def divided_by(self, unit: FloatArray) -> Run:
+        """Return the run with every output divided by a unit, shape ``(k,)``; itself where all units are one."""
+        if (unit == 1).all():
             return self
-        prepared = PreparedInUnits(self.functional, self.data, self.prepared, self.unit)
-        values = None if self.influence is None else tuple(part / self.unit for part in self.influence)
+        prepared = PreparedInUnits(self.functional, self.data, self.prepared, unit)
+        values = None if self.influence is None else tuple(part / unit for part in self.influence)
         found = replace(self.influence_function, values=values)
         return replace(self, prepared=prepared, influence_function=found)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -73,12 +75,9 @@ def test_the_jackknife_tells_that_nothing_varies_whatever_replicates_are_kept(n_
 
 def test_one_output_among_several_is_named():
     table = np.column_stack([np.r_[np.zeros(12), 1e3], np.arange(13.0)])
-    [message] = told(errors.ConstantDataWarning, table, ob.median, estimator="standard", n_resamples=20)
-    assert message.startswith("`median[0]` does not vary")
-    [message] = told(
-        errors.EqualReplicatesWarning, table, lambda x: np.median(x, 0), estimator="standard", n_resamples=20
-    )
-    assert message.startswith("all 20 replicates of `statistic[0]` are equal: the statistic is constant, or")
+    for statistic in (ob.median, lambda x: np.median(x, 0)):
+        [message] = told(errors.EqualReplicatesWarning, table, statistic, estimator="standard", n_resamples=20)
+        assert re.match(r"all 20 replicates of `\w+\[0\]` are equal: the statistic is constant, or", message)
     constant = np.column_stack([np.ones(30), np.arange(30.0)])
     [message] = told(errors.ConstantDataWarning, constant, ob.mean)
     assert message.startswith("`mean[0]` does not vary")

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from orthoboot.estimators import Estimator, EstimatorError, Moments, estimator_error, moments_of
+from orthoboot.functionals.units import power_of_two
 from orthoboot.replicates import Replicates
 from orthoboot.run import Run
 from orthoboot.typing import FloatArray
@@ -27,14 +28,18 @@ class Estimation:
     @cached_property
     def in_units(self) -> Estimation:
         """Return the estimation with every output divided by its unit; itself where all units are one."""
-        if self.run.in_units is self.run:
+        if (self.unit == 1).all():
             return self
-        return Estimation(self.run.in_units, self.replicates.in_units(self.run), self.estimator)
+        run = self.run.divided_by(self.unit)
+        return Estimation(run, self.replicates.divided_by(self.unit, run), self.estimator)
 
-    @property
+    @cached_property
     def unit(self) -> FloatArray:
-        """Return the unit of each output, shape ``(k,)``."""
-        return self.run.unit
+        """Return the unit of each output, shape ``(k,)``: of the run, or of the replicates where that is not known."""
+        if not len(self.replicates) or self.run.size.all():
+            return self.run.unit
+        largest = np.abs(self.replicates.values).max(axis=0)
+        return np.where(self.run.size > 0, self.run.unit, power_of_two(largest))
 
     @property
     def estimate(self) -> FloatArray:
