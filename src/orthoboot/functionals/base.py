@@ -181,6 +181,15 @@ class Prepared(ABC, Generic[Statistic]):
     @cached_property
     def estimate(self) -> FloatArray:
         """Return its value on the data, shape ``(k,)``."""
+        return self.centre
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        """Return its value at weights of one, found as on every resample, shape ``(k,)``.
+
+        Differences in the weights are taken about it. The estimate may come another way, as a fit of the user's own
+        that stops at its tolerance: second differences would divide that distance by the square of their step.
+        """
         return self.values(unit_resamples(self.data)).reshape(-1)
 
     def value_of_rows(self, rows: tuple[IntArray, ...]) -> FloatArray:

@@ -82,7 +82,7 @@ def _differences(prepared: Prepared[Any], sample: int, execution: Execution, bar
 def finite_difference_bias(prepared: Prepared[Any], execution: Execution) -> FloatArray:
     """Return ``(1/2) sum_i sum_j d2_ij / n_i**2`` by second differences, shape ``(k,)``: two evaluations per row."""
     _check(prepared)
-    centre, sizes = prepared.estimate, prepared.data.sizes
+    centre, sizes = prepared.centre, prepared.data.sizes
     bias = np.zeros_like(centre)
     with ProgressBar(2 * sum(sizes), unit="evaluation", shown=execution.progress) as bar:
         for sample, n in enumerate(sizes):

@@ -117,7 +117,7 @@ def _changes(
     evaluation = prepared.evaluate(Resamples(weights))
     if evaluation.first_failure is not None:
         return None
-    changes = evaluation.values - estimate
+    changes = evaluation.values - prepared.centre
     up, down = np.split(np.where(np.abs(changes) <= _ROUNDING * np.abs(estimate), 0.0, changes), 2)
     return up, down
 

@@ -135,7 +135,7 @@ def _curve(estimation: Estimation, tilt: _Tilt) -> _Curve:
     skew = acceleration(estimation.run.plan, tilt.influence)
     up, down = (tilt.values(np.full_like(tilt.sigma, step)) for step in (_STEP, -_STEP))
     scale = np.where(tilt.sigma > 0, tilt.sigma, 1.0)
-    curvature = (up - 2 * estimation.estimate + down) / (2 * _STEP**2 * scale)
+    curvature = (up - 2 * estimation.run.prepared.centre + down) / (2 * _STEP**2 * scale)
     return _Curve(tilt.sigma, skew, curvature, skew + curvature - estimation.bias / scale)
 
 

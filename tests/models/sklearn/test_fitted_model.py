@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor, VotingRegressor
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -261,3 +261,37 @@ def test_fits_that_stop_early_are_flagged_and_counted_with_the_own_one() -> None
     assert "did not converge in 4 of 4 fits" in str(with_refits)
     assert prepared.evaluate(resampled()).converged.tolist() == evaluation.converged.tolist()
     assert [str(finding) for finding in prepared.findings()] == [str(alone)]
+
+
+# One centre for all differences
+
+
+ITERATIVE = {
+    "lasso": (make_pipeline(StandardScaler(), Lasso(0.1, tol=1e-3)), NUMBERS, {"lasso__tol": 1e-12}),
+    "logistic": (LogisticRegression(), LABELS, {"tol": 1e-12, "max_iter": 10_000}),
+    "poisson": (PoissonRegressor(), LABELS, {"tol": 1e-12, "max_iter": 10_000}),
+}
+
+
+@pytest.mark.parametrize("case", ITERATIVE)
+def test_second_differences_do_not_see_where_the_estimators_own_fit_stopped(case: str) -> None:
+    estimator, y, tight = ITERATIVE[case]
+    exact = clone(estimator).set_params(**tight)
+    # The bias by second differences, and ABC by differences along its tilt; both divide by squares of small steps.
+    for options in ({"estimator": "jackknife"}, {"method": "abc"}):
+        own, converged = (
+            ob.bootstrap((X[:60], y[:60]), ob.from_sklearn(model, NEW[:1]), paired=True, rng=0, **options)
+            for model in (estimator, exact)
+        )
+        # Fits at these tolerances are within a tenth of a standard error of the solution, as may the ends be.
+        slack = 0.1 * converged.standard_error
+        assert np.all(np.abs(own.bias - converged.bias) < slack)
+        assert np.all(np.abs(own.confidence_interval.low - converged.confidence_interval.low) < slack)
+        assert np.all(np.abs(own.confidence_interval.high - converged.confidence_interval.high) < slack)
+
+
+def test_the_centre_is_found_as_on_every_resample() -> None:
+    prepared = ob.from_sklearn(LogisticRegression(), NEW).prepared(read((X, LABELS), paired=True))
+    own = prepared.values(Resamples((np.ones((1, N_ROWS)),)))[0]
+    np.testing.assert_array_equal(prepared.centre, own)
+    assert np.any(prepared.centre != prepared.estimate)

@@ -75,6 +75,11 @@ class PreparedCallable(Prepared[AnyCallable]):
         """Return the value of the user's function called with the samples alone, shape ``(k,)``; it may raise."""
         return self.output.flatten(self.functional.function(*self.data.containers))
 
+    @property
+    def centre(self) -> FloatArray:
+        """Return the same: the first evaluation was like all others."""
+        return self.functional.value
+
 
 def value_on_data(statistic: Callable[..., Any], data: Data, samples: Any, *, hint: str = "", **options: Any) -> Any:
     """Return the value of the user's function on the data; raise a `StatisticError` if it raises."""
