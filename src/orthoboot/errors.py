@@ -54,6 +54,10 @@ class SmallSampleWarning(OrthobootWarning):
     """A sample has too few rows for any bootstrap to be reliable."""
 
 
+class RepeatedRowsWarning(OrthobootWarning):
+    """Rows stand in the data more than once, so that those left out of a resample have copies in it."""
+
+
 class ConstantDataWarning(OrthobootWarning):
     """The statistic does not vary: every row has the same influence."""
 

@@ -43,6 +43,7 @@ from orthoboot.prediction.arguments import (
     read_rows,
 )
 from orthoboot.prediction.refits import LinearPart, Refits, check_enough, linear_part, refits, usable_estimator
+from orthoboot.prediction.repeated_rows import RepeatedRows
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray, IntArray
 from orthoboot.warning_scopes import recorded, show_again
@@ -63,7 +64,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
 
     with :math:`S^2` the variance of the prediction over resamples, from a few refits and the influence function of the
     model, and :math:`\sigma^2` the variance of the noise, from the residuals of the refits at the rows that their
-    resamples left out. Algorithm ``alg:piconstructionob``. The noise is taken to be of the same size everywhere.
+    resamples left out. Algorithm ``alg:piconstructionob``. The noise is taken to be of the same size everywhere. Copies
+    of a row, X and y alike, are one observation: they are drawn and left out together, and a warning says so.
 
     Parameters
     ----------
@@ -158,7 +160,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         prepared.check()
         usable, solution, fallback = usable_estimator(prepared, chosen)
         checked_resamples(n_resamples, usable)
-        plan = plan_for(data.sizes)
+        repeated = RepeatedRows.among(data)
+        plan = plan_for(data.sizes, groups=repeated.groups)
         kept = refits(prepared, plan, key, n_resamples, Execution(checked_jobs(self.n_jobs)))
         check_enough(kept, usable)
 
@@ -166,7 +169,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         linear = None if solution is None else linear_part(solution, plan, key, kept.numbers)
         self._keep(kept, usable, linear)
         findings = prepared.findings(kept.convergence)
-        for warning in (*_about_data(data), *fallback, *findings, *self._warnings(tried_rows)):
+        of_data = (*_about_data(data), *repeated.warnings())
+        for warning in (*of_data, *fallback, *findings, *self._warnings(tried_rows)):
             emit(warning)
         return self
 

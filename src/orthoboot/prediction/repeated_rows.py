@@ -1,0 +1,120 @@
+"""Rows that stand in the data more than once, X and y alike: one observation, however often it was copied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.errors import RepeatedRowsWarning
+from orthoboot.typing import IntArray
+
+_NOTED_SHARE = 0.05
+"""Of the rows: fewer copies change little, and some chance repeats are in any rounded data."""
+_SAME_RESPONSE = 0.5
+"""Of rows alike in X, how many more than chance are alike in y too before they are called copies."""
+_OWN_RESPONSE = 0.5
+"""Of different rows, how many have a response of their own: with few values of y rows may agree that are no copies."""
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedRows:
+    """Which rows are copies of one another.
+
+    A refit that has seen a copy of a row knows its response, noise included; its residual there says nothing about
+    the noise. So copies have to be left out together, and drawn together as they were collected.
+
+    Attributes
+    ----------
+    of_columns, of_response
+        A label of the row's X and of its y, each of shape ``(n,)``.
+    """
+
+    of_columns: IntArray
+    of_response: IntArray
+
+    @staticmethod
+    def among(data: Data) -> RepeatedRows:
+        """Return the repeats among the rows of X and y."""
+        X, y = data.containers
+        return RepeatedRows(_labels(X), _labels(y))
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """Return a label for each row, the same for copies, shape ``(n,)``."""
+        return _labels(np.column_stack([self.of_columns, self.of_response]))
+
+    @property
+    def n_different(self) -> int:
+        """Return how many different rows there are."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def share(self) -> float:
+        """Return the share of the rows that repeat another one."""
+        return 1 - self.n_different / len(self.labels)
+
+    @property
+    def are_suspected(self) -> bool:
+        """Return whether many rows are repeated and rows alike in X are alike in y beyond chance."""
+        if self.share < _NOTED_SHARE:
+            return False
+        n_rows = len(self.labels)
+        by_chance = _pairs(self.of_response) / (n_rows * (n_rows - 1))
+        alike = _pairs(self.labels) / _pairs(self.of_columns)
+        return alike - by_chance > _SAME_RESPONSE * (1 - by_chance)
+
+    @property
+    def are_certain(self) -> bool:
+        """Return whether, besides, different rows have different responses."""
+        return self.are_suspected and int(self.of_response.max()) + 1 >= _OWN_RESPONSE * self.n_different
+
+    @property
+    def groups(self) -> IntArray | None:
+        """Return the labels to draw by, or None where rows are drawn one by one."""
+        return self.labels if self.are_certain else None
+
+    def warnings(self) -> list[RepeatedRowsWarning]:
+        """Return what the user has to know of them."""
+        if not self.are_suspected:
+            return []
+        n_rows = len(self.labels)
+        found = f"{n_rows - self.n_different:,} of the {n_rows:,} rows repeat another one, X and y alike"
+        if self.are_certain:
+            return [
+                RepeatedRowsWarning(
+                    f"{found}. Copies are taken as one observation: they are drawn and left out together, so that the "
+                    f"intervals are those of {self.n_different:,} rows. Drop them (`frame.drop_duplicates()`) if they "
+                    "came by mistake."
+                )
+            ]
+        return [
+            RepeatedRowsWarning(
+                f"{found}. If they are copies of the same observation, the refits have seen the rows at which the "
+                "noise is estimated, and the intervals are too narrow: drop them (`frame.drop_duplicates()`). If they "
+                "are observations of their own that happen to agree, nothing is wrong."
+            )
+        ]
+
+
+def _pairs(labels: IntArray) -> int:
+    """Return the number of ordered pairs of rows with the same label."""
+    counts = np.bincount(labels)
+    return int((counts * (counts - 1)).sum())
+
+
+def _labels(table: Any) -> IntArray:
+    """Return for each row the number of its value among the different ones, shape ``(n,)``."""
+    rows = np.asarray(table)
+    rows = rows.reshape(len(rows), -1)
+    if rows.dtype.kind in "biuf":
+        # Whole rows as bytes, which sort faster than numbers column by column; adding zero makes -0.0 that of 0.0.
+        numbers = np.ascontiguousarray(rows, dtype=np.float64) + 0.0
+        keys = numbers.view(np.dtype((np.void, numbers.itemsize * numbers.shape[1]))).reshape(-1)
+        return np.unique(keys, return_inverse=True)[1].reshape(-1)
+    found: dict[str, int] = {}
+    # By what they print, since what a frame holds need neither sort nor hash.
+    return np.array([found.setdefault(repr(row), len(found)) for row in rows.tolist()], dtype=np.int64)
