@@ -19,7 +19,7 @@ from orthoboot.arguments import (
     too_few_replicates,
 )
 from orthoboot.autodiff import package_asked
-from orthoboot.data import named_groups, read, unnamed_group_column
+from orthoboot.data import Data, named_groups, read, unnamed_group_column
 from orthoboot.errors import (
     ArgumentError,
     FallbackWarning,
@@ -33,7 +33,7 @@ from orthoboot.estimators import ESTIMATORS, Estimator
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_for, checkpoint_key
-from orthoboot.functionals.base import Prepared
+from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.user.callables import PreparedRows, as_functional
 from orthoboot.influence import (
     Design,
@@ -134,7 +134,8 @@ def bootstrap(
     groups
         Labels of the rows; whole groups are drawn. For several samples a tuple. The name of a column of the data frame
         instead says that this column holds nothing but labels: in the rows that your function gets, a group that is
-        drawn twice is two groups, with labels of their own.
+        drawn twice is two groups, with labels of their own. A statsmodels fit with clustered standard errors
+        brings its own where none of the three is given.
     block_length
         Length of the blocks of a time series that are drawn whole. For several samples a tuple.
     block_kind
@@ -182,7 +183,8 @@ def bootstrap(
 
     samples = read(data, paired=paired)
     samples, groups = named_groups(samples, groups)
-    plan = plan_for(samples.sizes, strata=strata, groups=groups, block_length=block_length, block_kind=block_kind)
+    drawn = {"strata": strata, "groups": groups, "block_length": block_length}
+    plan = plan_for(samples.sizes, block_kind=block_kind, **_plan_options(statistic, samples, drawn))
     functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
     prepared = functional.prepared(samples)
     interval.check(functional, plan, chosen)
@@ -211,6 +213,12 @@ def _check_execution(n_jobs: Any, progress: Any) -> None:
     checked_jobs(n_jobs)
     if progress is not None and not isinstance(progress, bool):
         raise ArgumentError(f"`progress` must be True, False or None; got {progress!r}.")
+
+
+def _plan_options(statistic: Any, samples: Data, given: dict[str, Any]) -> dict[str, Any]:
+    """Return how the rows are drawn: as the user says, else as the statistic does, which may know of groups."""
+    is_given = any(option is not None for option in given.values())
+    return given if is_given or not isinstance(statistic, Functional) else statistic.plan_options(samples)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,13 @@ class Functional(ABC):
         prepared.check()
         return prepared
 
+    def plan_options(self, data: Data) -> dict[str, Any]:
+        """Return how to draw the rows where the user does not say: options of the plan, none to draw row by row.
+
+        Raise an `ArgumentError` where they depend on one another in a way of which only the user knows how to draw it.
+        """
+        return {}
+
     @abstractmethod
     def at(self, data: Data) -> Prepared[Any]:
         """Return the statistic at `data`, not checked yet."""

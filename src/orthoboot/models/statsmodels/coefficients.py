@@ -106,7 +106,7 @@ def _generalized(result: Any) -> Specification:
     family, link = _FAMILIES.get(_own_name(model.family)), _LINKS.get(_own_name(model.family.link))
     response, exposures = _without_offset(model, family, link)
     case_weights = exposures * model.n_trials * model.var_weights
-    data = _arrays(model, response, case_weights, _repetitions(model))
+    data = _arrays(model, response, case_weights, repetitions(model))
     if family is not None and link in FAMILIES[family].links:
         return Specification(Glm(family, link, name="GLM"), data)
     return Specification(StatsmodelsGlm(model.family, np.array(result.params)), data)
@@ -170,7 +170,7 @@ def _response_name(model: Any) -> str:
     return model.endog_names if isinstance(model.endog_names, str) else "proportion"
 
 
-def _repetitions(model: Any) -> FloatArray | None:
+def repetitions(model: Any) -> FloatArray | None:
     """Return how often each row was observed, or None if once."""
     frequencies = np.asarray(model.freq_weights, dtype=np.float64)
     if np.all(frequencies == 1):

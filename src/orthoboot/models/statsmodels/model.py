@@ -26,6 +26,7 @@ from orthoboot.functionals.differences import jacobian_by_differences
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.models.statsmodels.coefficients import READERS, is_of_statsmodels, not_covered, specification
+from orthoboot.models.statsmodels.dependence import plan_options
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.result import Result
 from orthoboot.typing import FloatArray, Influence
@@ -88,7 +89,8 @@ class StatsmodelsFit(Functional):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, with what is needed from statsmodels' result instead of the result."""
-        return {**vars(self), "distance": self.distance, "target_function": self.target_function, "result": None}
+        kept = {"target_function": self.target_function, "dependence": self.dependence}
+        return {**vars(self), "distance": self.distance, **kept, "result": None}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,13 +111,33 @@ class StatsmodelsFit(Functional):
         """Return the model at `data`, not checked yet."""
         return PreparedStatsmodelsFit(self, data)
 
+    @cached_property
+    def dependence(self) -> dict[str, Any] | ArgumentError:
+        """Return the options of a plan that suits the `cov_type` of the fit, or why there are none."""
+        try:
+            return plan_options(self.result)
+        except ArgumentError as error:
+            return error
+
+    def plan_options(self, data: Data) -> dict[str, Any]:
+        """Return the groups of a fit with clustered standard errors; raise for other kinds of dependent rows."""
+        if isinstance(self.dependence, ArgumentError):
+            raise self.dependence
+        groups = self.dependence.get("groups")
+        if groups is not None and len(groups) != data.sizes[0]:
+            raise ArgumentError(
+                f"`{self.name}` was fitted with clustered standard errors to {len(groups)} rows; got "
+                f"{data.sizes[0]}. Pass the labels of these rows, `groups=`."
+            )
+        return self.dependence
+
     def compared(self, result: Result) -> Any:
         """Return a frame of the standard errors of `result` beside those of statsmodels.
 
         Its columns are `estimate`, `standard_error`, `simulation_error` (of the standard error: what another seed would
-        change), `nonrobust` and `HC0`. The last two come from statsmodels' covariances of the coefficients, by the
-        delta method where there is a `target`; HC0 is NaN for RLM, for which statsmodels has none, and `nonrobust` is
-        the one that its fit was asked for.
+        change), `nonrobust` and `HC0`, and that of the fit's own `cov_type`, such as "cluster", where it is another.
+        These come from statsmodels' covariances of the coefficients, by the delta method where there is a `target`; HC0
+        is NaN for RLM, for which statsmodels has none, and `nonrobust` is the one that its fit was asked for.
 
         Parameters
         ----------
@@ -144,6 +166,9 @@ class StatsmodelsFit(Functional):
             "nonrobust": _standard_errors(jacobian, _model_covariance(self.result)),
             "HC0": _standard_errors(jacobian, _robust_covariance(self.result)),
         }
+        own = getattr(self.result, "cov_type", "nonrobust")
+        if own not in columns and type(self.result.model).__name__ != "RLM":
+            columns[own] = _standard_errors(jacobian, np.asarray(self.result.cov_params()))
         return pd.DataFrame(columns, index=ours.index).rename_axis(None)
 
     @cached_property
@@ -258,6 +283,9 @@ def from_statsmodels(result: Any, target: Any = None) -> StatsmodelsFit:
     Least squares, generalised linear models and robust regressions are refitted with weights on the rows, from the fit
     of all rows; the influence function is exact but for the scale of RLM, which it holds fixed and the refits do not.
     The covariance of the infinitesimal jackknife is statsmodels' HC0.
+
+    A fit with ``cov_type="cluster"`` has its groups drawn whole, unless `bootstrap` is told otherwise; for one with
+    "HAC", "hac-panel" or "hac-groupsum" `bootstrap` asks for a `block_length` or `groups`.
 
     Parameters
     ----------
