@@ -159,7 +159,7 @@ def ignored_weights(prepared: Prepared[Any], resamples: Resamples) -> IgnoredWei
     Counting a row twice and having it twice are the same to a statistic that uses its weights. None where no output
     ignores them, or the rows themselves cannot be evaluated.
     """
-    if not prepared.functional.fractional:
+    if not prepared.may_ignore_weights:
         return None
     estimate = prepared.estimate
     try:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from orthoboot.errors import FitError
+from orthoboot.functionals.regression.exact_fit import are_rounding
 from orthoboot.functionals.regression.families import FAMILIES
 from orthoboot.optimisation.newton import newton_minimum
-from orthoboot.solvers import Cholesky, DenseOperator, FactoredMatrix
+from orthoboot.solvers import Cholesky, DenseOperator, FactoredMatrix, triangular_factors
 from orthoboot.typing import BoolArray, FloatArray
 
 _CAUSES = (
     "Likely causes: collinear columns, fewer rows than parameters, or a response that the columns separate. Drop or "
     "combine columns, or penalise the fit."
 )
+
+_NO_PULL = 1e-13
+"""Of the penalty at parameters that are zero but for rounding, relative to that of the responses."""
 
 
 class RowLosses(NamedTuple):
@@ -34,7 +38,20 @@ class RowLosses(NamedTuple):
 
 
 class LossFunction(ABC):
-    """A loss of rows as a function of their predictors."""
+    """A loss of rows as a function of their predictors.
+
+    Attributes
+    ----------
+    linear_in_response
+        Whether its slope is linear in the response, a number.
+    """
+
+    linear_in_response: ClassVar[bool] = False
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Return whether it is quadratic in the predictors, so that its minimum solves linear equations."""
+        return False
 
     @abstractmethod
     def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
@@ -47,6 +64,12 @@ class FamilyLoss(LossFunction):
 
     family: str
     link: str
+    linear_in_response = True
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Return whether these are squares."""
+        return (self.family, self.link) == ("gaussian", "identity")
 
     def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
         """Return the losses that the catalogue's own regressions minimise."""
@@ -65,6 +88,12 @@ class TweedieLoss(LossFunction):
 
     power: float
     log_link: bool
+    linear_in_response = True
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Return whether these are squares: those of the power 0."""
+        return not self.power and not self.log_link
 
     def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
         """Return the losses at the logarithms of the means, or at the means."""
@@ -193,6 +222,22 @@ class PenalisedLoss:
         rows = [design * slope[:, np.newaxis] for design, slope in zip(self.designs, slopes.T, strict=True)]
         return np.concatenate(rows, axis=1) + self._penalty_gradient(theta)
 
+    def is_exact(self, theta: FloatArray) -> bool:
+        """Return whether rounding alone is left of every row at `theta`, and of the penalty: no weights move it."""
+        if not self.row_loss.linear_in_response or len(self.designs) > 1:
+            return False
+        (design,) = self.designs
+        _, slope, curvature = self._losses(theta)
+        twice = self.row_loss(2 * self.response, (design @ theta)[:, np.newaxis]).slope
+        sizes = np.abs(design) @ np.abs(theta)
+        parts = slope[:, 0], curvature[:, 0, 0], (twice - slope)[:, 0], sizes
+        return are_rounding(*parts, len(theta)) and self._penalty_is_flat(theta, np.abs(twice - slope)[:, 0])
+
+    def _penalty_is_flat(self, theta: FloatArray, of_response: FloatArray) -> bool:
+        """Return whether the penalty pulls at no parameter, by what the responses pull with."""
+        pull = np.abs(self.designs[0]).T @ of_response / len(of_response)
+        return bool(np.all(np.abs(self._penalty_gradient(theta)) <= _NO_PULL * pull))
+
     def gradient(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the gradient, shape ``(p,)``."""
         slopes = (weights / weights.sum() * self.factors)[:, np.newaxis] * self._losses(theta).slope
@@ -244,7 +289,23 @@ class PenalisedLoss:
             raise FitError("the penalty sets all parameters to zero")
         names = tuple(self.names[position] for position in free)
         hessian = self.hessian(theta, weights)[np.ix_(free, free)]
-        return Cholesky().factor(DenseOperator(hessian, names=names, singular_causes=_CAUSES))
+        try:
+            return Cholesky().factor(DenseOperator(hessian, names=names, singular_causes=_CAUSES))
+        except FitError:
+            factors = self._factors_of_columns(theta, weights)
+            if factors is None:
+                raise
+            return factors
+
+    def _factors_of_columns(self, theta: FloatArray, weights: FloatArray) -> FactoredMatrix | None:
+        """Return the Hessian factored without its products, or None where that is no sum of squares or singular too."""
+        diagonal = np.diagonal(self.quadratic)
+        curvature = self._losses(theta).curvature
+        if len(self.designs) > 1 or np.any(self.quadratic != np.diag(diagonal)) or not np.all(curvature >= 0):
+            return None
+        roots = np.sqrt(weights / weights.sum() * self.factors * curvature[:, 0, 0])
+        columns = np.vstack([roots[:, np.newaxis] * self.designs[0], np.diag(np.sqrt(diagonal))])
+        return triangular_factors(columns[:, self.free])
 
     def minimum(self, start: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the parameters that minimise the loss over the free ones, to rounding.
@@ -254,6 +315,10 @@ class PenalisedLoss:
         """
         if not self.free.any():
             return start
+        if self.row_loss.is_quadratic:
+            theta = self._least_squares(start, weights)
+            self._check_minimum(theta, converged=bool(np.isfinite(theta).all()))
+            return theta
 
         def whole(part: FloatArray) -> FloatArray:
             theta = start.copy()
@@ -268,12 +333,25 @@ class PenalisedLoss:
             tolerance=0.0,
         )
         theta = whole(found.point)
-        if not found.converged or np.any(theta * self.linear < 0):
+        self._check_minimum(theta, converged=found.converged)
+        return theta
+
+    def _least_squares(self, start: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the minimum of a loss that is quadratic: one step, and one more for its rounding.
+
+        There is nothing to search for, and of an exact fit no value by which a search could tell that it has ended.
+        """
+        theta, factor = start.copy(), self.factor(start, weights)
+        for _ in range(2):
+            theta[self.free] -= factor.solve(self.gradient(theta, weights)[self.free])
+        return theta
+
+    def _check_minimum(self, theta: FloatArray, *, converged: bool) -> None:
+        if not converged or np.any(theta * self.linear < 0):
             raise FitError(
                 "Newton's method found no minimum from where the fit ended; none exists if the classes are separable "
                 "or the fit is exact"
             )
-        return theta
 
     def _losses(self, theta: FloatArray) -> RowLosses:
         parts = np.split(theta, self._ends)

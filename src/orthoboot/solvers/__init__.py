@@ -8,6 +8,7 @@ from orthoboot.solvers.cholesky import Cholesky
 from orthoboot.solvers.conjugate_gradients import ConjugateGradients
 from orthoboot.solvers.implicit import adjoints
 from orthoboot.solvers.lu import LU
+from orthoboot.solvers.triangular import triangular_factors
 
 SOLVERS: dict[str, Solver] = {solver.name: solver for solver in (Cholesky(), LU(), ConjugateGradients())}
 
@@ -24,6 +25,7 @@ __all__ = [
     "adjoints",
     "linear_solver",
     "parameter_names",
+    "triangular_factors",
 ]
 
 

@@ -11,7 +11,14 @@ from statsmodels.genmod import families as statsmodels_families
 
 import orthoboot as ob
 from orthoboot.data import read
-from orthoboot.errors import ArgumentError, DataError, FailedReplicatesWarning, FitError, SmallSampleWarning
+from orthoboot.errors import (
+    ArgumentError,
+    ConstantDataWarning,
+    DataError,
+    FailedReplicatesWarning,
+    FitError,
+    SmallSampleWarning,
+)
 from orthoboot.functionals import glm, linear_regression, logistic_regression
 from orthoboot.functionals.regression import generalized_linear
 from orthoboot.functionals.regression.families import FAMILIES
@@ -372,3 +379,24 @@ def test_a_model_without_an_explicit_link_has_the_canonical_one():
     for family, link in {**canonical, "inverse_gaussian": "inverse_squared"}.items():
         y = RESPONSES[family]
         np.testing.assert_array_equal(model(family, None)(X, y), model(family, link)(X, y))
+
+
+@pytest.mark.parametrize("response", ["constant", "exact"])
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "gamma", "inverse_gaussian"])
+def test_a_response_that_is_fitted_exactly_is_constant_data(family, response):
+    y = np.full(N, 3.0) if response == "constant" else np.exp(ETA)
+    with pytest.warns(ConstantDataWarning, match="does not vary between resamples"):
+        result = ob.bootstrap((X, y), glm(family, "log", intercept=True), paired=True, rng=0)
+    assert not result.standard_error.any()
+
+
+def test_proportions_that_are_all_the_same_are_constant_data():
+    with pytest.warns(ConstantDataWarning, match="does not vary"):
+        ob.bootstrap((X, np.full(N, 0.3), np.full(N, 10.0)), LOGISTIC, paired=True, rng=0)
+
+
+def test_a_fit_that_is_nearly_exact_is_not_taken_for_exact():
+    noise = 1e-9 * RNG.standard_normal(N)
+    result = ob.bootstrap((X, np.exp(ETA + noise)), glm("poisson", intercept=True), paired=True, rng=0)
+    # The noise over the spread of the columns and the root of n: some 1e-10.
+    assert np.all((result.standard_error > 2e-11) & (result.standard_error < 1e-9))

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor, VotingRegressor
-from sklearn.linear_model import Lasso, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -22,6 +22,7 @@ from tests import elsewhere
 import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import ConstantDataWarning, InfluenceError
 from orthoboot.functionals.evaluation import Convergence
 from orthoboot.models.sklearn.refitting import random_parameters, random_states
 from orthoboot.plans import key_from, plan_for
@@ -295,3 +296,41 @@ def test_the_centre_is_found_as_on_every_resample() -> None:
     own = prepared.values(Resamples((np.ones((1, N_ROWS)),)))[0]
     np.testing.assert_array_equal(prepared.centre, own)
     assert np.any(prepared.centre != prepared.estimate)
+
+
+# Exact fits, and columns far from zero
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+@pytest.mark.parametrize("response", ["exact", "constant"])
+@pytest.mark.parametrize("estimator", [LinearRegression(), PoissonRegressor(alpha=0), Ridge()], ids=repr)
+def test_a_fit_without_residuals_is_constant_data(estimator: Any, response: str, offset: float) -> None:
+    if (isinstance(estimator, Ridge) and response == "exact") or (isinstance(estimator, PoissonRegressor) and offset):
+        pytest.skip("a penalty pulls at what is not zero, and lbfgs does not get through such columns")
+    eta = 1 + X @ [0.3, -0.2, 0.1]
+    y = np.full(N_ROWS, 0.1) if response == "constant" else np.exp(eta) if not hasattr(estimator, "copy_X") else eta
+    with pytest.warns(ConstantDataWarning, match="does not vary between resamples"):
+        result = ob.bootstrap((X + offset, y), ob.from_sklearn(estimator), paired=True, rng=0)
+    assert result.n_resamples == 10
+    assert not result.standard_error.any()
+
+
+@pytest.mark.parametrize("estimator", [LinearRegression(), Ridge()], ids=repr)
+@pytest.mark.parametrize("target", ["coef_", "rows"])
+@pytest.mark.parametrize("offset", [1e7, 1e9])
+def test_columns_far_from_zero_have_the_same_answer(estimator: Any, target: str, offset: float) -> None:
+    def found(shift: float) -> Any:
+        model = ob.from_sklearn(estimator, target if target == "coef_" else NEW + shift)
+        return ob.bootstrap((X + shift, NUMBERS), model, paired=True, rng=0)
+
+    near, far = found(0.0), found(offset)
+    # Beside the offset the columns keep 2e-16 times 1e9 of their deviations.
+    np.testing.assert_allclose(far.standard_error, near.standard_error, rtol=1e-5)
+    assert far.n_resamples == 10
+
+
+def test_columns_that_are_the_same_stay_a_reason_for_no_influence_function() -> None:
+    twice = np.column_stack([X, X[:, 0]])
+    prepared = ob.from_sklearn(LinearRegression()).prepared(read((twice, NUMBERS), paired=True))
+    with pytest.raises(InfluenceError, match="the Hessian is singular"):
+        prepared.influence()

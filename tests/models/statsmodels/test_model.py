@@ -19,6 +19,7 @@ from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import (
     ArgumentError,
+    ConstantDataWarning,
     DataError,
     FitError,
     FitWarning,
@@ -660,3 +661,26 @@ def test_rows_that_depend_on_one_another_in_other_ways_are_not_drawn_one_by_one(
         bootstrapped(model)
     found = bootstrapped(model, block_length=6)
     np.testing.assert_allclose(model.compared(found)[kind], result.bse, rtol=1e-10)
+
+
+# Exact fits
+
+
+@pytest.mark.parametrize("kind", ["OLS", "GLM"])
+@pytest.mark.parametrize("response", ["constant", "exact"])
+@pytest.mark.filterwarnings("ignore:Perfect separation")
+def test_an_exact_fit_is_constant_data(kind, response, frame):
+    eta, X = 1 + frame["a"] - frame["b"] / 2, sm.add_constant(frame[["a", "b"]])
+    means = eta if kind == "OLS" else np.exp(eta)
+    y = np.full(len(frame), 3.0) if response == "constant" else means
+    model = ob.from_statsmodels(sm.OLS(y, X) if kind == "OLS" else sm.GLM(y, X, family=families.Poisson()))
+    with pytest.warns(ConstantDataWarning, match="does not vary between resamples"):
+        result = bootstrapped(model)
+    assert not result.standard_error.any()
+
+
+def test_what_statsmodels_cannot_fit_is_told(frame):
+    model = sm.GLM(np.full(len(frame), 3.0), sm.add_constant(frame[["a"]]), family=families.Gamma(families.links.Log()))
+    model.fit = lambda: 1 / 0
+    with pytest.raises(FitError, match="statsmodels could not fit `GLM` with its defaults: ZeroDivisionError"):
+        ob.from_statsmodels(model)

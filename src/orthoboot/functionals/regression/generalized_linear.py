@@ -22,6 +22,7 @@ from orthoboot.functionals.regression.design_matrix import (
     positive_solution,
     rows_times,
 )
+from orthoboot.functionals.regression.exact_fit import are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family, PredictorLosses
 from orthoboot.functionals.regression.linear import CatalogueRegression, PreparedRegression
 from orthoboot.optimisation.newton import newton_minimum
@@ -288,11 +289,19 @@ class GlmFit(PreparedRegression[Glm]):
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the coefficients on each resample, shape ``(B, d)``."""
-        return np.array([_refitted(self.model, self.fit, weights) for weights in resamples.weights[0]])
+        return np.array([self._refitted(weights) for weights in resamples.weights[0]])
+
+    def _refitted(self, weights: FloatArray) -> FloatArray:
+        if not self.is_exact:
+            return _refitted(self.model, self.fit, weights)
+        factor_of_resample(self.rows, weights)  # raises where the columns do not determine the fit
+        return self.model.factor.coefficients(self.fit)
 
     def influence(self) -> Influence:
-        """Return ``-n H^-1 x_j l'_j`` for every row, H the observed Hessian."""
+        """Return ``-n H^-1 x_j l'_j`` for every row, H the observed Hessian; zeros where the fit is exact."""
         model, point = self.model, self.fit
+        if self.is_exact:
+            return (np.zeros(model.basis.shape),)
         loss = WeightedLoss(model, model.rows.case_weights)
         losses = loss.losses(point)
         back_rotation = model.factor.back_rotation().T
@@ -302,6 +311,16 @@ class GlmFit(PreparedRegression[Glm]):
         scores = model.basis * (loss.weights * losses.slope)[:, np.newaxis]
         influence = -len(scores) * rows_times(scores, by_score)
         return (influence - influence.mean(axis=0),)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Return whether the fit leaves only rounding of every row, as it does of a constant response."""
+        rows, loss = self.rows, WeightedLoss(self.model, np.ones(len(self.rows.response)))
+        losses = loss.losses(self.fit)
+        # All losses are linear in the response.
+        twice = self.model.family.losses(2 * rows.response, self.model.predictors(self.fit), self.model.link)
+        sizes = np.abs(rows.X) @ np.abs(self.model.factor.coefficients(self.fit))
+        return are_rounding(losses.slope, losses.information, twice.slope - losses.slope, sizes, rows.X.shape[1])
 
     @cached_property
     def model(self) -> Model:

@@ -140,6 +140,9 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     def refits(self, resamples: Resamples) -> list[Refit]:
         """Return the refit on each resample; failures are recorded, not raised."""
         solution = self._known_solution
+        if solution is not None and solution.is_exact:
+            # The fit to the data is that to every resample: what refits would add is rounding.
+            return [Refit(self.fitted)] * len(resamples)
         if solution is not None and isinstance(solution.adapter, ContinuedModel):
             return self._continued(solution, solution.adapter, resamples)
         states = self._random_states(resamples)

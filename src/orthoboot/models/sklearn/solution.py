@@ -12,7 +12,14 @@ from orthoboot.functionals.output import Output
 from orthoboot.models.fitting import found_once
 from orthoboot.models.linear_loss import PenalisedLoss
 from orthoboot.models.sklearn.interface import Adapter, ModelLoss, RefittedModel
-from orthoboot.models.sklearn.pipeline import Scaling, feature_names, last_step, transformed, with_last_step
+from orthoboot.models.sklearn.pipeline import (
+    Scaling,
+    feature_names,
+    held_fixed,
+    last_step,
+    transformed,
+    with_last_step,
+)
 from orthoboot.models.sklearn.point import ModelPoint
 from orthoboot.models.sklearn.targets import ModelTarget, RowsTarget
 from orthoboot.solvers import FactoredMatrix, adjoints
@@ -69,8 +76,16 @@ class Solution:
         """Return p + q."""
         return len(self.theta) + (0 if self.scaling is None else len(self.scaling.state))
 
+    @found_once
+    def is_exact(self) -> bool:
+        """Return whether the fit leaves only rounding of every row, so that it is that to every resample too."""
+        is_fixed = self.scaling is None and not held_fixed(self.model)
+        return is_fixed and isinstance(self.loss, PenalisedLoss) and self.loss.is_exact(self.theta)
+
     def influence(self, jacobian: FloatArray) -> FloatArray:
         """Return the influence ``(n, k)`` of values with derivative ``(k, p + q)`` by the point."""
+        if self.is_exact:
+            return np.zeros((self.n_rows, len(jacobian)))
         free = self.loss.free
         directions = adjoints(self.factor, jacobian[:, : len(free)][:, free])
         rows: FloatArray = -self._scores[:, free] @ directions.T

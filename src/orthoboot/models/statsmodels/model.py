@@ -16,10 +16,12 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import (
     ArgumentError,
     DataError,
+    FitError,
     FitWarning,
     MissingDependencyError,
     OrthobootWarning,
     StatisticError,
+    first_line,
 )
 from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.differences import jacobian_by_differences
@@ -360,7 +362,13 @@ def _default_fit(model: Any) -> Any:
         raise not_covered(type(model))
     # Discrete models print how the search went, unless told not to.
     options = {"disp": 0} if name in ("Logit", "Probit", "Poisson") else {}
-    return model.fit(**options)._results
+    try:
+        return model.fit(**options)._results
+    except Exception as error:  # statsmodels may refuse data in any way
+        raise FitError(
+            f"statsmodels could not fit `{name}` with its defaults: {type(error).__name__}: {first_line(error)}. Fit "
+            "it yourself, and pass what `fit()` returned."
+        ) from error
 
 
 def _check_plain(result: Any) -> None:

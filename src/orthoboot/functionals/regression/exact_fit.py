@@ -1,0 +1,30 @@
+"""Whether a model fits every row exactly: then its residuals are rounding, and no resample has another fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orthoboot.typing import FloatArray
+
+_ROUNDING = 32 * float(np.finfo(np.float64).eps)
+"""Of a residual, for each column, relative to what it is the difference of."""
+
+
+def are_rounding(
+    slopes: FloatArray, curvature: FloatArray, of_response: FloatArray, predictor_sizes: FloatArray, n_columns: int
+) -> bool:
+    """Return whether the slopes of all rows' losses are rounding alone.
+
+    Parameters
+    ----------
+    slopes, curvature
+        Of the losses by the linear predictors, each of shape ``(n,)``.
+    of_response
+        The part of the slopes that is linear in the response, shape ``(n,)``.
+    predictor_sizes
+        The sums of the absolute terms of the predictors, shape ``(n,)``.
+    n_columns
+        How many terms there are.
+    """
+    sizes = np.abs(curvature) * predictor_sizes + np.abs(of_response)
+    return bool(np.all(np.abs(slopes) <= _ROUNDING * n_columns * sizes))
