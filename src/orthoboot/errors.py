@@ -86,6 +86,10 @@ class FitWarning(OrthobootWarning):
     """A fit was found, but something about it weakens its influence function."""
 
 
+class UnweightedRowsWarning(OrthobootWarning):
+    """A target reads rows from outside, perhaps those of the data, and does not count them as the resample does."""
+
+
 class FallbackWarning(OrthobootWarning):
     """No influence function was found, so the standard bootstrap was used."""
 

@@ -21,6 +21,7 @@ from orthoboot.errors import (
     MissingDependencyError,
     OrthobootWarning,
     StatisticError,
+    UnweightedRowsWarning,
     first_line,
 )
 from orthoboot.functionals.base import Functional, Prepared
@@ -53,7 +54,8 @@ from orthoboot.models.sklearn.refitting import (
     tightened,
 )
 from orthoboot.models.sklearn.solution import Solution, polished
-from orthoboot.models.sklearn.targets import ModelTarget, RowsTarget, target_of, target_on_data
+from orthoboot.models.sklearn.targets import FunctionTarget, ModelTarget, RowsTarget, target_of, target_on_data
+from orthoboot.models.target_rows import TargetRows, direct_influence, unweighted_rows
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.typing import FloatArray, Influence
 from orthoboot.warning_scopes import silenced
@@ -106,7 +108,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     @found_once
     def output(self) -> Output:
         """Return the shape and the names of the target: those of the columns for coefficients."""
-        target = self.functional.model_target
+        target = self._target
         if isinstance(target, RowsTarget):
             target.check(self.fitted, self.data.columns[0])
         return target.output(target_on_data(target, self.fitted), self.fitted, feature_names(self.fitted))
@@ -114,7 +116,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     @found_once
     def estimate(self) -> FloatArray:
         """Return the target of the estimator's own fit to the data."""
-        return self.output.flatten(self.functional.model_target.value(self.fitted))
+        return self.output.flatten(self._target.value(self.fitted))
 
     @property
     def fitted(self) -> Any:
@@ -130,12 +132,15 @@ class FittedSklearnModel(Prepared[SklearnModel]):
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the target of a refit on each resample, shape ``(B, k)``; raise where one of them failed."""
-        return np.stack([self._value(refit) for refit in self.refits(resamples)])
+        return np.stack([self._value(made) for made in self._refits_with_weights(resamples)])
 
     def evaluate(self, resamples: Resamples) -> Evaluation:
         """Return the target of a refit on each resample or why there is none, and which refits converged."""
-        refits = self.refits(resamples)
-        return evaluated_refits(self._value, refits, [refit.converged for refit in refits], self.output.size)
+        made = self._refits_with_weights(resamples)
+        return evaluated_refits(self._value, made, [refit.converged for refit, _ in made], self.output.size)
+
+    def _refits_with_weights(self, resamples: Resamples) -> list[tuple[Refit, FloatArray]]:
+        return list(zip(self.refits(resamples), resamples.weights[0], strict=True))
 
     def refits(self, resamples: Resamples) -> list[Refit]:
         """Return the refit on each resample; failures are recorded, not raised."""
@@ -176,7 +181,13 @@ class FittedSklearnModel(Prepared[SklearnModel]):
         ]
         if solution is not None:
             found += [*stopped_early(name, self._distance(solution)), *near_kinks(solution)]
-        return tuple(map(FitWarning, found))
+        return (*map(FitWarning, found), *self._about_target())
+
+    def _about_target(self) -> list[UnweightedRowsWarning]:
+        target = self.functional.model_target
+        if not isinstance(target, FunctionTarget) or target.rows_taken:
+            return []
+        return unweighted_rows(target.function, self.data.sizes[0])
 
     # What is found once
 
@@ -215,7 +226,8 @@ class FittedSklearnModel(Prepared[SklearnModel]):
         solution = self.solution
         try:
             with silenced():  # told once already, by the first value of the target
-                jacobian = solution.jacobian(self.functional.model_target, self.output)
+                jacobian = solution.jacobian(self._target, self.output)
+                direct = self._direct_influence(solution)
         except (InfluenceError, FitError):
             raise
         except Exception as error:  # the target may be a function of the user's, which may raise anything
@@ -223,7 +235,26 @@ class FittedSklearnModel(Prepared[SklearnModel]):
                 f"`target` could not be differentiated: at moved coefficients it raised {type(error).__name__}: "
                 f"{first_line(error)}"
             ) from error
-        return (solution.influence(jacobian),)
+        return (solution.influence(jacobian) + direct,)
+
+    def _direct_influence(self, solution: Solution) -> FloatArray | float:
+        """Return the influence of the rows on a target that takes their weights, at the same model."""
+        target, rows = self.functional.model_target, self._target_rows
+        if not (isinstance(target, FunctionTarget) and target.rows_taken):
+            return 0.0
+        return direct_influence(
+            lambda weights: self.output.flatten(target.at(rows.weighted(weights)).value(solution.model)),
+            self.data.sizes[0],
+        )
+
+    @property
+    def _target(self) -> ModelTarget:
+        """Return the target at the data."""
+        return self.functional.model_target.at(self._target_rows)
+
+    @found_once
+    def _target_rows(self) -> TargetRows:
+        return TargetRows(*self._rows, np.ones(self.data.sizes[0]))
 
     @property
     def _rows(self) -> tuple[Any, Any]:
@@ -247,7 +278,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
             (influence,) = self.influence()
         except InfluenceError:  # that of an attribute such as `n_iter_`
             return 0.0
-        target = self.functional.model_target.value(solution.model)
+        target = self._target.value(solution.model)
         return distance_in_errors(self.output.flatten(target) - self.estimate, influence)
 
     # Refits
@@ -319,11 +350,13 @@ class FittedSklearnModel(Prepared[SklearnModel]):
             return [{}] * len(resamples)
         return [random_states(self._random_parameters, seed) for seed in resamples.seeds(0)]
 
-    def _value(self, refit: Refit) -> FloatArray:
+    def _value(self, made: tuple[Refit, FloatArray]) -> FloatArray:
+        refit, weights = made
         if refit.error is not None:
             raise refit.error
+        target = self.functional.model_target.at(self._target_rows.weighted(weights))
         with silenced():
-            value = self.functional.model_target.value(refit.model)
+            value = target.value(refit.model)
         try:
             return self.output.flatten(value)
         except StatisticError as error:
@@ -383,8 +416,9 @@ def from_sklearn(estimator: Any, target: Any = "coef_") -> SklearnModel:
     target
         The name of an attribute of the fitted estimator, or of the last step of a pipeline: "coef_", "intercept_"; a
         tuple of names, for a dict of them; a function of the fitted estimator that returns a number, an array or a
-        dict of these; or new rows to predict at: for a classifier the probabilities of its classes, of the second one
-        where there are two.
+        dict of these, and that gets the data and the weights of the resample too if it is written
+        ``target(model, X, y, weights)``, as an average over the training rows must; or new rows to predict at: for a
+        classifier the probabilities of its classes, of the second one where there are two.
 
     Examples
     --------

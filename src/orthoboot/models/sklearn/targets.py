@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from orthoboot.errors import ArgumentError, StatisticError, first_line
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.user.user_function import function_name
 from orthoboot.models.sklearn.pipeline import last_step
+from orthoboot.models.target_rows import TargetRows, rows_taken
 
 
 class ModelTarget(ABC):
@@ -25,6 +26,10 @@ class ModelTarget(ABC):
     """
 
     attributes: tuple[str, ...] | None = None
+
+    def at(self, rows: TargetRows) -> ModelTarget:
+        """Return the target at a resample; the same where it is a function of the model alone."""
+        return self
 
     @abstractmethod
     def value(self, model: Any) -> Any:
@@ -100,13 +105,19 @@ def _labels(name: str, shape: tuple[int, ...], model: Any, features: tuple[str, 
 
 @dataclass(frozen=True)
 class FunctionTarget(ModelTarget):
-    """A user's function of the fitted model."""
+    """A user's function of the fitted model, and of the rows and their weights where it takes them."""
 
-    function: Callable[[Any], Any]
+    function: Callable[..., Any]
+    rows_taken: tuple[str, ...] = ()
+    rows: TargetRows | None = None
+
+    def at(self, rows: TargetRows) -> FunctionTarget:
+        """Return the function with the rows of a resample."""
+        return replace(self, rows=rows) if self.rows_taken else self
 
     def value(self, model: Any) -> Any:
         """Return what the function returns."""
-        return self.function(model)
+        return self.function(model, **({} if self.rows is None else self.rows.arguments(self.rows_taken)))
 
     def output(self, value: Any, model: Any, features: tuple[str, ...] | None) -> Output:
         """Return the shape of its value."""
@@ -176,7 +187,7 @@ def target_of(target: Any) -> ModelTarget:
             f"estimator, or new rows to predict at; got {target!r}."
         )
     if callable(target):
-        return FunctionTarget(target)
+        return FunctionTarget(target, rows_taken(target))
     return RowsTarget(np.asarray(target) if isinstance(target, (tuple, list)) else target)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
@@ -21,6 +21,7 @@ from orthoboot.errors import (
     MissingDependencyError,
     OrthobootWarning,
     StatisticError,
+    UnweightedRowsWarning,
     first_line,
 )
 from orthoboot.functionals.base import Covariance, Functional, Prepared
@@ -29,6 +30,7 @@ from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.models.statsmodels.coefficients import READERS, is_of_statsmodels, not_covered, specification
 from orthoboot.models.statsmodels.dependence import plan_options
+from orthoboot.models.target_rows import TargetRows, direct_influence, rows_taken, unweighted_rows
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.result import Result
 from orthoboot.typing import FloatArray, Influence
@@ -45,13 +47,20 @@ class StatsmodelsTarget:
     Attributes
     ----------
     function
-        Takes the coefficients ``(p,)`` and returns a number, an array, or a dict of these.
+        Takes the coefficients ``(p,)`` and returns a number, an array, or a dict of these; one of the user's may take
+        the rows and their weights too.
     output
         The shape and the names of what it returns.
     """
 
     function: Callable[[FloatArray], Any]
     output: Output
+
+    def at(self, rows: TargetRows) -> StatsmodelsTarget:
+        """Return the target at a resample; the same where it is a function of the coefficients alone."""
+        if not isinstance(self.function, NamedParameters) or not self.function.rows_taken:
+            return self
+        return replace(self, function=replace(self.function, rows=rows))
 
     def value(self, points: FloatArray) -> FloatArray:
         """Return its numbers at points in the columns of ``(p, ...)``, as ``(k, ...)``."""
@@ -185,7 +194,7 @@ class StatsmodelsFit(Functional):
     @cached_property
     def target_function(self) -> StatsmodelsTarget | None:
         """Return the target as a function of the coefficients, evaluated once at statsmodels' fit."""
-        return None if self.target is None else _target_of(self.result, self.target)
+        return None if self.target is None else _target_of(self.result, self.target, self.data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,14 +230,30 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the target at the coefficients of each resample, shape ``(B, k)``."""
         coefficients, target = self.coefficients.values(resamples), self.functional.target_function
-        return coefficients if target is None else target.value(coefficients.T).T
+        if target is None:
+            return coefficients
+        rows = map(self.target_rows.weighted, resamples.weights[0])
+        return np.stack([target.at(own).value(point) for point, own in zip(coefficients, rows, strict=True)])
 
     def influence(self) -> Influence | None:
         """Return the influence of the coefficients, times the derivative of the target by them."""
-        influence = self.coefficients.influence()
-        if self.functional.target_function is None or influence is None:
+        influence, target = self.coefficients.influence(), self.functional.target_function
+        if target is None or influence is None:
             return influence
-        return (influence[0] @ self.jacobian.T,)
+        return (influence[0] @ self.jacobian.T + self._direct_influence(target),)
+
+    def _direct_influence(self, target: StatsmodelsTarget) -> FloatArray | float:
+        """Return the influence of the rows on a target that takes their weights, at the same coefficients."""
+        rows, point = self.target_rows, self.coefficients.estimate
+        if target.at(rows) is target:
+            return 0.0
+        return direct_influence(lambda weights: target.at(rows.weighted(weights)).value(point), self.data.sizes[0])
+
+    @cached_property
+    def target_rows(self) -> TargetRows:
+        """Return the rows that a target may take, each once."""
+        X, y = self.data.containers[:2]
+        return TargetRows(X, y, np.ones(self.data.sizes[0]))
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return the bias of the coefficients if it is known; None for a target."""
@@ -236,7 +261,7 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return the warnings about the columns, and one if statsmodels stopped short of the solution."""
-        found = self.coefficients.findings(convergence)
+        found = (*self.coefficients.findings(convergence), *self._about_target())
         distance = self.functional.distance
         if distance <= _NOTED_DISTANCE:
             return found
@@ -246,6 +271,12 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
         )
         return (*found, warning)
 
+    def _about_target(self) -> list[UnweightedRowsWarning]:
+        function = getattr(self.functional.target_function, "function", None)
+        if not isinstance(function, NamedParameters) or function.rows_taken:
+            return []
+        return unweighted_rows(function.function, self.data.sizes[0])
+
     @cached_property
     def jacobian(self) -> FloatArray:
         """Return the derivative of the target by the coefficients, shape ``(k, p)``."""
@@ -253,7 +284,7 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
         if target is None or influence is None:
             return np.eye(len(self.functional.names))
         point, n_rows = self.coefficients.estimate, self.data.sizes[0]
-        jacobian = jacobian_by_differences(target.value, point, influence[0].std(axis=0), n_rows)
+        jacobian = jacobian_by_differences(target.at(self.target_rows).value, point, influence[0].std(axis=0), n_rows)
         if not np.isfinite(jacobian).all():
             raise StatisticError(
                 "`target` must be differentiable at the fit; its derivative is NaN or infinite there. Choose a smooth "
@@ -296,7 +327,9 @@ def from_statsmodels(result: Any, target: Any = None) -> StatsmodelsFit:
         which is then fitted with its defaults. Rows that a formula dropped for missing values are not in the data.
     target
         What you want to know, if not all coefficients: a function of them, which gets a pandas series with their names
-        and returns a number, an array, a series, or a dict of these; or new rows, whose means are predicted, as
+        and returns a number, an array, a series, or a dict of these, and which gets the model's columns, the response
+        and the weights of the resample too if it is written ``target(params, X, y, weights)``, as an average marginal
+        effect must; or new rows, whose means are predicted, as
         ``result.predict`` takes them.
 
     Returns
@@ -386,10 +419,10 @@ def _check_plain(result: Any) -> None:
         )
 
 
-def _target_of(result: Any, target: Any) -> StatsmodelsTarget:
+def _target_of(result: Any, target: Any, data: tuple[Any, ...]) -> StatsmodelsTarget:
     """Return the target, evaluated once at statsmodels' fit."""
     if callable(target):
-        return _called_target(result, target)
+        return _called_target(result, target, TargetRows(data[0], data[1], np.ones(len(data[0]))))
     return _predicted_target(result, target)
 
 
@@ -399,12 +432,15 @@ class NamedParameters:
 
     function: Callable[..., Any]
     names: tuple[str, ...]
+    rows_taken: tuple[str, ...] = ()
+    rows: TargetRows | None = None
 
     def __call__(self, parameters: FloatArray) -> Any:
         """Return its value at parameters ``(p,)``."""
         import pandas as pd
 
-        return self.function(pd.Series(parameters, index=list(self.names)))
+        rows = {} if self.rows is None else self.rows.arguments(self.rows_taken)
+        return self.function(pd.Series(parameters, index=list(self.names)), **rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -434,11 +470,11 @@ class PredictedMeans:
         return {"model": model, "columns": self.columns}
 
 
-def _called_target(result: Any, target: Callable[..., Any]) -> StatsmodelsTarget:
+def _called_target(result: Any, target: Callable[..., Any], rows: TargetRows) -> StatsmodelsTarget:
     names = tuple(map(str, result.model.exog_names))
-    function = NamedParameters(target, names)
+    function = NamedParameters(target, names, rows_taken(target))
     try:
-        example = function(np.asarray(result.params))
+        example = replace(function, rows=rows)(np.asarray(result.params))
     except Exception as error:  # the user's function may raise anything
         raise StatisticError(
             f"`target` must return a value for the parameters, a series with the names {_listed(names)}; it raised "

@@ -1,0 +1,160 @@
+"""Targets of fitted models that look at the rows as well as at the model: they get the weights of the resample."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from orthoboot.errors import ArgumentError, InfluenceError, UnweightedRowsWarning
+from orthoboot.typing import FloatArray
+
+ROWS = ("X", "y", "weights")
+"""The parameters by which a target gets the rows of the data and how often the resample has each."""
+
+_STEP = 1e-3
+"""Of the weights, in units of ``1/sqrt(n)``: a target is a weighted mean or a smooth function of some."""
+_MOST_ROWS = 10_000
+"""Up to so many rows the target itself is evaluated twice for each, at the same model."""
+
+
+@dataclass(frozen=True, eq=False)
+class TargetRows:
+    """The data, once, and how often the resample has each row.
+
+    Attributes
+    ----------
+    X, y
+        As they were given.
+    weights
+        Shape ``(n,)``; ones for the data themselves.
+    """
+
+    X: Any
+    y: Any
+    weights: FloatArray
+
+    def weighted(self, weights: FloatArray) -> TargetRows:
+        """Return the same rows with other weights."""
+        return replace(self, weights=weights)
+
+    def arguments(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Return those that a target asks for; of the weights a copy, since it may normalise them in place."""
+        values = {"X": self.X, "y": self.y, "weights": self.weights.copy()}
+        return {name: values[name] for name in names}
+
+
+def rows_taken(target: Callable[..., Any]) -> tuple[str, ...]:
+    """Return which of X, y and weights a target takes beside the model; raise where it takes rows without weights.
+
+    What has a default is the user's own.
+    """
+    try:
+        parameters = inspect.signature(target).parameters
+    except (TypeError, ValueError):  # of compiled functions
+        return ()
+    required = [name for name, one in parameters.items() if one.default is one.empty and one.kind in _NAMED]
+    names = tuple(name for name in required[1:] if name in ROWS)
+    if names and "weights" not in names:
+        raise ArgumentError(
+            f"`target` takes {' and '.join(f'`{name}`' for name in names)} without `weights`: it would count every row "
+            "once, whatever the resample. Write `def target(model, X, y, weights)` and count each row with its weight, "
+            "as `np.average(values, weights=weights)` does."
+        )
+    return names
+
+
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def direct_influence(value: Callable[[FloatArray], FloatArray], n_rows: int) -> FloatArray:
+    """Return the influence of the rows on a target by its own weights, the model held fixed, shape ``(n, k)``.
+
+    By central differences; that through the model is added to it.
+
+    Parameters
+    ----------
+    value
+        The target's value ``(k,)`` for weights ``(n,)``.
+    """
+    if n_rows > _MOST_ROWS:
+        raise InfluenceError(
+            f"no influence function is known for a `target` that takes the weights of {n_rows:,} rows, more than "
+            f'{_MOST_ROWS:,}; use estimator="standard" or "cheap"'
+        )
+    step = _STEP / np.sqrt(n_rows)
+    rows = np.stack([_moved(value, row, n_rows, step) for row in range(n_rows)])
+    centred: FloatArray = rows - rows.mean(axis=0)
+    return centred
+
+
+def _moved(value: Callable[[FloatArray], FloatArray], row: int, n_rows: int, step: float) -> FloatArray:
+    towards = np.full(n_rows, -1.0)
+    towards[row] += n_rows
+    return (value(1 + step * towards) - value(1 - step * towards)) / (2 * step)
+
+
+def unweighted_rows(target: Callable[..., Any], n_rows: int) -> list[UnweightedRowsWarning]:
+    """Return a warning if a target reads an array with as many rows as the data from outside."""
+    read = [name for name, value in _read_from_outside(target) if _n_rows(value) == n_rows]
+    if not read:
+        return []
+    return [
+        UnweightedRowsWarning(
+            f"`target` reads `{read[0]}`, which has {n_rows} rows as the data have. If these are the rows that the "
+            "model is fitted to, the target counts each once, whatever the resample, and the standard error misses "
+            "their part. Write `def target(model, X, y, weights)`: it gets the data and the weights of the resample, "
+            "to take means as `np.average(values, weights=weights)`. If they are other rows, all is well."
+        )
+    ]
+
+
+def _read_from_outside(target: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values that a function reads: closed over, bound, by default, or global."""
+    if isinstance(target, partial):
+        yield from ((f"argument {place}", value) for place, value in enumerate(target.args))
+        yield from target.keywords.items()
+        yield from _read_from_outside(target.func)
+        return
+    function = getattr(target, "__func__", target)
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    yield from _defaults(function)
+    yield from ((name, function.__globals__[name]) for name in _globals_read(code) if name in function.__globals__)
+
+
+def _defaults(function: Any) -> Iterator[tuple[str, Any]]:
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = function.__defaults__ or ()
+    yield from zip(names[len(names) - len(defaults) :], defaults, strict=True)
+    yield from (function.__kwdefaults__ or {}).items()
+
+
+def _globals_read(code: CodeType) -> Iterator[str]:
+    """Yield the global names that a function reads, those of functions inside it too."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _globals_read(constant)
+
+
+def _n_rows(value: Any) -> int | None:
+    """Return the number of rows of an array, a series, a frame or a list of numbers; None of anything else."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return int(shape[0]) if shape else None
+    return len(value) if isinstance(value, (list, tuple)) else None

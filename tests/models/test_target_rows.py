@@ -1,0 +1,136 @@
+"""Targets that look at the rows: with the weights of the resample, or told that they count every row once."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import orthoboot as ob
+from orthoboot.data import read
+from orthoboot.errors import ArgumentError, InfluenceError, UnweightedRowsWarning
+from orthoboot.models import target_rows
+from orthoboot.models.target_rows import direct_influence, rows_taken, unweighted_rows
+
+sm = pytest.importorskip("statsmodels.api")
+
+N_ROWS = 150
+RNG = np.random.default_rng(0)
+X = RNG.gamma(1.0, 1.5, (N_ROWS, 2))
+Y = (RNG.random(N_ROWS) < 1 / (1 + np.exp(2 - X @ [1.2, -0.5]))).astype(int)
+MODEL = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)
+FRAME = sm.add_constant(pd.DataFrame(X, columns=["a", "b"]))
+
+
+def effect(model: Any, X: Any, weights: Any) -> float:
+    """Return the average marginal effect of the first column."""
+    p = model.predict_proba(X)[:, 1]
+    return float(np.average(p * (1 - p) * model.coef_[0, 0], weights=weights))
+
+
+def effect_of_params(params: Any, X: Any, y: Any, weights: Any) -> float:
+    p = 1 / (1 + np.exp(-X.to_numpy() @ params.to_numpy()))
+    return float(np.average(p * (1 - p) * params["a"], weights=weights))
+
+
+def written_out(X: Any, y: Any) -> float:
+    return effect(MODEL.fit(X, y), X, np.ones(len(y)))
+
+
+def test_a_target_gets_the_rows_and_the_weights_of_the_resample() -> None:
+    model = ob.from_sklearn(MODEL, effect)
+    found = ob.bootstrap((X, Y), model, paired=True, n_resamples=20, rng=0)
+    by_hand = ob.bootstrap((X, Y), written_out, paired=True, n_resamples=20, rng=0, estimator="standard")
+    # The same resamples, refitted by weights and by rows: what differs is lbfgs' tolerance.
+    np.testing.assert_allclose(found.replicates.values, by_hand.replicates.values, rtol=1e-4)
+
+
+def test_its_influence_has_the_part_of_the_rows_themselves() -> None:
+    prepared = ob.from_sklearn(MODEL, effect).prepared(read((X, Y), paired=True))
+    (influence,) = prepared.influence()
+    step, towards = 1e-4, np.full(N_ROWS, -1.0)
+    towards[3] += N_ROWS
+    values = [prepared.values(target_weights(1 + sign * step * towards))[0] for sign in (1, -1)]
+    np.testing.assert_allclose(influence[3], (values[0] - values[1]) / (2 * step), rtol=1e-3)
+
+
+def target_weights(weights: Any) -> Any:
+    from orthoboot.draws.resamples import Resamples
+
+    return Resamples((weights[np.newaxis],))
+
+
+def test_a_target_of_statsmodels_gets_them_too() -> None:
+    model = ob.from_statsmodels(sm.Logit(Y, FRAME), target=effect_of_params)
+    found = ob.bootstrap(model.data, model, paired=True, rng=0)
+    same = ob.bootstrap((X, Y), ob.from_sklearn(MODEL, effect), paired=True, rng=0)
+    np.testing.assert_allclose(found.standard_error, same.standard_error, rtol=1e-5)
+
+
+def test_a_model_without_an_influence_function_takes_such_a_target() -> None:
+    def share(model: Any, X: Any, y: Any, weights: Any) -> float:
+        return float(np.average(model.predict(X) == y, weights=weights))
+
+    tree = ob.from_sklearn(DecisionTreeClassifier(max_depth=1, random_state=0), share)
+    found = ob.bootstrap((X, Y), tree, paired=True, rng=0, estimator="standard", n_resamples=20)
+    assert found.standard_error > 0
+
+
+@pytest.mark.parametrize("kind", ["global", "closed over", "default", "bound", "inside"])
+def test_a_target_that_reads_as_many_rows_from_outside_is_told(kind: str) -> None:
+    rows = X + 0.0
+
+    def closed_over(model: Any) -> float:
+        return float(model.predict_proba(rows)[:, 1].mean())
+
+    def with_default(model: Any, rows: Any = rows) -> float:
+        return float(model.predict_proba(rows)[:, 1].mean())
+
+    targets = {
+        "global": lambda model: model.predict_proba(X)[:, 1].mean(),
+        "closed over": closed_over,
+        "default": with_default,
+        "bound": partial(with_default, rows=rows),
+        "inside": lambda model: np.mean([model.predict_proba(X)[i, 1] for i in range(3)]),
+    }
+    name = "X" if kind in ("global", "inside") else "rows"
+    with pytest.warns(UnweightedRowsWarning, match=f"reads `{name}`, which has 150 rows as the data have"):
+        ob.bootstrap((X, Y), ob.from_sklearn(MODEL, targets[kind]), paired=True, rng=0)
+
+
+def test_a_target_of_statsmodels_that_reads_the_rows_is_told() -> None:
+    model = ob.from_statsmodels(sm.Logit(Y, FRAME), target=lambda params: (FRAME @ params).mean())
+    with pytest.warns(UnweightedRowsWarning, match="reads `FRAME`"):
+        ob.bootstrap(model.data, model, paired=True, rng=0)
+
+
+def test_new_rows_and_functions_of_the_model_alone_are_not_told() -> None:
+    new = X[:10]
+    for target in (lambda model: model.predict_proba(new)[:, 1], lambda model: model.coef_[0], effect, len):
+        assert not unweighted_rows(target, N_ROWS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnweightedRowsWarning)
+        ob.bootstrap((X, Y), ob.from_sklearn(MODEL, lambda model: model.predict_proba(new)[:, 1]), paired=True, rng=0)
+
+
+def test_rows_without_weights_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="`target` takes `X` and `y` without `weights`: it would count every row"):
+        ob.from_sklearn(MODEL, lambda model, X, y: 0.0)
+
+
+def test_what_has_a_default_is_the_users_own() -> None:
+    assert rows_taken(lambda model, X=3: model) == ()
+    assert rows_taken(lambda model, weights: model) == ("weights",)
+    assert rows_taken(lambda model, *, y, weights: model) == ("y", "weights")
+
+
+def test_many_rows_are_no_place_for_differences_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_rows, "_MOST_ROWS", 10)
+    with pytest.raises(InfluenceError, match="takes the weights of 11 rows, more than 10"):
+        direct_influence(lambda weights: weights[:1], 11)
