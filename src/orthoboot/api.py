@@ -28,6 +28,7 @@ from orthoboot.errors import (
     OrthobootWarning,
     StatisticError,
     ToleranceWarning,
+    emit,
 )
 from orthoboot.estimators import ESTIMATORS, Estimator
 from orthoboot.estimators.estimation import Estimation
@@ -181,7 +182,7 @@ def bootstrap(
     _check_execution(n_jobs, progress)
     key = checkpoint_key(checkpoint, rng)
 
-    samples = read(data, paired=paired)
+    samples = read(data, paired=paired, text=isinstance(statistic, Functional) and statistic.takes_text)
     samples, groups = named_groups(samples, groups)
     drawn = {"strata": strata, "groups": groups, "block_length": block_length}
     plan = plan_for(samples.sizes, block_kind=block_kind, **_plan_options(statistic, samples, drawn))
@@ -201,12 +202,15 @@ def bootstrap(
     )
     with checkpointed.opened():
         first = _first_round(run, influence, chosen, interval, budget)
+        # Before the replicates: who does not want to wait for so many can stop now.
+        for warning in first.warnings:
+            emit(warning)
         replicates, unmet = _simulated(first, budget)
     _check_weights_matter(first.run, replicates)
     tried = replace(first.run, tried=(*_about_row_order(first, replicates), *_merged_groups(first.run, groups)))
     estimator_name = first.estimator.name
     result = Result(tried, replicates, estimator_name, method, confidence_level, alternative, (), first.warnings)
-    return reported(result, unmet)
+    return reported(result, unmet, shown=first.warnings)
 
 
 def _check_execution(n_jobs: Any, progress: Any) -> None:
@@ -310,11 +314,12 @@ def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval
         return _FirstRound(fitted, chosen, replicates, more=0)
     found = _found(run, influence, chosen, interval, budget)
     run = run.with_influence(found)
-    usable, fallback = _usable(chosen, interval, found)
+    usable = _usable(chosen, interval, found)
     if usable is not chosen:
         interval.check(run.functional, run.plan, usable)
         budget.check_for(interval, usable)
     more = budget.first_round(interval, usable)
+    fallback = () if usable is chosen else (_fallback(chosen, found, more),)
     return _FirstRound(run, usable, no_replicates(run), more, (*found.warnings, *fallback))
 
 
@@ -331,22 +336,21 @@ def _found(run: Run, influence: Any, estimator: Estimator, interval: Interval, b
     return run.find_influence(influence, None if required else budget.ordinary_replicates)
 
 
-def _usable(
-    estimator: Estimator, interval: Interval, found: InfluenceFunction
-) -> tuple[Estimator, tuple[OrthobootWarning, ...]]:
+def _usable(estimator: Estimator, interval: Interval, found: InfluenceFunction) -> Estimator:
     """Return the estimator that the influence function allows: the standard one where there is none."""
     if found.values is not None:
-        return estimator, ()
+        return estimator
     if interval.needs_influence or not estimator.simulates:
         asker = f"method={interval.name!r}" if interval.needs_influence else f"estimator={estimator.name!r}"
         raise InfluenceError(f"{asker} needs an influence function, and there is {found.source}.")
-    if not estimator.needs_influence:
-        return estimator, ()
-    warning = FallbackWarning(
-        f"the standard bootstrap is used instead of estimator={estimator.name!r}; influence function: {found.source}."
-        + (f" {found.advice}" if found.advice else "")
+    return ESTIMATORS["standard"] if estimator.needs_influence else estimator
+
+
+def _fallback(estimator: Estimator, found: InfluenceFunction, n_resamples: int) -> OrthobootWarning:
+    return FallbackWarning(
+        f"the standard bootstrap is used instead of estimator={estimator.name!r}, with {n_resamples:,} evaluations of "
+        f"the statistic; influence function: {found.source}." + (f" {found.advice}" if found.advice else "")
     )
-    return ESTIMATORS["standard"], (warning,)
 
 
 def _simulated(first: _FirstRound, budget: _Budget) -> tuple[Replicates, tuple[OrthobootWarning, ...]]:

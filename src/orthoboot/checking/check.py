@@ -192,7 +192,7 @@ def check_influence(
     n_directions = checked_count("n_directions", n_directions, least=1)
     if callable(data) and not callable(statistic):
         raise ArgumentError("`check_influence` takes the statistic first, then the data; got them in the other order.")
-    samples = read(data, paired=paired)
+    samples = read(data, paired=paired, text=isinstance(statistic, Functional) and statistic.takes_text)
     functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
     candidate = _candidate(_run(functional, samples, rng), influence)
     seen = candidate.seen

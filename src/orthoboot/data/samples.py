@@ -96,11 +96,11 @@ class Data:
         return Data(tables, (0,) * len(tables), (self.sizes[number],))
 
 
-def read(data: Any, *, paired: bool = False) -> Data:
+def read(data: Any, *, paired: bool = False, text: bool = False) -> Data:
     """Return `data` as samples, checked to be non-empty, numeric where required, and finite.
 
     One array, list of numbers, series or frame is one sample; a tuple or list of these is a sequence of samples,
-    independent unless `paired`.
+    independent unless `paired`. With `text` a series or an array may hold labels, as a column of a frame may.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def read(data: Any, *, paired: bool = False) -> Data:
     if not containers:
         raise DataError("`data` must hold at least one sample; got an empty sequence. Pass an array or a data frame.")
     alone = len(containers) == 1
-    tables = tuple(table_of(one, "data" if alone else f"data[{i}]") for i, one in enumerate(containers))
+    tables = tuple(table_of(one, "data" if alone else f"data[{i}]", text=text) for i, one in enumerate(containers))
     for table in tables:
         table.check()
     sizes = tuple(table.n_rows for table in tables)

@@ -6,7 +6,7 @@ import datetime
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,6 +60,8 @@ class InputTable:
 
     container: Any
     label: str
+    may_hold_text: bool = field(default=False, kw_only=True)
+    """Whether the statistic takes labels: text is then told only where numbers are asked for."""
 
     @property
     def n_rows(self) -> int:
@@ -146,7 +148,14 @@ class InputTable:
 
     def _numeric_columns(self) -> Iterator[tuple[str | None, FloatArray]]:
         """Yield the name and the values of each column that must be finite."""
-        yield None, self.numbers()
+        if not (self.may_hold_text and self._is_text()):
+            yield None, self.numbers()
+
+    def _is_text(self) -> bool:
+        """Return whether all of it is text."""
+        return self.container.dtype.kind == "U" or (
+            self.container.dtype.kind == "O" and all(isinstance(value, str) for value in self.container.flat)
+        )
 
     def _check_finite(self) -> None:
         """Raise if a number is NaN or infinite: how many there are, and where the first one is."""
@@ -226,6 +235,9 @@ class _SeriesTable(InputTable):
     def _check_columns(self) -> None:
         """Do nothing: a series always has its one column."""
 
+    def _is_text(self) -> bool:
+        return self.library.floats(self.container) is None
+
 
 @dataclass(frozen=True)
 class _FrameTable(InputTable):
@@ -290,16 +302,16 @@ def _kind_of_objects(array: np.ndarray[Any, Any]) -> str:
     return next((kind for kind, types in kinds.items() if isinstance(first, types)), "O")
 
 
-def table_of(container: Any, label: str) -> InputTable:
-    """Return one of the user's containers as a table; `label` names it in messages."""
+def table_of(container: Any, label: str, *, text: bool = False) -> InputTable:
+    """Return one of the user's containers as a table; `label` names it in messages, and `text` lets it hold labels."""
     # The bases are looked at too, so that a subclass such as a GeoDataFrame is read as what it is.
     for kind in type(container).__mro__:
         library = LIBRARIES.get(kind.__module__.partition(".")[0])
         if library is not None and kind.__name__ in library.series:
-            return _SeriesTable(library.snapshot(container), label, library)
+            return _SeriesTable(library.snapshot(container), label, library, may_hold_text=text)
         if library is not None and kind.__name__ in library.frames:
             return _FrameTable(library.snapshot(container), label, library)
-    return InputTable(_array(container, label), label)
+    return InputTable(_array(container, label), label, may_hold_text=text)
 
 
 def _array(container: Any, label: str) -> np.ndarray[Any, Any]:

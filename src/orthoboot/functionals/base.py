@@ -55,6 +55,8 @@ class Functional(ABC):
         Whether its work is done in compiled code, so that threads of one process can share it.
     by_user
         Whether a user's function computes it, of which nothing is known: what must hold for it is tried.
+    takes_text
+        Whether it takes labels as a series or an array, as classifiers do.
     """
 
     name: str = "statistic"
@@ -65,6 +67,7 @@ class Functional(ABC):
     undefined: str = ""
     releases_gil: bool = True
     by_user: bool = False
+    takes_text: bool = False
 
     def prepared(self, data: Data) -> Prepared[Any]:
         """Return the statistic at `data`, checked; raise a `DataError` if it does not exist for such data."""
@@ -135,7 +138,7 @@ class Functional(ABC):
         """
         if options:
             self._refuse(options)
-        data = read(samples, paired=self.paired and len(samples) > 1)
+        data = read(samples, paired=self.paired and len(samples) > 1, text=self.takes_text)
         prepared = self.prepared(data)
         value = prepared.estimate if weights is None else prepared.values(given_weights(data, weights))[0]
         return prepared.output.pack(value)

@@ -160,6 +160,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         prepared.check()
         usable, solution, fallback = usable_estimator(prepared, chosen)
         checked_resamples(n_resamples, usable)
+        for warning in fallback:  # before the refits, which may take long
+            emit(warning)
         repeated = RepeatedRows.among(data)
         plan = plan_for(data.sizes, groups=repeated.groups)
         kept = refits(prepared, plan, key, n_resamples, Execution(checked_jobs(self.n_jobs)))
@@ -170,7 +172,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         self._keep(kept, usable, linear)
         findings = prepared.findings(kept.convergence)
         of_data = (*_about_data(data), *repeated.warnings())
-        for warning in (*of_data, *fallback, *findings, *self._warnings(tried_rows)):
+        for warning in (*of_data, *findings, *self._warnings(tried_rows)):
             emit(warning)
         return self
 

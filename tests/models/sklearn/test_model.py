@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingRegressor, RandomForestRegressor, VotingRegressor
@@ -20,10 +21,14 @@ from sklearn.linear_model import (
     GammaRegressor,
     HuberRegressor,
     Lasso,
+    LassoCV,
+    LassoLars,
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
     Ridge,
+    RidgeClassifier,
+    SGDRegressor,
     TweedieRegressor,
 )
 from sklearn.neighbors import KNeighborsRegressor
@@ -43,6 +48,7 @@ from orthoboot.errors import (
     FallbackWarning,
     FitError,
     FitWarning,
+    InfluenceError,
     MissingDependencyError,
     StatisticError,
 )
@@ -503,13 +509,70 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
         (TransformedTargetRegressor(Ridge()), False),
         (VotingRegressor([("ridge", Ridge()), ("lasso", Lasso())]), False),
         (BaggingRegressor(Ridge(), n_estimators=2), True),
+        (RidgeClassifier(), False),
+        (LassoCV(), False),
+        (LassoLars(), False),
+        (LassoLars(jitter=0.1), True),
+        (SGDRegressor(), True),
     ],
-    ids=["transformed", "voting", "bagging"],
+    ids=["transformed", "voting", "bagging", "ridge classifier", "chosen penalty", "path", "jittered path", "descent"],
 )
 def test_a_solver_that_draws_numbers_on_the_way_to_one_solution_is_no_chance(estimator: Any, is_told: bool) -> None:
-    prepared = ob.from_sklearn(estimator, X[:2]).prepared(read((X, RESPONSES["number"]), paired=True))
+    y = RESPONSES["class" if is_classifier(estimator) else "number"]
+    target = "coef_" if hasattr(estimator, "alpha") else X[:2]
+    prepared = ob.from_sklearn(estimator, target).prepared(read((X, y), paired=True))
     found = [str(finding) for finding in prepared.findings()]
     assert any("vary at random" in text for text in found) == is_told
+
+
+@pytest.mark.parametrize(
+    ("voters", "is_smooth"),
+    [([Ridge(), LinearRegression()], True), ([Ridge(), DecisionTreeRegressor(random_state=0)], False)],
+    ids=["linear", "tree"],
+)
+def test_a_vote_is_as_smooth_as_those_that_vote(voters: list[Any], is_smooth: bool) -> None:
+    vote = VotingRegressor([(f"voter {place}", voter) for place, voter in enumerate(voters)])
+    prepared = ob.from_sklearn(vote, X[:2]).prepared(read((X, RESPONSES["number"]), paired=True))
+    with pytest.raises(InfluenceError, match="no influence function is known for `VotingRegressor`") as raised:
+        prepared.influence()
+    assert ("is not a smooth function" in str(raised.value)) == (not is_smooth)
+    assert ("jackknife" in str(raised.value)) == is_smooth
+
+
+LABELS = np.where(RESPONSES["class"] > 0, "yes", "no")
+TEXTS = {
+    "array": LABELS,
+    "objects": LABELS.astype(object),
+    "list": LABELS.tolist(),
+    "series": pd.Series(LABELS),
+    "categories": pd.Series(LABELS, dtype="category"),
+    "frame": pd.DataFrame({"y": LABELS}),
+}
+
+
+@pytest.mark.parametrize("container", TEXTS)
+def test_labels_may_be_text_in_any_container(container: str) -> None:
+    numbers = run(LogisticRegression(), data=(X, RESPONSES["class"]))
+    labelled = run(LogisticRegression(), data=(X, TEXTS[container]))
+    np.testing.assert_array_equal(labelled.standard_error, numbers.standard_error)
+    assert ob.check_influence(ob.from_sklearn(LogisticRegression()), (X, TEXTS[container]), paired=True).passed
+
+
+def test_the_fallback_is_told_before_the_first_refit() -> None:
+    told: list[int] = []
+
+    class Counted(BayesianRidge):  # type: ignore[misc]
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            told.append(len(shown))
+            return super().fit(X, y, sample_weight)
+
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        run(Counted(), data=(X[:50], RESPONSES["number"][:50]), n_resamples=5)
+    assert told[0] == 0  # the fit to the data
+    assert set(told[1:]) == {1}
+    assert len(shown) == len({str(warning.message) for warning in shown})  # each once
+    assert "with 5 evaluations of the statistic; influence function: none" in str(shown[0].message)
 
 
 # Against the standard bootstrap

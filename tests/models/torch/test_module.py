@@ -13,6 +13,7 @@ from orthoboot.errors import (
     ArgumentError,
     DataError,
     FailedReplicatesWarning,
+    FallbackWarning,
     FitError,
     FitWarning,
     MissingDependencyError,
@@ -559,7 +560,35 @@ def test_a_loss_without_a_minimum_is_told():
 
 def test_a_target_that_hides_from_the_derivative_is_told(line):
     ours = ob.from_torch(line, nn.MSELoss(), X, Y, lambda module: module.weight.detach()[0])
-    with pytest.raises(StatisticError, match="`target`"):
+    with pytest.warns(FallbackWarning, match="instead of estimator='orthogonal'.*`target` must depend smoothly"):
+        ob.bootstrap(ours.data, ours, paired=True, n_resamples=20, rng=0)
+
+
+@pytest.mark.parametrize("estimator", ["standard", "cheap"])
+def test_an_accuracy_has_a_standard_error_without_an_influence_function(estimator):
+    labels = (Y > 0).astype(np.int64)
+    rows, own = torch.tensor(X), torch.tensor(labels)
+    module = restarted(nn.Linear(3, 2), 0)
+    ours = ob.from_torch(
+        module,
+        nn.CrossEntropyLoss(),
+        X,
+        labels,
+        lambda module: (module(rows).argmax(1) == own).double().mean(),
+        weight_decay=0.1,
+    )
+    result = ob.bootstrap(ours.data, ours, paired=True, estimator=estimator, n_resamples=20, rng=0)
+    assert 0.7 < result.estimate < 1
+    assert result.standard_error > 0
+
+
+def test_a_target_that_raises_is_told_before_the_search_for_a_minimum(line, monkeypatch):
+    def never(*arguments, **options):
+        raise AssertionError("the search must not have begun")
+
+    monkeypatch.setattr("orthoboot.models.torch.fit.polished", never)
+    ours = ob.from_torch(line, nn.MSELoss(), X, Y, lambda module: module.weights[0])
+    with pytest.raises(StatisticError, match="`target` raised AttributeError"):
         ob.bootstrap(ours.data, ours, paired=True, rng=0)
 
 

@@ -322,11 +322,21 @@ def adapter_of(model: Any) -> Adapter | None:
     return network_adapter(model)
 
 
+def _is_rough(model: Any) -> bool:
+    """Return whether a fit jumps as weights move; a vote does where one of those that vote does."""
+    kind = type(model)
+    if not kind.__module__.startswith(_NOT_SMOOTH):
+        return False
+    if kind.__name__ not in ("VotingRegressor", "VotingClassifier"):
+        return True
+    return any(_is_rough(voter) for _, voter in model.estimators if not isinstance(voter, str))
+
+
 def known_adapter(model: Any) -> Adapter:
     """Return the adapter of a fitted model; raise an `InfluenceError` if there is none."""
     adapter, kind = adapter_of(model), type(model).__name__
     if adapter is None:
-        is_rough = type(model).__module__.startswith(_NOT_SMOOTH)
+        is_rough = _is_rough(model)
         why = ": its fit is not a smooth function of the weights" if is_rough else ""
         refits = "" if is_rough else ', or influence="jackknife", one refit a row'
         raise InfluenceError(

@@ -71,6 +71,7 @@ class SklearnModel(Functional):
     fractional: bool = field(init=False, repr=False)
 
     paired = True
+    takes_text = True
     releases_gil = False
 
     def __post_init__(self) -> None:

@@ -74,6 +74,26 @@ def tightened(adapter: RefittedModel, model: Any) -> Any:
     return adapter.tightened(copy.deepcopy(last_step(model)))
 
 
+_ONE_SOLUTION = frozenset(
+    (
+        *("RidgeClassifier", "LassoCV", "ElasticNetCV", "LogisticRegressionCV"),
+        *("MultiTaskLasso", "MultiTaskElasticNet", "MultiTaskLassoCV", "MultiTaskElasticNetCV"),
+    )
+)
+"""Of `sklearn.linear_model`, beside those with an adapter: on what their solvers draw the solution does not depend."""
+
+
+def _has_one_solution(model: Any) -> bool:
+    """Return whether a model has one solution, whatever its solver draws on the way there."""
+    kind = type(model)
+    if isinstance(adapter_of(model), RefittedModel):
+        return True
+    if not kind.__module__.startswith("sklearn.linear_model."):
+        return False
+    # The paths of Lars draw numbers only to jitter the response.
+    return kind.__name__ in _ONE_SOLUTION or ("Lars" in kind.__name__ and model.get_params().get("jitter") is None)
+
+
 def random_parameters(estimator: Any) -> list[str]:
     """Return the parameters ``random_state=None`` of an estimator and its parts, where fits vary with them.
 
@@ -85,7 +105,7 @@ def random_parameters(estimator: Any) -> list[str]:
         for key, value in options.items()
         if key.endswith("random_state")
         and value is None
-        and not isinstance(adapter_of(options.get(key.rpartition("__")[0], estimator)), RefittedModel)
+        and not _has_one_solution(options.get(key.rpartition("__")[0], estimator))
     ]
 
 

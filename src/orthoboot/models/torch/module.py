@@ -163,7 +163,13 @@ class FittedTorchModel(Prepared[TorchModel]):
                     f"{label} must have {form.width} number(s) per row, as in `from_torch`; got shape {array.shape}. "
                     "Pass `model.data`."
                 )
+        self._try_target()
         _ = self.output
+
+    def _try_target(self) -> None:
+        """Evaluate the target at the module as it came: its errors must not wait for the search for a minimum."""
+        if self.functional.target is not None:
+            self._function_at(self.functional.target, self.network.start)
 
     @found_with_torch
     def output(self) -> Output:
@@ -272,12 +278,14 @@ class FittedTorchModel(Prepared[TorchModel]):
     @found_with_torch
     def parameter_target(self) -> ParametersTarget | FunctionOfParameters:
         """Return the target as a function of the parameters."""
+        target = self.functional.target
+        return ParametersTarget(self.network.names) if target is None else self._function_at(target, self.fit.point)
+
+    def _function_at(self, target: Callable[[Any], Any], point: FloatArray) -> FunctionOfParameters:
         from orthoboot.autodiff import autodiff
 
-        target = self.functional.target
-        if target is None:
-            return ParametersTarget(self.network.names)
-        return FunctionOfParameters(autodiff("torch"), self.network.bound(target), self.fit.point)
+        with TORCH_STATE:
+            return FunctionOfParameters(autodiff("torch"), self.network.bound(target), point)
 
     @found_with_torch
     def _jacobian(self) -> FloatArray:
@@ -288,7 +296,7 @@ class FittedTorchModel(Prepared[TorchModel]):
         try:
             with self._differentiation():
                 return (self.fit.influence(self._jacobian),)
-        except FitError as error:
+        except (FitError, StatisticError) as error:  # the second of a target that has no derivative
             name, why = self.functional.name, str(error).rstrip(".")
             raise InfluenceError(f"no influence function for `{name}`: {why}") from error
 
@@ -404,8 +412,9 @@ def from_torch(
     X, y
         What it was trained with, tensors or arrays with the rows first, of any shape.
     target
-        ``target(module)``: a number, a tensor or a dict of these, differentiable, such as
-        ``lambda module: module(X_new)``; or new rows, whose outputs are meant. None: all parameters.
+        ``target(module)``: a number, a tensor or a dict of these, such as ``lambda module: module(X_new)``; or new
+        rows, whose outputs are meant. None: all parameters. One that is not differentiable, such as the accuracy on a
+        test set, has no influence function: use ``estimator="standard"`` or ``"cheap"``.
     protocol
         "polished" or "paper".
     weight_decay
