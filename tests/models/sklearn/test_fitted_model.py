@@ -12,11 +12,17 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestRegressor, VotingRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    VotingRegressor,
+)
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 from tests import elsewhere
 
 import orthoboot as ob
@@ -334,3 +340,51 @@ def test_columns_that_are_the_same_stay_a_reason_for_no_influence_function() -> 
     prepared = ob.from_sklearn(LinearRegression()).prepared(read((twice, NUMBERS), paired=True))
     with pytest.raises(InfluenceError, match="the Hessian is singular"):
         prepared.influence()
+
+
+# By weights or by rows
+
+
+COUNTING = {
+    "leaves": DecisionTreeRegressor(min_samples_leaf=5, random_state=0),
+    "share of rows in a leaf": DecisionTreeRegressor(min_samples_leaf=0.05, random_state=0),
+    "splits": DecisionTreeRegressor(min_samples_split=20, random_state=0),
+    "inner resamples": RandomForestRegressor(3, random_state=0),
+    "subsamples": GradientBoostingRegressor(n_estimators=5, subsample=0.5, random_state=0),
+    "voter": VotingRegressor([("tree", DecisionTreeRegressor(min_samples_leaf=5, random_state=0))]),
+    "step": make_pipeline(StandardScaler(), DecisionTreeRegressor(min_samples_leaf=5, random_state=0)),
+}
+
+
+@pytest.mark.parametrize("case", COUNTING)
+def test_a_model_that_counts_rows_is_refitted_to_rows(case: str) -> None:
+    model = ob.from_sklearn(COUNTING[case], NEW)
+    resamples = plan_for([N_ROWS]).resamples(key_from(0), [0])
+    (rows,) = resamples.indices(0)
+    found = model.prepared(read((X, NUMBERS), paired=True)).values(resamples)[0]
+    np.testing.assert_array_equal(found, clone(COUNTING[case]).fit(X[rows], NUMBERS[rows]).predict(NEW))
+    assert not model.fractional
+
+
+def test_boosting_by_histograms_is_refitted_to_rows() -> None:
+    # Weights take it many times as long, and its leaves of twenty rows count rows.
+    assert not ob.from_sklearn(HistGradientBoostingRegressor(), NEW).fractional
+
+
+@pytest.mark.parametrize("estimator", [DecisionTreeRegressor(), GradientBoostingRegressor(), Ridge()], ids=repr)
+def test_a_model_that_counts_no_rows_is_refitted_by_weights(estimator: Any) -> None:
+    assert ob.from_sklearn(estimator, NEW).fractional
+
+
+@pytest.mark.parametrize("options", [{}, {"with_mean": False}, {"with_std": False}], ids=repr)
+@pytest.mark.parametrize("estimator", [Ridge(), PoissonRegressor()], ids=repr)
+def test_predictions_of_scaled_columns_are_differentiated_without_predicting(
+    estimator: Any, options: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ob.from_sklearn(make_pipeline(StandardScaler(**options), estimator), NEW)
+    point = model.prepared(read((X, LABELS), paired=True)).solution.point
+    by_differences = point.jacobian(lambda fitted: fitted.predict(NEW))
+    monkeypatch.setattr(type(estimator), "predict", lambda *arguments: pytest.fail("it was asked for a prediction"))
+    found = point.prediction_jacobian(NEW)
+    # Differences of fourth order have ten digits or so.
+    np.testing.assert_allclose(found, by_differences, rtol=1e-7, atol=1e-9 * np.abs(found).max())

@@ -265,7 +265,7 @@ def test_a_replicate_is_a_tight_fit_of_scikit_learn_to_the_drawn_rows(case: Case
 
 
 def test_weights_are_used_only_where_every_step_that_learns_takes_them() -> None:
-    weighted = [Ridge(), make_pipeline(PolynomialFeatures(), StandardScaler(), Ridge()), RandomForestRegressor()]
+    weighted = [Ridge(), make_pipeline(PolynomialFeatures(), StandardScaler(), Ridge()), DecisionTreeRegressor()]
     whole = [KNeighborsRegressor(), make_pipeline(PCA(2), Ridge()), LogisticRegression(class_weight="balanced")]
     assert [ob.from_sklearn(estimator).fractional for estimator in weighted + whole] == [True] * 3 + [False] * 3
 

@@ -125,6 +125,17 @@ class LinearModel(RefittedModel):
             jacobian *= np.exp(design @ theta[: design.shape[1]])[:, np.newaxis]
         return jacobian
 
+    def column_jacobian(self, model: Any, columns: FloatArray) -> FloatArray | None:
+        """Return the coefficients, times the predictions where these are exponentials; None for a classifier."""
+        if hasattr(model, "classes_"):
+            return None
+        coefficients = np.broadcast_to(np.reshape(model.coef_, -1), columns.shape).astype(np.float64)
+        if getattr(self.row_loss(model), "log_link", False):
+            coefficients = (
+                coefficients * np.exp(columns @ np.reshape(model.coef_, -1) + model.intercept_)[:, np.newaxis]
+            )
+        return coefficients
+
     def response(self, model: Any, y: Any) -> FloatArray:
         """Return the response as numbers."""
         return np.asarray(y, dtype=np.float64)

@@ -101,6 +101,10 @@ class Adapter(ABC):
         """
         return None
 
+    def column_jacobian(self, model: Any, columns: FloatArray) -> FloatArray | None:
+        """Return the derivative of the prediction of each row by its columns, ``(m, d)``, or None if unknown."""
+        return None
+
 
 class RefittedModel(Adapter):
     """A model with one minimum: the estimator is refitted to every resample, and the fit is polished."""

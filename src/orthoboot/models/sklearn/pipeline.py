@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,17 @@ from orthoboot.typing import FloatArray, IntArray
 
 _LEARNS_NO_NUMBERS = frozenset({"PolynomialFeatures"})
 """Transformers whose fit counts columns and looks at no row, though it must be called."""
+
+_COUNTS_NO_ROWS: dict[str, Callable[[Any], bool]] = {
+    # With one or two rows a node is pure or splits as its copies do.
+    "min_samples_leaf": lambda value: isinstance(value, int) and value <= 1,
+    "min_samples_split": lambda value: isinstance(value, int) and value <= 2,
+    "min_child_samples": lambda value: value is None or value <= 1,
+    "bootstrap": lambda value: not value,
+    "max_samples": lambda value: value is None,
+    "subsample": lambda value: not isinstance(value, float) or value >= 1,
+}
+"""Options of trees and ensembles that count or draw rows, however heavy these are, and when they do not matter."""
 
 
 def is_pipeline(estimator: Any) -> bool:
@@ -77,12 +88,20 @@ def takes_weights(estimator: Any) -> bool:
     """Return whether `fit` takes weights that are equivalent to duplicated rows.
 
     A pipeline takes them only where every step does that learns from the rows: a scaling by the rows as they are is
-    not that of the resample. Balanced class weights are computed from rows, not from weights.
+    not that of the resample. Balanced class weights are computed from rows, not from weights, and so are the sizes of
+    leaves: a leaf of five rows may have the weight of eight.
     """
     last = last_step(estimator)
-    if str(getattr(last, "class_weight", "")).startswith("balanced"):
+    if str(getattr(last, "class_weight", "")).startswith("balanced") or counts_rows(estimator):
         return False
     return _has_weights(last) and transformers_take_weights(estimator)
+
+
+def counts_rows(estimator: Any) -> bool:
+    """Return whether an option of an estimator, or of a part of it, counts or draws rows, heavy or not."""
+    options = estimator.get_params(deep=True).items()
+    named = ((key.rpartition("__")[2], value) for key, value in options)
+    return any(name in _COUNTS_NO_ROWS and not _COUNTS_NO_ROWS[name](value) for name, value in named)
 
 
 def transformers_take_weights(estimator: Any) -> bool:
@@ -174,20 +193,17 @@ class Scaling:
         scaler = _scaler_before_last(model)
         if scaler is None or not (scaler.with_mean or scaler.with_std):
             return None
-        states, influences, changes = [], [], []
-        rows = np.asarray(model[:-2].transform(X) if len(model.steps) > 2 else X, dtype=np.float64)
-        deviations, scales = rows - scaler.mean_, scaler.scale_ if scaler.with_std else np.ones(rows.shape[1])
+        states, influences = [], []
+        deviations = _before_scaling(model, X) - scaler.mean_
         if scaler.with_mean:
             states.append(scaler.mean_)
             influences.append(deviations)
-            changes.append(np.broadcast_to(-1 / scales, rows.shape))
         if scaler.with_std:
             # A constant column is divided by one, which does not vary.
-            varies = np.where(scaler.var_ > 0, 1 / (2 * scales), 0.0)
-            states.append(scales)
+            varies = np.where(scaler.var_ > 0, 1 / (2 * scaler.scale_), 0.0)
+            states.append(scaler.scale_)
             influences.append((deviations**2 - scaler.var_) * varies)
-            changes.append(-(deviations if scaler.with_mean else rows) / scales**2)
-        return Scaling(np.concatenate(states), np.hstack(influences), tuple(changes))
+        return Scaling(np.concatenate(states), np.hstack(influences), scaling_changes(model, X))
 
     def moved(self, model: Any, state: FloatArray) -> Any:
         """Return a copy of `model` with other means and scales."""
@@ -198,6 +214,23 @@ class Scaling:
         if scaler.with_std:
             scaler.scale_ = next(parts)
         return _with_step(model, -2, scaler)
+
+
+def scaling_changes(model: Any, X: Any) -> tuple[FloatArray, ...]:
+    """Return how the scaled columns of any rows change with the means and scales that are in the state, each (n, d)."""
+    scaler, rows = _scaler_before_last(model), _before_scaling(model, X)
+    scales = scaler.scale_ if scaler.with_std else np.ones(rows.shape[1])
+    changes = []
+    if scaler.with_mean:
+        changes.append(np.broadcast_to(-1 / scales, rows.shape))
+    if scaler.with_std:
+        changes.append(-(rows - scaler.mean_ if scaler.with_mean else rows) / scales**2)
+    return tuple(changes)
+
+
+def _before_scaling(model: Any, X: Any) -> FloatArray:
+    """Return the columns that reach the scaler before the last step, shape ``(n, d)``."""
+    return np.asarray(model[:-2].transform(X) if len(model.steps) > 2 else X, dtype=np.float64)
 
 
 def _scaler_before_last(estimator: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from orthoboot.functionals.differences import jacobian_by_differences
 from orthoboot.models.sklearn.interface import Adapter
-from orthoboot.models.sklearn.pipeline import Scaling, last_step, transformed, with_last_step
+from orthoboot.models.sklearn.pipeline import Scaling, last_step, scaling_changes, transformed, with_last_step
 from orthoboot.typing import FloatArray
 from orthoboot.warning_scopes import silenced
 
@@ -63,13 +63,18 @@ class ModelPoint:
     def prediction_jacobian(self, rows: Any) -> FloatArray:
         """Return the derivative of the predictions at `rows` by the point, shape ``(m, p + q)``.
 
-        The adapter may know that by the parameters. All else takes differences.
+        The adapter may know that by the parameters, and by the columns, which move with the scaling. All else takes
+        differences.
         """
-        by_theta = self.adapter.prediction_jacobian(last_step(self.model), transformed(self.model, rows))
+        last, columns = last_step(self.model), transformed(self.model, rows)
+        by_theta = self.adapter.prediction_jacobian(last, columns)
         if by_theta is None:
             return self.jacobian(lambda model: predictions(model, rows))
         if self.scaling is None:
             return by_theta
+        by_columns = self.adapter.column_jacobian(last, columns)
+        if by_columns is not None:
+            return np.hstack([by_theta, *(by_columns * change for change in scaling_changes(self.model, rows))])
         is_state = np.arange(len(self.numbers)) >= len(self.theta)
         spread = np.where(is_state, self.spread, 0.0)
         jacobian = self._by_differences(lambda model: predictions(model, rows), spread)
