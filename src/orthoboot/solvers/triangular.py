@@ -38,7 +38,7 @@ def triangular_factors(columns: FloatArray) -> TriangularFactors | None:
     Examples
     --------
     >>> factor = triangular_factors(np.array([[1e9, 1.0], [1e9 + 1, 1.0], [1e9 + 2, 1.0]]))
-    >>> factor.solve(np.array([1.0, 0.0]))[0].round(5)  # one over the sum of squared deviations
+    >>> round(float(factor.solve(np.array([1.0, 0.0]))[0]), 5)  # one over the sum of squared deviations
     0.5
     """
     scale = np.linalg.norm(columns, axis=0)
