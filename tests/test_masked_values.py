@@ -62,3 +62,16 @@ def test_a_mask_without_masked_values_changes_nothing():
     labels = np.ma.array(np.repeat(np.arange(20), 10), mask=False)
     masked, plain = (ob.bootstrap(X, ob.mean, groups=one, rng=0) for one in (labels, labels.data))
     assert masked.standard_error == plain.standard_error
+
+
+def test_masked_rows_of_prediction_intervals_are_refused():
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    masked = np.ma.array(rows, mask=rows > 2)
+    model = ob.PredictionIntervalRegressor(linear_model.LinearRegression())
+    with pytest.raises(errors.DataError, match="`X` must have no masked values"):
+        model.fit(masked, X)
+    with pytest.raises(errors.DataError, match="`y` must have no masked values"):
+        model.fit(rows, np.ma.array(X, mask=X > 3))
+    with pytest.raises(errors.DataError, match="`X` must have no masked values"):
+        model.fit(rows, X).predict(masked)

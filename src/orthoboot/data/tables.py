@@ -314,12 +314,17 @@ def table_of(container: Any, label: str, *, text: bool = False) -> InputTable:
     return InputTable(_array(container, label), label, may_hold_text=text)
 
 
-def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
+def check_unmasked(container: Any, label: str) -> None:
+    """Raise if an array has masked values: most libraries would take what lies below the mask."""
     if isinstance(container, np.ma.MaskedArray) and np.ma.is_masked(container):
         raise DataError(
             f"`{label}` must have no masked values; got {int(np.ma.getmaskarray(container).sum())}. Drop those rows "
             "before the call."
         )
+
+
+def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
+    check_unmasked(container, label)
     try:
         array = _with_known_dtype(np.array(_readable(container)))
     except (TypeError, RuntimeError) as error:

@@ -222,11 +222,6 @@ class Prepared(ABC, Generic[Statistic]):
         """Return which outputs are constants by definition, shape ``(k,)``; None where none is."""
         return None
 
-    @property
-    def may_ignore_weights(self) -> bool:
-        """Return whether code of the user's counts the rows, which may forget to: the library's own does not."""
-        return False
-
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return warnings about the statistic on these data and about its refits."""
         return ()

@@ -159,7 +159,8 @@ def ignored_weights(prepared: Prepared[Any], resamples: Resamples) -> IgnoredWei
     Counting a row twice and having it twice are the same to a statistic that uses its weights. None where no output
     ignores them, or the rows themselves cannot be evaluated.
     """
-    if not prepared.may_ignore_weights:
+    # The library's own statistics count their rows; where they do not move, the data are constant.
+    if not (prepared.functional.by_user and prepared.functional.fractional):
         return None
     estimate = prepared.estimate
     try:

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from orthoboot.arguments import checked_jobs, checked_name
-from orthoboot.data import Data
+from orthoboot.data import Data, check_unmasked
 from orthoboot.errors import (
     ArgumentError,
     ConstantDataWarning,
@@ -289,6 +289,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Return the data, checked; data frames are kept for pipelines that select columns."""
+        check_unmasked(X, "X")
+        check_unmasked(y, "y")
         if not is_frame(X):
             # What is not finite in X, `read_rows` tells with its place.
             rows, response = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, ensure_all_finite=False)
@@ -300,6 +302,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
 
     def _new_rows(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_")
+        check_unmasked(X, "X")
         if is_frame(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             return X

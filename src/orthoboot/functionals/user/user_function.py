@@ -80,11 +80,6 @@ class PreparedCallable(Prepared[AnyCallable]):
         """Return the same: the first evaluation was like all others."""
         return self.functional.value
 
-    @property
-    def may_ignore_weights(self) -> bool:
-        """Return whether the function gets weights."""
-        return self.functional.fractional
-
 
 def value_on_data(statistic: Callable[..., Any], data: Data, samples: Any, *, hint: str = "", **options: Any) -> Any:
     """Return the value of the user's function on the data; raise a `StatisticError` if it raises."""
