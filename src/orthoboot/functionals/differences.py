@@ -14,6 +14,9 @@ PointFunction = Callable[[FloatArray], FloatArray]
 _EPSILON = float(np.finfo(np.float64).eps)
 _STEP = _EPSILON ** (1 / 5)
 """In standard deviations of one row: where truncation and rounding of fourth-order differences are about equal."""
+_SHORTER, _SHORTENINGS = 8, 3
+_AGREEMENT = 1e-6
+"""Two derivatives that differ by so much, relative to the largest, are the same."""
 _LARGEST_STEP = 0.1
 """In standard errors: a step within what resampling itself does stays where the function is defined."""
 
@@ -21,10 +24,12 @@ _LARGEST_STEP = 0.1
 def jacobian_by_differences(value: PointFunction, point: FloatArray, scale: FloatArray, n_rows: int) -> FloatArray:
     """Return the derivative of `value` at `point`, shape ``(k, p)``, by central differences of fourth order.
 
+    Where a step eight times shorter says something else, as next to a pole, steps are shortened until two agree.
+
     Parameters
     ----------
     value
-        The function; it is called once, with all points.
+        The function; it is called with many points at once.
     point
         Shape ``(p,)``.
     scale
@@ -32,17 +37,38 @@ def jacobian_by_differences(value: PointFunction, point: FloatArray, scale: Floa
     n_rows
         The number of rows, which bounds the steps by the standard error.
     """
-    varying = np.flatnonzero(scale > 0)
     fraction = min(_STEP, _LARGEST_STEP / np.sqrt(n_rows))
+    steps = [scale * fraction / _SHORTER**times for times in range(_SHORTENINGS + 1)]
+    jacobian = _central_differences(value, point, steps[0])
+    best, least = jacobian, np.inf
+    for shorter in steps[1:]:
+        following = _central_differences(value, point, shorter)
+        disagreement = _relative_distance(jacobian, following, scale)
+        if disagreement < least:
+            best, least = jacobian, disagreement
+        if disagreement <= _AGREEMENT or not np.isfinite(following).all():
+            break
+        jacobian = following
+    return best
+
+
+def _central_differences(value: PointFunction, point: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Return the derivative by differences of about the given lengths, shape ``(k, p)``; zero where they are zero."""
+    varying = np.flatnonzero(lengths > 0)
     # Powers of two: then the points are exact, and large means do not spoil the steps.
-    steps = np.exp2(np.round(np.log2(fraction * scale[varying])))
+    steps = np.exp2(np.round(np.log2(lengths[varying])))
     directions = np.zeros((len(point), len(varying)))
     directions[varying, np.arange(len(varying))] = steps
     values = _values_along(value, point, directions, (-2, -1, 1, 2))
-    slopes = (values[:, 0] - values[:, 3] + 8 * (values[:, 2] - values[:, 1])) / (12 * steps)
     jacobian = np.zeros((len(values), len(point)))
-    jacobian[:, varying] = slopes
+    jacobian[:, varying] = (values[:, 0] - values[:, 3] + 8 * (values[:, 2] - values[:, 1])) / (12 * steps)
     return jacobian
+
+
+def _relative_distance(first: FloatArray, second: FloatArray, scale: FloatArray) -> float:
+    """Return the largest difference between two derivatives, relative to the largest change by one row."""
+    distance, size = np.abs(first - second) * scale, np.abs(second) * scale
+    return float(distance.max(initial=0.0) / max(size.max(initial=0.0), np.finfo(np.float64).tiny))
 
 
 def curvature_by_differences(

@@ -243,3 +243,15 @@ def test_what_a_derivative_in_jax_misses_is_told():
     hidden = ob.compose(lambda v: v * jax.lax.stop_gradient(v), ob.variance, gradient="jax")
     with pytest.warns(ob.errors.InfluenceMismatchWarning, match="the automatic derivative of `g` disagrees"):
         ob.bootstrap(GAMMA, hidden, estimator="jackknife", rng=0)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.LargeBiasWarning")
+def test_differences_next_to_a_pole_are_shortened():
+    """The second mean is a hundredth of a standard deviation from zero, where a quotient bends within a step."""
+    x = np.random.default_rng(0).normal(size=(400, 2))
+    x[:, 1] += 0.005 - x[:, 1].mean()
+    quotient = ob.function_of_means(lambda x: x, lambda m: m[0] / m[1])
+    by_differences, exact = (
+        ob.bootstrap(x, statistic, estimator="jackknife", rng=0).influence for statistic in (quotient, ob.ratio)
+    )
+    np.testing.assert_allclose(by_differences, exact, rtol=1e-6, atol=1e-6 * np.abs(exact).max())
