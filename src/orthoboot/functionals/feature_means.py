@@ -13,7 +13,7 @@ from orthoboot.errors import DataError
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.formula import Formula, PreparedFormula
-from orthoboot.functionals.units import power_of_two, root_mean_square
+from orthoboot.functionals.units import divided, power_of_two, root_mean_square
 from orthoboot.typing import FloatArray, Influence
 
 
@@ -112,7 +112,7 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         means = at.derived
         n, p = means.deviations.shape
         units = power_of_two(means.scale)
-        joint = covariance((np.column_stack([means.deviations / units, np.ones(n)]),))
+        joint = covariance((np.column_stack([divided(means.deviations, units), np.ones(n)]),))
         directions = units[:, np.newaxis] * principal_directions(joint[:p, :p])
         trace = self.curvature(means.centre, directions)
         if trace is None:

@@ -35,10 +35,15 @@ def power_of_two(size: FloatArray) -> FloatArray:
     return np.asarray(np.exp2(np.where(np.abs(exponent) > _ORDINARY, bounded, 0.0)))
 
 
+def divided(columns: FloatArray, unit: FloatArray) -> FloatArray:
+    """Return the columns divided by their units; the same array where all are one, which they mostly are."""
+    return columns if (unit == 1).all() else columns / unit
+
+
 def root_mean_square(columns: FloatArray) -> FloatArray:
     """Return the root of the mean of the squares of each column ``(n, p)``, of any size, shape ``(p,)``."""
     unit = power_of_two(np.abs(columns).max(axis=0))
-    squares: FloatArray = np.mean(np.square(columns / unit), axis=0)
+    squares: FloatArray = np.mean(np.square(divided(columns, unit)), axis=0)
     return unit * np.sqrt(squares)
 
 

@@ -14,7 +14,7 @@ from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.functionals.units import power_of_two
+from orthoboot.functionals.units import divided, power_of_two
 from orthoboot.typing import FloatArray
 
 _NO_SPREAD = 1e-14
@@ -127,7 +127,7 @@ class ColumnMoment(FunctionOfMeans):
 
     def variables(self, data: Data) -> FloatArray:
         """Return the variables whose moments are taken, in units of the data, shape ``(n, d)``."""
-        return centred_rows(columns_of(data) / data_unit(data))[1]
+        return centred_rows(divided(columns_of(data), data_unit(data)))[1]
 
     def unit(self, data: Data) -> FloatArray:
         """Return the unit of each column to the power `degree`."""
@@ -181,7 +181,7 @@ class Mean(ColumnMoment):
 
     def variables(self, data: Data) -> FloatArray:
         """Return the rows themselves, in units of the data."""
-        return columns_of(data) / data_unit(data)
+        return divided(columns_of(data), data_unit(data))
 
     def formula(self, *moments: FloatArray) -> FloatArray:
         """Return the first moment."""
@@ -406,8 +406,7 @@ class NormOfMean(FunctionOfMeans):
 
     def features(self, data: Data) -> FloatArray:
         """Return the rows themselves, in units of the data."""
-        rows: FloatArray = columns_of(data) / data_unit(data).max()
-        return rows
+        return divided(columns_of(data), data_unit(data).max(keepdims=True))
 
     def unit(self, data: Data) -> FloatArray:
         """Return the unit to the power of the statistic."""

@@ -23,6 +23,7 @@ from orthoboot.functionals.columns.moments import (
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.units import divided
 from orthoboot.typing import FloatArray, Influence
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -143,7 +144,7 @@ class CovarianceOfTwo(Association):
     def features(self, data: Data) -> FloatArray:
         """Return both deviations and their product, enlarged so that `value` has the divisor asked for."""
         pairs = self.pairs(data)
-        x, y = centred_rows(pairs / column_unit(pairs))[1].T
+        x, y = centred_rows(divided(pairs, column_unit(pairs)))[1].T
         factor = divisor_factor(self.ddof, data.sizes[0])
         return np.stack([np.sqrt(factor) * x, np.sqrt(factor) * y, factor * x * y]).T
 

@@ -20,6 +20,7 @@ from orthoboot.functionals.columns.moments import (
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.units import divided
 from orthoboot.typing import BoolArray, FloatArray
 
 
@@ -68,7 +69,7 @@ class CovarianceMatrix(FunctionOfMeans):
 
     def features(self, data: Data) -> FloatArray:
         """Return the deviations and their products, enlarged so that `value` has the divisor asked for."""
-        columns = columns_of(data) / data_unit(data)
+        columns = divided(columns_of(data), data_unit(data))
         deviations = centred_rows(columns)[1] * np.sqrt(divisor_factor(self.ddof, data.sizes[0]))
         first, second = np.triu_indices(deviations.shape[1])
         return np.hstack([deviations, deviations[:, first] * deviations[:, second]])
