@@ -107,7 +107,7 @@ class InterruptedWarning(OrthobootWarning):
 
 
 class IntervalWarning(OrthobootWarning):
-    """The interval method has no answer for an output; its ends are NaN."""
+    """The interval method has no answer for an output, or its ends are the extremes of the replicates."""
 
 
 class EqualReplicatesWarning(OrthobootWarning):

@@ -7,11 +7,29 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from orthoboot.intervals.percentile import EmpiricalDistribution, basic_ends, bca_ends, percentile_ends
+from orthoboot.intervals.percentile import EmpiricalDistribution
+from orthoboot.intervals.percentile_family import Basic, Bca, Percentile
 
 SAMPLE = np.random.default_rng(1).lognormal(size=25)
 TAIL = {"two-sided": 0.025, "less": 0.05, "greater": 0.05}
 ALTERNATIVES = sorted(TAIL)
+
+
+def ends_of(method, distribution, estimate, acceleration, alphas):
+    levels = method.levels(distribution, estimate, acceleration, alphas)
+    return method.from_quantiles(distribution.quantile(levels), estimate)
+
+
+def percentile_ends(distribution, alphas):
+    return ends_of(Percentile(), distribution, 0.0, 0.0, alphas)
+
+
+def basic_ends(distribution, estimate, alphas):
+    return ends_of(Basic(), distribution, estimate, 0.0, alphas)
+
+
+def bca_ends(distribution, estimate, acceleration, alphas):
+    return ends_of(Bca(), distribution, estimate, acceleration, alphas)
 
 
 def scipy_result(method, alternative="two-sided", sample=SAMPLE, statistic=np.var, n_resamples=999):
@@ -109,3 +127,13 @@ def test_basic_ends_are_the_percentile_ends_reflected_at_the_estimate():
     low, high = percentile_ends(distribution, (0.1, 0.8))
     # The tails change sides: an upper tail of 0.2 below the estimate becomes one above it.
     np.testing.assert_allclose(basic_ends(distribution, 1.0, (0.2, 0.9)), [2.0 - high, 2.0 - low], rtol=1e-12)
+
+
+def test_outputs_are_answered_one_by_one_at_levels_of_their_own():
+    values = np.random.default_rng(6).normal(size=(40, 3, 2)).round(1)
+    together = EmpiricalDistribution(values)
+    p, x = np.random.default_rng(7).uniform(size=(2, 5, 3, 2))
+    for i, j in np.ndindex(3, 2):
+        alone = EmpiricalDistribution(values[:, i, j])
+        np.testing.assert_array_equal(together.quantile(p)[:, i, j], alone.quantile(p[:, i, j]))
+        np.testing.assert_array_equal(together.cdf(x.round(1))[:, i, j], alone.cdf(x[:, i, j].round(1)))

@@ -181,7 +181,7 @@ def test_the_curve_is_smooth_through_the_mean():
 
 
 def test_moments_are_those_of_the_draws():
-    first, second = np.array([[0.0], [1.0], [5.0]]), np.array([2.0, 4.0])
+    first, second = np.array([0.0, 1.0, 5.0]), np.array([2.0, 4.0])
     law = LinearDistribution([Draws(4, first), Draws(3, second)])
     # By hand: deviations (-2, -1, 3) and (-1, 1); third moments (-8 - 1 + 27) / 3 = 6 and 0.
     assert law.mean == pytest.approx(4 * 2 + 3 * 3)
@@ -256,7 +256,7 @@ def test_the_cdf_is_the_inverse_of_the_quantile():
 
 
 def test_a_constant_population_is_a_point_mass():
-    law = LinearDistribution([Draws(3, np.full((4, 1), 0.1))])
+    law = LinearDistribution([Draws(3, np.full(4, 0.1))])
     np.testing.assert_array_equal(law.quantile([0.0, 0.3, 1.0]), law.mean)
     np.testing.assert_array_equal(law.cdf([law.mean - 1e-9, law.mean, law.mean + 1e-9]), [0.0, 1.0, 1.0])
 
@@ -320,9 +320,35 @@ def test_a_column_is_the_same_as_a_vector():
     )
 
 
-def test_several_columns_are_refused():
-    with pytest.raises(ArgumentError, match=r"one column of values each; got shape \(3, 2\)"):
-        LinearDistribution([Draws(3, np.ones((3, 2)))])
+def test_outputs_have_the_laws_that_they_have_alone():
+    """Among them one that is constant, one that soon ends, and one of few and unlike values, which needs more nodes."""
+    rng = np.random.default_rng(19)
+    first = np.stack([rng.exponential(size=9), np.full(9, 2.0), np.repeat([0.0, 1.0, 50.0], 3), rng.normal(size=9)], 1)
+    second = np.stack([rng.normal(size=5), np.full(5, 1.0), np.zeros(5), rng.standard_cauchy(size=5)], axis=1)
+    together = LinearDistribution([Draws(4, first), Draws(3, second)])
+    quantiles = together.quantile(PROBABILITIES[:, np.newaxis])
+    x = together.mean + together.scale * np.linspace(-2, 2, 5)[:, np.newaxis]
+    for j in range(4):
+        alone = LinearDistribution([Draws(4, first[:, j]), Draws(3, second[:, j])])
+        # The sums over the rows of a table and of a vector may be rounded differently.
+        np.testing.assert_allclose(quantiles[:, j], alone.quantile(PROBABILITIES), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(together.cdf(x)[:, j], alone.cdf(x[:, j]), rtol=1e-9, atol=1e-12)
+        assert together.variance[j] == pytest.approx(alone.variance, rel=1e-12)
+
+
+def test_each_output_may_be_asked_for_its_own_probability():
+    values = np.random.default_rng(20).exponential(size=(12, 2))
+    law = LinearDistribution([Draws(12, values)])
+    both = law.quantile([[0.1], [0.9]])
+    np.testing.assert_array_equal(law.quantile([0.1, 0.9]), [both[0, 0], both[1, 1]])
+
+
+@pytest.mark.parametrize("second", [np.ones((3, 3)), np.ones((0, 2)), np.ones(3)])
+def test_parts_of_unlike_outputs_are_refused(second):
+    with pytest.raises(
+        ArgumentError, match=r"values of shape \(size, k\) or \(size,\) with the same k; got \(3, 2\), \("
+    ):
+        LinearDistribution([Draws(3, np.ones((3, 2))), Draws(3, second)])
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.1, np.nan])

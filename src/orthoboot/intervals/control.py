@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermeval, hermevander
-from numpy.typing import ArrayLike
+from numpy.polynomial.hermite_e import hermevander
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
 
 from orthoboot.arguments import too_few_replicates
 from orthoboot.errors import ArgumentError
 from orthoboot.estimators import prior_replicates
-from orthoboot.intervals.percentile import EmpiricalDistribution
-from orthoboot.intervals.saddlepoint import LinearDistribution
-from orthoboot.typing import FloatArray, IntArray
+from orthoboot.intervals.monotone import IncreasingLines, roots
+from orthoboot.intervals.outputs import by_output
+from orthoboot.intervals.saddlepoint import GRID, LinearDistribution
+from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 LEAST_REPLICATES = 5
 """With fewer the curve through the residuals could not be told from their noise."""
@@ -28,20 +31,36 @@ The square is the leading term of a smooth statistic's remainder; the cube is of
 _LEAST_WINDOW = 20
 """How many residuals are taken to be exchangeable, at least."""
 
-_POINTS_PER_RESIDUAL = 1024
-"""How many points of the linear part's law each residual of a window is added to."""
+_SMALLEST_SLOPE = 0.05
+"""The share of its mean slope that G has at least."""
+
+_FARTHEST = 9.0
+"""Normal scores beyond this are taken to be this one, a probability of 1e-19."""
+
+_RESOLUTION = 2e-5
+"""Probabilities smaller than this are the fitted curve's word alone, which no replicate has seen."""
 
 
 @dataclass(frozen=True, eq=False)
 class ControlDistribution:
-    r"""The distribution of one output of phi, as that of its linear part carried over by the replicates' residuals.
+    r"""The distribution of phi, output by output, as that of its linear part carried over by the replicates' residuals.
 
     .. math:: \phi = \hat\phi + L + f(L) + e
 
     L has its exact law (its saddlepoint approximation). The curve f is a cubic in L, fitted to the residuals
-    :math:`D_b = \phi_b - \hat\phi - L_b` and shrunk towards a constant; e is what it leaves, drawn from the replicates
-    whose L is nearest. The more replicates, the less the prior counts and the narrower the neighbourhood, so that the
-    distribution tends to the bootstrap's own; with a linear phi there is no simulation error at any number of them.
+    :math:`D_b = \phi_b - \hat\phi - L_b` and shrunk towards a constant; e is what it leaves, drawn from the W
+    replicates whose L is nearest. The more replicates, the less the prior counts and the narrower the neighbourhood, so
+    that the distribution tends to the bootstrap's own; with a linear phi there is no simulation error at any number of
+    them.
+
+    With z the normal score of L and :math:`G(z) = L(z) + f(L(z))`, replicate b is among the nearest while z is between
+    two scores :math:`a_b < c_b`, so that
+
+    .. math:: P(\phi \le \hat\phi + y) = \frac1W \sum_b
+              \bigl[\Phi(\min(c_b, G^{-1}(y - e_b))) - \Phi(a_b)\bigr]_+ .
+
+    The same with the complements gives the upper tail, so that both keep their digits however small they are. Where the
+    cubic would turn back, beyond the replicates, G goes on growing slowly.
 
     The idea is that of Davison, Hinkley and Schechtman (1986) and Efron (1990), and R's ``boot::control`` is its form
     with f = 0 and neighbourhoods of one replicate. The residual is the one which the paper's estimators average
@@ -50,13 +69,14 @@ class ControlDistribution:
     Parameters
     ----------
     estimate
-        The value phi_hat on the data.
+        The values phi_hat on the data, shape ``(k,)``, or a number for one output.
     values
-        The replicates phi_b, shape ``(B,)``.
+        The replicates phi_b, shape ``(B, k)``, or ``(B,)``; ``(B, sets, k)`` for the distributions that several sets of
+        replicates give.
     linear
-        The linear parts linear_b, less their exact mean, shape ``(B,)``.
+        The linear parts linear_b, less their exact mean, of the same shape.
     distribution
-        The law of the linear part; its mean does not matter.
+        The law of the linear part, of shape ``(k,)`` or ``()``; its mean does not matter.
 
     References
     ----------
@@ -74,7 +94,7 @@ class ControlDistribution:
     array([2.73, 6.27])
     """
 
-    estimate: float
+    estimate: FloatArray | float
     values: FloatArray
     linear: FloatArray
     distribution: LinearDistribution
@@ -85,31 +105,210 @@ class ControlDistribution:
             raise ArgumentError(too_few_replicates(asker, LEAST_REPLICATES, f"got {len(self.values)}"))
 
     @property
-    def size(self) -> int:
-        """Return how many points make the distribution."""
-        return _POINTS_PER_RESIDUAL * _window(len(self.values))
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of the outputs: that of one replicate."""
+        return self.values.shape[1:]
+
+    @property
+    def resolution(self) -> float:
+        """Return the smallest probability of a side of the estimate."""
+        return _RESOLUTION
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """Return the values below which phi falls with probability `p`, linear between the points' midpoints."""
-        position = np.asarray(p, dtype=np.float64) * self.size
-        return np.asarray(np.interp(position, np.arange(self.size) + 0.5, self._points))
+        """Return the values below which phi falls with probability `p`, which broadcasts with the outputs."""
+        z = np.clip(ndtri(np.asarray(p, dtype=np.float64)), -_FARTHEST, _FARTHEST)
+        y = by_output(self._mixture.quantile, z, self.shape)
+        return np.asarray(self.estimate + self.distribution.scale * y)
 
     def cdf(self, x: ArrayLike) -> FloatArray:
-        """Return the probability of a value below `x`, values at `x` itself counting one half."""
-        return EmpiricalDistribution(self._points).cdf(x)
+        """Return the probability of a value of at most `x`, which broadcasts with the outputs."""
+        y = (np.asarray(x, dtype=np.float64) - self.estimate) / self.distribution.scale
+        return by_output(self._mixture.cdf, y, self.shape)
 
     @cached_property
-    def _points(self) -> FloatArray:
-        """Return equally probable values of phi in increasing order, shape ``(size,)``."""
-        scale = self.distribution.variance**0.5 or 1.0
-        order = np.argsort(self.linear)
-        z = self.linear[order] / scale
-        residuals = (self.values[order] - self.estimate) / scale - z
-        curve, remainder = _curve(z, residuals)
-        p = (np.arange(self.size) + 0.5) / self.size
-        law = (self.distribution.quantile(p) - self.distribution.mean) / scale
-        neighbours = remainder[_neighbours(z, law)]
-        return np.sort(self.estimate + scale * (law + hermeval(law, curve) + neighbours))
+    def _mixture(self) -> _Mixture:
+        """Return the distribution of (phi - phi_hat) / scale."""
+        scale = self.distribution.scale
+        linear = _rows(self.linear / scale)
+        order = np.argsort(linear, axis=1, kind="stable")
+        z = np.take_along_axis(linear, order, axis=1)
+        changes = np.take_along_axis(_rows((self.values - self.estimate) / scale), order, axis=1)
+        coefficients, remainder = _curve(z, changes - z)
+        law = _Law(self.distribution, len(z))
+        return _Mixture(law, coefficients, remainder, *_neighbourhoods(law, z))
+
+
+def _rows(values: FloatArray) -> FloatArray:
+    """Return replicates of any number of outputs with one row to each, shape ``(k, B)``."""
+    return np.ascontiguousarray(values.reshape(len(values), -1).T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """The standardised law of L for each of `rows` rows: those of the outputs, once for each set of replicates."""
+
+    distribution: LinearDistribution
+    rows: int
+
+    @cached_property
+    def on_grid(self) -> FloatArray:
+        """Return L at `GRID`, shape ``(rows, nodes)``."""
+        return self._tiled(self.distribution.on_grid)
+
+    @cached_property
+    def is_constant(self) -> BoolArray:
+        """Return whether L does not vary, shape ``(rows, 1)``."""
+        return self._tiled(self.distribution.variance.reshape(-1, 1) == 0)
+
+    def at(self, scores: FloatArray) -> FloatArray:
+        """Return L at normal scores of shape ``(rows, m)``."""
+        sets = scores.reshape(self._sets, -1, scores.shape[1])
+        together = np.concatenate(list(sets), axis=1)
+        return np.concatenate(np.split(self.distribution.standardised(together), self._sets, axis=1))
+
+    @property
+    def _sets(self) -> int:
+        return self.rows // self.distribution.variance.size
+
+    def _tiled(self, quantity: NDArray[Any]) -> NDArray[Any]:
+        return np.tile(quantity, (self._sets, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    """The law of L + f(L) + e, L and e in standard deviations of L, for every output.
+
+    Parameters
+    ----------
+    law
+        The law of L.
+    coefficients
+        Of f on the Hermite polynomials of degree 1 to 3, shape ``(k, 3)``; its constant is part of e.
+    residuals
+        The values of e, shape ``(k, B)``.
+    first, last
+        The normal scores of L between which each of them occurs, shape ``(k, B)``.
+    """
+
+    law: _Law
+    coefficients: FloatArray
+    residuals: FloatArray
+    first: FloatArray
+    last: FloatArray
+
+    def cdf(self, y: FloatArray) -> FloatArray:
+        """Return the probability of at most `y`, shape ``(k, m)``."""
+        row = _row_numbers(y)
+        inverse = IncreasingLines(self._carried(self.law.on_grid), np.broadcast_to(GRID, self.law.on_grid.shape))
+        everywhere = np.full(y.size, np.inf)
+        tails = _Tails(self, inverse, row, np.ones(y.size), -everywhere, everywhere)
+        return tails.at(y.ravel(), np.arange(y.size)).reshape(y.shape)
+
+    def quantile(self, score: FloatArray) -> FloatArray:
+        """Return the values at normal scores, shape ``(k, m)``.
+
+        They are between G + min(e) and G + max(e) with G at the score itself, whatever the neighbourhoods are: so a
+        linear statistic has the quantiles of its law to the last digit.
+        """
+        nearest = np.searchsorted((GRID[:-1] + GRID[1:]) / 2, score)
+        grid, values = np.tile(GRID, (len(score), 1)), self.law.on_grid.copy()
+        # The nodes nearest to the scores are moved to them, so that G is exact there.
+        np.put_along_axis(grid, nearest, score, axis=1)
+        np.put_along_axis(values, nearest, self.law.at(score), axis=1)
+        carried, row, z = self._carried(values), _row_numbers(score), score.ravel()
+        inverse, side = IncreasingLines(carried, grid), np.where(z > 0, -1.0, 1.0)
+        middle = _read(grid, carried, nearest, score).ravel()
+        low, high = self.residuals.min(axis=1)[row], self.residuals.max(axis=1)[row]
+        lowest, highest = (inverse.value((middle + e)[:, np.newaxis], row)[:, 0] for e in (low - high, high - low))
+        tails = _Tails(self, inverse, row, side, lowest, highest)
+
+        def excess(shift: FloatArray, which: IntArray) -> FloatArray:
+            """Return the normal score of G + shift, less the one that is wanted."""
+            tail = np.clip(tails.at(middle[which] + shift, which), 1e-300, 1 - 1e-16)
+            return np.asarray(side[which] * ndtri(tail) - z[which])
+
+        return (middle + roots(excess, low, high)).reshape(score.shape)
+
+    def _carried(self, values: FloatArray) -> FloatArray:
+        """Return G = L + f(L), less its constant, at values of L; made to increase from the middle outwards.
+
+        Where the cubic turns back, beyond the replicates, G grows by a share of its mean slope, which is 1 + the
+        coefficient of degree 1.
+        """
+        slope, square, cube = (each[:, np.newaxis] for each in self.coefficients.T)
+        least = _SMALLEST_SLOPE * np.maximum(1 + slope, 0.0)
+        carried = values * (1 + slope - least - 3 * cube + values * (square + values * cube))
+        upper, lower = (slice(len(GRID) // 2, None), slice(len(GRID) // 2, None, -1))
+        np.maximum.accumulate(carried[:, upper], axis=1, out=carried[:, upper])
+        np.minimum.accumulate(carried[:, lower], axis=1, out=carried[:, lower])
+        return np.asarray(carried + least * values)
+
+
+class _Tails:
+    """Probabilities of one tail each, of some outputs of a mixture.
+
+    Residuals whose neighbourhood lies in the tail for certain are added up once; those that cannot be in it are left
+    out. Seen from its own side every tail is a lower one.
+
+    Parameters
+    ----------
+    mixture, inverse
+        The mixture, and the inverse of its G.
+    row
+        The output of each tail, shape ``(m,)``.
+    side
+        1 where the tail is the lower one, -1 where it is the upper one, shape ``(m,)``.
+    lowest, highest
+        Between which normal scores of L the end of the tail lies for certain, shape ``(m,)``.
+    """
+
+    def __init__(
+        self,
+        mixture: _Mixture,
+        inverse: IncreasingLines,
+        row: IntArray,
+        side: FloatArray,
+        lowest: FloatArray,
+        highest: FloatArray,
+    ) -> None:
+        self._inverse, self._row, self._side = inverse, row, side[:, np.newaxis]
+        is_lower = self._side > 0
+        first = np.where(is_lower, mixture.first[row], -mixture.last[row, ::-1])
+        last = np.where(is_lower, mixture.last[row], -mixture.first[row, ::-1])
+        residuals = np.where(is_lower, mixture.residuals[row], mixture.residuals[row, ::-1])
+        nearest, farthest = np.sort([side * lowest, side * highest], axis=0)[:, :, np.newaxis]
+        begin, end = (last <= nearest).sum(axis=1), (first < farthest).sum(axis=1)
+        length = max(int((end - begin).max(initial=1)), 1)
+        begin = np.minimum(begin, first.shape[1] - length)[:, np.newaxis]
+        self._window = _window(first.shape[1])
+        whole = np.cumsum(ndtr(last) - ndtr(first), axis=1)
+        self._certain = np.where(begin > 0, np.take_along_axis(whole, np.maximum(begin - 1, 0), axis=1), 0.0)[:, 0]
+        some = begin + np.arange(length)
+        self._last, self._residuals = (np.take_along_axis(each, some, axis=1) for each in (last, residuals))
+        self._below = ndtr(np.take_along_axis(first, some, axis=1))
+
+    def at(self, y: FloatArray, which: IntArray) -> FloatArray:
+        """Return the probabilities of those of the tails that end at `y`, both of shape ``(j,)``."""
+        z = self._inverse.value(y[:, np.newaxis] - self._residuals[which], self._row[which])
+        mass = ndtr(np.minimum(self._side[which] * z, self._last[which])) - self._below[which]
+        return np.asarray((self._certain[which] + np.maximum(mass, 0.0).sum(axis=1)) / self._window)
+
+
+def _row_numbers(rows: FloatArray) -> IntArray:
+    """Return in which row each element of a flattened array ``(k, m)`` was."""
+    return np.repeat(np.arange(len(rows)), rows.shape[1])
+
+
+def _read(grid: FloatArray, values: FloatArray, nearest: IntArray, score: FloatArray) -> FloatArray:
+    """Return the values at scores of shape ``(k, m)`` whose nearest nodes are known, straight between two nodes.
+
+    Most scores are nodes. Those of which several have the same nearest one need not be.
+    """
+    node, value = (np.take_along_axis(each, nearest, axis=1) for each in (grid, values))
+    following = nearest + np.sign(score - node).astype(np.int64)
+    next_node, next_value = (np.take_along_axis(each, following, axis=1) for each in (grid, values))
+    share = (score - node) / np.where(next_node == node, 1.0, next_node - node)
+    return np.asarray(value + share * (next_value - value))
 
 
 def _window(n_resamples: int) -> int:
@@ -120,34 +319,64 @@ def _window(n_resamples: int) -> int:
     return min(n_resamples, max(_LEAST_WINDOW, 2 * (int(n_resamples**0.5) // 2)))
 
 
-def _neighbours(z: FloatArray, law: FloatArray) -> IntArray:
-    """Return for each point of the law the replicate whose residual it takes.
+def _neighbourhoods(law: _Law, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return between which normal scores of L each replicate is one of its W neighbours, each of shape ``(k, B)``.
 
-    The points take the residuals of their neighbourhood in turn, so that every stretch of the law meets them all.
+    As L grows it leaves one neighbour and meets another whenever it passes a replicate: the neighbours from number m on
+    are those of all L between the replicates number m - 1 + W/2 and m + W/2. Those of the lowest L of all are the first
+    W, and those of the highest the last W.
+
+    Parameters
+    ----------
+    law
+        The law of L.
+    z
+        The standardised L of the replicates in increasing order, shape ``(k, B)``.
     """
-    window = _window(len(z))
-    first = np.clip(np.searchsorted(z, law) - window // 2, 0, len(z) - window)
-    return first + np.arange(len(law)) % window
+    k, n_resamples = z.shape
+    window = _window(n_resamples)
+    unlimited = np.full((k, window), np.inf)
+    if window == n_resamples:
+        return -unlimited, unlimited
+    passed = slice(window // 2, n_resamples - window + window // 2)
+    lines = IncreasingLines(law.on_grid, np.broadcast_to(GRID, law.on_grid.shape))
+    # Where L is constant no replicate is nearer than another; by their ranks each has its turn.
+    ranks = ndtri((np.arange(n_resamples) + 0.5) / n_resamples)
+    scores = np.where(law.is_constant, ranks, lines.value(z, np.arange(k)))[:, passed]
+    return np.append(-unlimited, scores, axis=1), np.append(scores, unlimited, axis=1)
 
 
 def _curve(z: FloatArray, residuals: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the coefficients of f on the Hermite polynomials, and the residuals that remain.
+    """Return the coefficients of f on the Hermite polynomials of degree 1 to 3, ``(k, 3)``, and the rest, ``(k, B)``.
 
     Hermite polynomials are uncorrelated under a normal law, with variance j! for degree j: a prior of k replicates on
-    term j is a penalty of k j!. The remainder is inflated for the degrees of freedom that the curve has used.
+    term j is a penalty of k j!. The remainder is inflated for the degrees of freedom that the curve has used; it holds
+    the constant of the polynomial.
+
+    Parameters
+    ----------
+    z, residuals
+        L and phi - phi_hat - L of the replicates in standard deviations of L, shape ``(k, B)``.
     """
+    k, n_resamples = z.shape
     basis = hermevander(z, 3)
-    penalty = np.diag([0.0, _slope_prior(z, residuals), 2 * _SQUARE_PRIOR, 6 * _CUBE_PRIOR])
-    gram = basis.T @ basis
-    coefficients = np.linalg.solve(gram + penalty, basis.T @ residuals).astype(np.float64)
-    used = float(np.trace(np.linalg.solve(gram + penalty, gram)))
-    remainder = residuals - basis @ coefficients
-    return coefficients, remainder * (len(z) / (len(z) - used)) ** 0.5
+    penalty = np.zeros((k, 4, 4))
+    penalty[:, [1, 2, 3], [1, 2, 3]] = np.stack(
+        [_slope_prior(z, residuals), np.full(k, 2 * _SQUARE_PRIOR), np.full(k, 6 * _CUBE_PRIOR)], axis=1
+    )
+    gram = basis.mT @ basis
+    moments = basis.mT @ residuals[:, :, np.newaxis]
+    solved = np.linalg.solve(gram + penalty, np.concatenate([gram, moments], axis=2))
+    coefficients, used = solved[:, :, 4], np.trace(solved[:, :, :4], axis1=1, axis2=2)
+    remainder = residuals - (basis @ coefficients[:, :, np.newaxis])[:, :, 0]
+    inflation = np.sqrt(n_resamples / (n_resamples - used))
+    constant = coefficients[:, 0] - coefficients[:, 2]
+    return coefficients[:, 1:], constant[:, np.newaxis] + remainder * inflation[:, np.newaxis]
 
 
-def _slope_prior(z: FloatArray, residuals: FloatArray) -> float:
+def _slope_prior(z: FloatArray, residuals: FloatArray) -> FloatArray:
     """Return how many replicates without a slope the prior is worth: those of the orthogonal estimator's slope."""
-    z, residuals = z - z.mean(), residuals - residuals.mean()
+    z, residuals = (each - each.mean(axis=1, keepdims=True) for each in (z, residuals))
     changes = z + residuals
-    sums = (changes @ changes, residuals @ residuals, residuals @ z, z @ z)
-    return float(prior_replicates(len(z), *(np.array([total]) for total in sums))[0])
+    pairs = ((changes, changes), (residuals, residuals), (residuals, z), (z, z))
+    return prior_replicates(z.shape[1], *((one * other).sum(axis=1) for one, other in pairs))

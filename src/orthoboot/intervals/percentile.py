@@ -1,31 +1,37 @@
-"""Intervals from the quantiles of the replicates: percentile, basic and BCa.
+"""Distributions of phi over resamples, and the levels of the quantiles that make intervals of them.
 
-They are functions of a `Distribution`, so that the same formula serves the replicates themselves and their control
-distribution.
+The same formulas serve the replicates themselves and their control distribution.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from orthoboot.intervals.outputs import by_output
 from orthoboot.typing import FloatArray
 
 
 class Distribution(Protocol):
-    """The interface of a distribution of phi over resamples."""
+    """The interface of distributions of phi over resamples, one for each output of any number."""
 
     @property
-    def size(self) -> int:
-        """Return the number of points, which limits the resolution of probabilities to ``1 / size``."""
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of the outputs."""
+        ...
+
+    @property
+    def resolution(self) -> float:
+        """Return the smallest probability that can be told from zero."""
         ...
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """Return the values below which phi falls with probability `p`."""
+        """Return the values below which phi falls with probability `p`, which broadcasts with the outputs."""
         ...
 
     def cdf(self, x: ArrayLike) -> FloatArray:
@@ -40,7 +46,7 @@ class EmpiricalDistribution:
     Parameters
     ----------
     values
-        The replicates phi_b of one output, shape ``(B,)``.
+        The replicates phi_b, shape ``(B,)``, or ``(B, ...)`` for more than one output.
 
     Examples
     --------
@@ -54,80 +60,68 @@ class EmpiricalDistribution:
     values: FloatArray
 
     @property
-    def size(self) -> int:
-        """Return the number of replicates."""
-        return len(self.values)
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of one replicate."""
+        return self.values.shape[1:]
+
+    @property
+    def resolution(self) -> float:
+        """Return half a replicate: so much is thought to lie beyond the last one."""
+        return 0.5 / len(self.values)
 
     def quantile(self, p: ArrayLike) -> FloatArray:
         """Return the sample quantiles at `p`, linear between the order statistics (type 7 of Hyndman and Fan)."""
-        return np.asarray(np.quantile(self.values, np.asarray(p, dtype=np.float64)))
+        return by_output(self._between, np.asarray(p, dtype=np.float64), self.shape)
 
     def cdf(self, x: ArrayLike) -> FloatArray:
         """Return the share of the replicates below `x`, those equal to it counting one half."""
-        ordered = np.sort(self.values)
-        below, not_above = np.searchsorted(ordered, x, side="left"), np.searchsorted(ordered, x, side="right")
-        return np.asarray((below + not_above) / (2 * self.size))
+        return by_output(self._share_below, np.asarray(x, dtype=np.float64), self.shape)
+
+    @cached_property
+    def _ordered(self) -> FloatArray:
+        """Return the replicates of each output in increasing order, shape ``(k, B)``."""
+        return np.sort(self.values.reshape(len(self.values), -1).T, axis=1)
+
+    def _between(self, p: FloatArray) -> FloatArray:
+        last = len(self.values) - 1
+        below = np.floor(last * p).astype(np.int64)
+        low, high = (np.take_along_axis(self._ordered, np.minimum(below + step, last), axis=1) for step in (0, 1))
+        share = last * p - below
+        # From the nearer of the two, as numpy does: so they are met exactly.
+        return np.where(share < 0.5, low + share * (high - low), high - (1 - share) * (high - low))
+
+    def _share_below(self, x: FloatArray) -> FloatArray:
+        ordered, x = self._ordered[:, np.newaxis, :], x[:, :, np.newaxis]
+        return np.asarray(((ordered < x).sum(axis=2) + (ordered <= x).sum(axis=2)) / (2 * len(self.values)))
 
 
-def percentile_ends(distribution: Distribution, alphas: ArrayLike) -> FloatArray:
-    """Return the quantiles of phi at `alphas`: the percentile interval.
-
-    Parameters
-    ----------
-    distribution
-        Of phi over resamples, one output.
-    alphas
-        Tail probabilities ``(lower, upper)`` in (0, 1), for example ``(0.025, 0.975)``; a one-sided interval of level
-        0.95 is one end of ``(0.05, 0.95)``.
-
-    Examples
-    --------
-    >>> percentile_ends(EmpiricalDistribution(np.arange(101.0)), (0.05, 0.95))
-    array([ 5., 95.])
-    """
-    return distribution.quantile(alphas)
+def same_levels(distribution: Distribution, probabilities: ArrayLike) -> FloatArray:
+    """Return `probabilities` as levels of all outputs, shape ``(len(probabilities), *shape)``."""
+    levels = np.asarray(probabilities, dtype=np.float64)
+    return np.broadcast_to(levels.reshape(-1, *(1,) * len(distribution.shape)), (len(levels), *distribution.shape))
 
 
-def basic_ends(distribution: Distribution, estimate: float, alphas: ArrayLike) -> FloatArray:
-    """Return ``2 phi_hat - quantile(1 - alphas)``, the reverse percentile interval.
-
-    Parameters
-    ----------
-    distribution
-        Of phi over resamples, one output.
-    estimate
-        The value phi_hat on the data.
-    alphas
-        Tail probabilities ``(lower, upper)``.
-
-    Examples
-    --------
-    >>> basic_ends(EmpiricalDistribution(np.arange(101.0)), 40.0, (0.05, 0.95))
-    array([-15.,  75.])
-    """
-    return np.asarray(2 * estimate - distribution.quantile(1 - np.asarray(alphas)))
-
-
-def bca_ends(distribution: Distribution, estimate: float, acceleration: float, alphas: ArrayLike) -> FloatArray:
-    r"""Return the quantiles of phi at levels corrected for bias and skewness: the BCa interval of Efron (1987).
+def bca_levels(
+    distribution: Distribution, estimate: FloatArray | float, acceleration: FloatArray | float, probabilities: ArrayLike
+) -> FloatArray:
+    r"""Return `probabilities` corrected for bias and skewness: the levels of the BCa interval of Efron (1987).
 
     .. math:: \Phi\Bigl(z_0 + \frac{z_0 + z_\alpha}{1 - a (z_0 + z_\alpha)}\Bigr),
               \qquad z_0 = \Phi^{-1}(P(\phi_b < \hat\phi))
 
-    Where every replicate lies on one side of the estimate z_0 would be infinite. The probability is therefore kept
-    within ``[0.5 / size, 1 - 0.5 / size]``: half a point of the distribution is thought to lie beyond the last one.
-    Otherwise the levels are those of `scipy.stats.bootstrap`.
+    Where every replicate lies on one side of the estimate z_0 would be infinite. The probability is therefore kept away
+    from 0 and 1 by the resolution of the distribution. Otherwise the levels are those of `scipy.stats.bootstrap`.
 
     Parameters
     ----------
     distribution
-        Of phi over resamples, one output.
+        Of phi over resamples.
     estimate
-        The value phi_hat on the data.
+        The values phi_hat on the data, of a shape that broadcasts with the outputs'.
     acceleration
-        The constant a, ``sum(influence**3) / (6 * sum(influence**2)**1.5)`` for one sample.
-    alphas
-        Tail probabilities ``(lower, upper)``.
+        The constants a, ``sum(influence**3) / (6 * sum(influence**2)**1.5)`` for one sample.
+    probabilities
+        What the ends leave below them, ``(lower, upper)``.
 
     References
     ----------
@@ -136,12 +130,12 @@ def bca_ends(distribution: Distribution, estimate: float, acceleration: float, a
 
     Examples
     --------
-    >>> bca_ends(EmpiricalDistribution(np.arange(101.0)), 50.0, 0.0, (0.05, 0.95))
-    array([ 5., 95.])
+    >>> bca_levels(EmpiricalDistribution(np.arange(101.0)), 50.0, 0.0, (0.05, 0.95)).round(4)
+    array([0.05, 0.95])
     """
-    half_a_point = 0.5 / distribution.size
-    z_0 = ndtri(np.clip(distribution.cdf(estimate), half_a_point, 1 - half_a_point))
-    shifted = z_0 + ndtri(np.asarray(alphas, dtype=np.float64))
+    smallest = distribution.resolution
+    z_0 = ndtri(np.clip(distribution.cdf(estimate), smallest, 1 - smallest))
+    shifted = z_0 + ndtri(same_levels(distribution, probabilities))
     # Beyond the pole the formula would come back from the other side; the levels end at 0 and 1 instead.
     denominator = np.maximum(1 - acceleration * shifted, np.finfo(np.float64).tiny)
-    return distribution.quantile(ndtr(z_0 + shifted / denominator))
+    return np.asarray(ndtr(z_0 + shifted / denominator))

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning
+from orthoboot.errors import ArgumentError, FewReplicatesWarning, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator, jackknife_spread
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Interval, Probabilities
 from orthoboot.intervals.control import LEAST_REPLICATES, ControlDistribution
 from orthoboot.intervals.linear import acceleration
-from orthoboot.intervals.percentile import (
-    Distribution,
-    EmpiricalDistribution,
-    basic_ends,
-    bca_ends,
-    percentile_ends,
-)
-from orthoboot.intervals.saddlepoint import LinearDistribution
+from orthoboot.intervals.percentile import Distribution, EmpiricalDistribution, bca_levels, same_levels
+from orthoboot.intervals.saddlepoint import GRID, LinearDistribution
 from orthoboot.plans import Draws, Plan
-from orthoboot.replicates import Replicates
-from orthoboot.typing import FloatArray
+from orthoboot.typing import FloatArray, IntArray
 
 LEAST_STANDARD = 200
 """Fewer ordinary replicates leave the tails to chance."""
 
 _GROUPS = 20
 """Groups of replicates that are left out in turn to learn the simulation error of an end."""
+
+_SMALLEST_TAIL = 1e-15
+"""A smaller probability above a value cannot be told from none, nor is one below it worth more."""
+
+_AT_ONCE = 2**18
+"""How many numbers an array may have at most where outputs or groups are many: they are taken by so many at a time."""
 
 
 class PercentileFamily(Interval):
@@ -58,11 +56,15 @@ class PercentileFamily(Interval):
                 'which stationary blocks do not have. Use block_kind="circular", or estimator="standard".'
             )
 
-    @abstractmethod
-    def output_ends(
-        self, distribution: Distribution, estimate: float, skewness: float, probabilities: Probabilities
+    def levels(
+        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: Probabilities
     ) -> FloatArray:
-        """Return the two ends for one output, shape ``(2,)``."""
+        """Return the levels of the quantiles that the two ends are made of, shape ``(2, *shape)``."""
+        return same_levels(distribution, probabilities)
+
+    def from_quantiles(self, quantiles: FloatArray, estimate: FloatArray) -> FloatArray:
+        """Return the ends, of the same shape as the quantiles at `levels`."""
+        return quantiles
 
     def skewness(self, estimation: Estimation) -> FloatArray:
         """Return what the method needs of the linear part's skewness, shape ``(k,)``."""
@@ -70,26 +72,52 @@ class PercentileFamily(Interval):
 
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
         """Return the ends of every output; their errors by leaving out groups of replicates in turn."""
-        laws, skewness = _linear_laws(estimation), self.skewness(estimation)
+        size, least = len(estimation.replicates), LEAST_REPLICATES if estimation.estimator.needs_influence else 2
+        if size < least:
+            unknown = np.full_like(estimation.estimate, np.nan)
+            return Ends(unknown, unknown, unknown, unknown, (_too_few(self.name, size),))
+        sets = [np.arange(size)[np.newaxis], *_without_groups(size)]
+        known = min(each.shape[1] for each in sets) >= least
+        skewness = self.skewness(estimation)
+        pieces = [
+            self._of_some(estimation, outputs, sets if known else sets[:1], skewness, probabilities)
+            for outputs in _few_outputs(estimation)
+        ]
+        levels, ends, errors = (np.concatenate(each, axis=1) for each in zip(*pieces, strict=True))
+        unknown_error = [] if known else [_unknown_error(size, least)]
+        (low, high), (low_error, high_error) = ends, errors
+        return Ends(low, high, low_error, high_error, (*_told(self.name, estimation, levels), *unknown_error))
 
-        def of(replicates: Replicates) -> FloatArray:
-            """Return both ends of every output, shape ``(2, k)``."""
-            outputs = range(len(estimation.estimate))
-            distributions = [_law(replicates, laws, j) for j in outputs]
-            estimates = replicates.estimate.tolist()
-            ends = [self.output_ends(distributions[j], estimates[j], skewness[j], probabilities) for j in outputs]
-            return np.stack(ends, axis=1)
+    def _of_some(
+        self,
+        estimation: Estimation,
+        outputs: slice,
+        sets: list[IntArray],
+        skewness: FloatArray,
+        probabilities: Probabilities,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return levels, ends and their errors of some outputs, each of shape ``(2, outputs)``.
 
-        least = 2 if laws is None else LEAST_REPLICATES
-        unknown = np.full_like(estimation.estimate, np.nan)
-        if len(estimation.replicates) < least:
-            return Ends(unknown, unknown, unknown, unknown, (_too_few(self.name, len(estimation.replicates)),))
-        low, high = of(estimation.replicates)
-        groups = _without_groups(estimation.replicates)
-        if min(len(group) for group in groups) < least:
-            return Ends(low, high, unknown, unknown)
-        low_error, high_error = jackknife_spread(np.array([of(group) for group in groups]))
-        return Ends(low, high, low_error, high_error)
+        The first of the sets are all the replicates; the errors are NaN where there are no others.
+        """
+        replicates, law = estimation.replicates, _linear_law(estimation, outputs)
+        estimate = replicates.estimate[outputs]
+
+        def of(numbers: IntArray) -> tuple[FloatArray, FloatArray]:
+            """Return levels and ends for sets of replicates with `numbers` ``(sets, B)``: shape ``(2, sets, k)``."""
+            values = replicates.values[numbers.T, outputs]
+            distribution: Distribution = EmpiricalDistribution(values)
+            if law is not None and replicates.linear is not None:
+                distribution = ControlDistribution(estimate, values, replicates.linear[numbers.T, outputs], law)
+            levels = self.levels(distribution, estimate, skewness[outputs], probabilities)
+            return levels, self.from_quantiles(distribution.quantile(levels), estimate)
+
+        whole, *others = (of(numbers) for numbers in sets)
+        ends = whole[1][:, 0]
+        if not others:
+            return whole[0][:, 0], ends, np.full_like(ends, np.nan)
+        left = np.concatenate([each for _, each in others], axis=1)
+        return whole[0][:, 0], ends, jackknife_spread(left.swapaxes(0, 1))
 
 
 class Percentile(PercentileFamily):
@@ -97,23 +125,21 @@ class Percentile(PercentileFamily):
 
     name = "percentile"
 
-    def output_ends(
-        self, distribution: Distribution, estimate: float, skewness: float, probabilities: Probabilities
-    ) -> FloatArray:
-        """Return the quantiles at `probabilities`."""
-        return percentile_ends(distribution, probabilities)
-
 
 class Basic(PercentileFamily):
-    """The quantiles reflected at the estimate."""
+    """The quantiles reflected at the estimate, ``2 phi_hat - quantile(1 - alphas)``: reverse percentiles."""
 
     name = "basic"
 
-    def output_ends(
-        self, distribution: Distribution, estimate: float, skewness: float, probabilities: Probabilities
+    def levels(
+        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: Probabilities
     ) -> FloatArray:
+        """Return the probabilities of the other side."""
+        return 1 - same_levels(distribution, probabilities)
+
+    def from_quantiles(self, quantiles: FloatArray, estimate: FloatArray) -> FloatArray:
         """Return twice the estimate less the quantiles of the other side."""
-        return basic_ends(distribution, estimate, probabilities)
+        return np.asarray(2 * estimate - quantiles)
 
 
 class Bca(PercentileFamily):
@@ -133,30 +159,42 @@ class Bca(PercentileFamily):
         assert estimation.run.influence is not None
         return acceleration(estimation.run.plan, estimation.run.influence)
 
-    def output_ends(
-        self, distribution: Distribution, estimate: float, skewness: float, probabilities: Probabilities
+    def levels(
+        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: Probabilities
     ) -> FloatArray:
-        """Return the quantiles at corrected levels."""
-        return bca_ends(distribution, estimate, skewness, probabilities)
+        """Return the corrected levels."""
+        return bca_levels(distribution, estimate, skewness, probabilities)
 
 
-def _linear_laws(estimation: Estimation) -> list[LinearDistribution] | None:
-    """Return the exact law of the linear part of each output, or None to use the replicates alone."""
+def _linear_law(estimation: Estimation, outputs: slice) -> LinearDistribution | None:
+    """Return the exact law of the linear part of some outputs, or None to use the replicates alone."""
     run = estimation.run
     if not estimation.estimator.needs_influence or run.influence is None:
         return None
     draws = run.plan.draws(run.influence)
     assert draws is not None
+    return LinearDistribution([Draws(part.number, part.values[:, outputs]) for part in draws])
+
+
+def _few_outputs(estimation: Estimation) -> list[slice]:
+    """Return the outputs by a few at a time, so that nothing is large that all groups and outputs have a share in."""
+    few = max(1, _AT_ONCE // (_GROUPS * max(len(estimation.replicates), len(GRID))))
+    return [slice(start, start + few) for start in range(0, len(estimation.estimate), few)]
+
+
+def _without_groups(size: int) -> list[IntArray]:
+    """Return the numbers of the replicates without each of about twenty groups in turn.
+
+    Those that leave as many come together, shape ``(groups, B)``, unless they are so many that memory would suffer.
+    """
+    n_groups = min(size, _GROUPS)
+    group = np.arange(size) % n_groups
+    longer = size % n_groups
+    few = max(1, _AT_ONCE // size)
+    starts = [*range(0, longer, few), *range(longer, n_groups, few), n_groups]
     return [
-        LinearDistribution([Draws(part.number, part.values[:, j]) for part in draws])
-        for j in range(len(estimation.estimate))
+        np.array([np.flatnonzero(group != each) for each in range(start, stop)]) for start, stop in pairwise(starts)
     ]
-
-
-def _without_groups(replicates: Replicates) -> list[Replicates]:
-    """Return the replicates without each of about twenty groups in turn."""
-    n_groups = min(len(replicates), _GROUPS)
-    return [replicates.without_group(group, n_groups) for group in range(n_groups)]
 
 
 def _too_few(method: str, n_resamples: int) -> OrthobootWarning:
@@ -166,7 +204,34 @@ def _too_few(method: str, n_resamples: int) -> OrthobootWarning:
     )
 
 
-def _law(replicates: Replicates, laws: Sequence[LinearDistribution] | None, j: int) -> Distribution:
-    if laws is None or replicates.linear is None:
-        return EmpiricalDistribution(replicates.values[:, j])
-    return ControlDistribution(float(replicates.estimate[j]), replicates.values[:, j], replicates.linear[:, j], laws[j])
+def _unknown_error(n_resamples: int, least: int) -> OrthobootWarning:
+    return FewReplicatesWarning(
+        f"the simulation error of the ends is not known with {n_resamples} replicates; use {least + 1} or more."
+    )
+
+
+def _told(method: str, estimation: Estimation, levels: FloatArray) -> list[OrthobootWarning]:
+    """Return a warning where an end lies farther out than the distribution reaches; `levels` has shape ``(2, k)``."""
+    size = len(estimation.replicates)
+    tails = np.minimum(levels, 1 - levels).min(axis=0)
+    worst = int(np.argmin(tails))
+    tail, name = float(tails[worst]), estimation.run.output.names[worst]
+    if estimation.estimator.needs_influence:
+        return [_beyond_numbers(method, name, tail)] if tail < _SMALLEST_TAIL else []
+    return [_extremes(method, name, tail, size)] if tail * (size + 1) < 1 else []
+
+
+def _beyond_numbers(method: str, name: str, tail: float) -> OrthobootWarning:
+    return IntervalWarning(
+        f'method="{method}" has no end of `{name}` at this level: it would leave a probability of {tail:.1g} beyond '
+        'it, and the one that is given is nearer. Use a lower confidence_level, or method="percentile" or "normal".'
+    )
+
+
+def _extremes(method: str, name: str, tail: float, size: int) -> OrthobootWarning:
+    needed = f"about {round(1 / tail):,}" if tail > _SMALLEST_TAIL else "more"
+    return IntervalWarning(
+        f'method="{method}" asks for an end of `{name}` with a probability of {tail:.2g} beyond it, which {size:,} '
+        f"replicates cannot show: it is the most extreme of them. Use {needed} replicates, "
+        'estimator="orthogonal", or method="normal".'
+    )

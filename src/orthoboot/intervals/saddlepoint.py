@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicHermiteSpline
 from scipy.special import ndtr, ndtri
 
 from orthoboot.errors import ArgumentError
+from orthoboot.intervals.outputs import by_output
 from orthoboot.plans.base import Draws
-from orthoboot.typing import FloatArray, IntArray
+from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 _REACH = 7.0
 """The curve is computed for |r| up to here, a probability of 1e-12; beyond it continues as a straight line."""
 
-_SPACING = 0.1
+_SPACING = 0.25
 """Distance in r between the nodes of the curve: the cubic between them errs by about spacing**4 / 384."""
 
 _CLOSEST = 1e-9
@@ -45,13 +46,22 @@ _TAIL = 1024
 _BLOCKS = 2048
 """How many blocks stand for the rest of a condensed population."""
 
+_IN_CACHE = 2**14
+"""How many numbers an array may have that is read again at once."""
+
+_NO_WIDTH = 1e-200
+"""The standard deviation of what does not vary."""
+
+GRID = np.concatenate([np.arange(-10, -4, 1 / 4), np.arange(-4, 4, 1 / 16), np.arange(4, 10.25, 1 / 4)])
+"""Normal scores between which any law is nearly straight: 1/16 between two costs 5e-4 of its curvature."""
+
 _BISECTIONS = 45
 """Halvings of a cell of the curve until it is narrower than rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearDistribution:
-    r"""The distribution of a sum of independent draws from finite populations.
+    r"""The distribution of a sum of independent draws from finite populations, for every output.
 
     With :math:`K(t) = \sum_i m_i \log \operatorname{mean}_j e^{t v_{ij}}` and the saddlepoint :math:`K'(t) = x`,
 
@@ -69,7 +79,7 @@ class LinearDistribution:
     Parameters
     ----------
     draws
-        The parts of the sum; each has `values` of shape ``(size,)`` or ``(size, 1)``.
+        The parts of the sum; each has `values` of shape ``(size, k)``, or ``(size,)`` for one output.
 
     References
     ----------
@@ -90,34 +100,37 @@ class LinearDistribution:
     draws: Sequence[Draws]
 
     def __post_init__(self) -> None:
-        for part in self.draws:
-            if part.values.ndim > 2 or part.values.size != len(part.values) or part.values.size == 0:
-                raise ArgumentError(
-                    f"`draws` must have one column of values each; got shape {part.values.shape}. "
-                    "Build one distribution per output."
-                )
+        shapes = [part.values.shape for part in self.draws]
+        if any(len(shape) not in (1, 2) or 0 in shape or shape[1:] != shapes[0][1:] for shape in shapes):
+            got = ", ".join(map(str, shapes))
+            raise ArgumentError(f"`draws` must have values of shape (size, k) or (size,) with the same k; got {got}.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of the outputs: ``(k,)``, or ``()`` for one."""
+        return self.draws[0].values.shape[1:]
 
     @cached_property
-    def mean(self) -> float:
-        """Return the exact mean."""
-        return float(sum(part.number * part.values.mean() for part in self.draws))
+    def mean(self) -> FloatArray:
+        """Return the exact mean of each output."""
+        return np.asarray(sum(part.number * part.values.mean(axis=0) for part in self.draws))
 
     @cached_property
-    def variance(self) -> float:
-        """Return the exact variance (lemma ``lem: influence var``)."""
+    def variance(self) -> FloatArray:
+        """Return the exact variance of each output (lemma ``lem: influence var``)."""
         return self._cumulant(2)
 
     @cached_property
-    def third_cumulant(self) -> float:
-        """Return the exact third cumulant, the third central moment."""
+    def third_cumulant(self) -> FloatArray:
+        """Return the exact third cumulant of each output, the third central moment."""
         return self._cumulant(3)
 
     @cached_property
-    def support(self) -> tuple[float, float]:
-        """Return the smallest and the largest possible value."""
-        low = sum(part.number * part.values.min() for part in self.draws)
-        high = sum(part.number * part.values.max() for part in self.draws)
-        return float(low), float(high)
+    def support(self) -> tuple[FloatArray, FloatArray]:
+        """Return the smallest and the largest possible value of each output."""
+        low = sum(part.number * part.values.min(axis=0) for part in self.draws)
+        high = sum(part.number * part.values.max(axis=0) for part in self.draws)
+        return np.asarray(low), np.asarray(high)
 
     def cdf(self, x: ArrayLike) -> FloatArray:
         """Return the probability of a value of at most `x`; 0 below the support and 1 from its upper end on.
@@ -125,13 +138,12 @@ class LinearDistribution:
         Parameters
         ----------
         x
-            Any shape.
+            Any shape that can be broadcast with that of the outputs.
         """
         x = np.asarray(x, dtype=np.float64)
         low, high = self.support
-        if self._is_constant:
-            return np.asarray(x >= self.mean, dtype=np.float64)
-        inside = ndtr(self._curve.score((x - self.mean) / np.sqrt(self.variance)))
+        score = by_output(self._curves.score, (x - self.mean) / self.scale, self.shape)
+        inside = np.where(self.variance == 0, x >= self.mean, ndtr(score))
         return np.asarray(np.where(x < low, 0.0, np.where(x >= high, 1.0, inside)))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
@@ -140,77 +152,128 @@ class LinearDistribution:
         Parameters
         ----------
         p
-            Probabilities in [0, 1], any shape; 0 and 1 give the ends of the support.
+            Probabilities in [0, 1], of any shape that can be broadcast with that of the outputs; 0 and 1 give the ends
+            of the support.
         """
         p = np.asarray(p, dtype=np.float64)
         if not np.all((p >= 0) & (p <= 1)):
             raise ArgumentError(f"`p` must lie in [0, 1]; got {p}.")
         low, high = self.support
-        if self._is_constant:
-            return np.full(p.shape, self.mean)
-        value = self.mean + np.sqrt(self.variance) * self._curve.value(ndtri(np.clip(p, 1e-300, 1 - 2**-53)))
-        return np.asarray(np.where(p == 0, low, np.where(p == 1, high, np.clip(value, low, high))))
-
-    @property
-    def _is_constant(self) -> bool:
-        return self.variance == 0
-
-    def _cumulant(self, order: int) -> float:
-        """Return the exact cumulant of order 2 or 3, for which it is the central moment."""
-        return float(sum(part.number * np.mean(_centred(part.values) ** order) for part in self.draws))
+        standardised = by_output(self.standardised, ndtri(np.clip(p, 1e-300, 1 - 2**-53)), self.shape)
+        value = np.clip(self.mean + self.scale * standardised, low, high)
+        inside = np.where(p == 0, low, np.where(p == 1, high, value))
+        return np.asarray(np.where(self.variance == 0, self.mean, inside))
 
     @cached_property
-    def _curve(self) -> _Curve:
-        populations = _populations(self.draws, self.variance**0.5)
-        upper, lower = _branch(populations), _branch(populations.reflected())
-        return _Curve(
-            np.concatenate([-lower.score[:0:-1], upper.score]),
-            np.concatenate([-lower.value[:0:-1], upper.value]),
-            np.concatenate([lower.slope[:0:-1], upper.slope]),
+    def scale(self) -> FloatArray:
+        """Return the standard deviation of each output; one where it is constant."""
+        return np.where(self.variance > 0, np.sqrt(self.variance), 1.0)
+
+    def standardised(self, scores: FloatArray) -> FloatArray:
+        """Return the values, less the mean and divided by `scale`, at normal scores of shape ``(k, m)``.
+
+        They never fall and stay in the support. A constant output is given a width too small to be seen, so that
+        its curve has an inverse too.
+        """
+        low, high = ((end - self.mean).reshape(-1, 1) / self.scale.reshape(-1, 1) for end in self.support)
+        constant = self.variance.reshape(-1, 1) == 0
+        return np.where(constant, _NO_WIDTH * scores, np.clip(self._curves.value(scores), low, high))
+
+    @cached_property
+    def on_grid(self) -> FloatArray:
+        """Return the standardised values at `GRID`, shape ``(k, nodes)``."""
+        return self.standardised(np.broadcast_to(GRID, (self.variance.size, len(GRID))))
+
+    def _cumulant(self, order: int) -> FloatArray:
+        """Return the exact cumulant of order 2 or 3, for which it is the central moment."""
+        parts = (part.number * np.mean(_centred(_rows(part)) ** order, axis=1) for part in self.draws)
+        return np.asarray(sum(parts)).reshape(self.shape)
+
+    @cached_property
+    def _curves(self) -> _Curves:
+        populations = _populations(self.draws, self.scale.reshape(-1))
+        branches = _branches(populations.with_reflection())
+        upper, lower = (_Branches(*half) for half in zip(*(np.split(each, 2) for each in branches), strict=True))
+        return _Curves(
+            np.concatenate([-lower.score[:, :0:-1], upper.score], axis=1),
+            np.concatenate([-lower.value[:, :0:-1], upper.value], axis=1),
+            np.concatenate([lower.slope[:, :0:-1], upper.slope], axis=1),
         )
 
 
-class _Curve:
-    """A monotone curve from normal scores r* to standardised values x, straight beyond its ends.
+class _Curves:
+    """Monotone curves from normal scores r* to standardised values x, straight beyond their ends, one to an output.
 
     Parameters
     ----------
     score, value, slope
-        The nodes r*, x and the derivatives dx / dr*, each of shape ``(nodes,)``.
+        The nodes r*, x and the derivatives dx / dr*, each of shape ``(k, nodes)``. A curve with fewer nodes than others
+        repeats those at its ends.
     """
 
     def __init__(self, score: FloatArray, value: FloatArray, slope: FloatArray) -> None:
         # Slopes of at most three times the neighbouring secants keep a cubic monotone (Fritsch and Carlson 1980).
-        secant = np.diff(value) / np.diff(score)
-        steepest = 3 * np.minimum(np.append(secant, np.inf), np.append(np.inf, secant))
-        self._nodes = score, value
-        self._ends = np.minimum(slope, steepest)[[0, -1]]
-        self._spline = CubicHermiteSpline(score, value, np.minimum(slope, steepest))
+        width = np.diff(score)
+        secant = np.where(width > 0, np.diff(value) / np.where(width > 0, width, 1.0), np.inf)
+        beyond = np.full((len(score), 1), np.inf)
+        steepest = 3 * np.minimum(np.append(secant, beyond, axis=1), np.append(beyond, secant, axis=1))
+        self._score, self._value, self._slope = score, value, np.minimum(slope, steepest)
 
     def value(self, score: FloatArray) -> FloatArray:
-        """Return the values at normal scores."""
-        inside = np.clip(score, *self._nodes[0][[0, -1]])
+        """Return the values at normal scores of shape ``(k, m)``."""
+        inside = np.clip(score, self._score[:, :1], self._score[:, -1:])
         beyond = score - inside
-        return np.asarray(self._spline(inside) + np.where(beyond < 0, *self._ends) * beyond)
+        cubic = _Cubic(self._score, self._value, self._slope, _cells(self._score, inside))
+        return cubic.value((inside - cubic.start) / cubic.width) + self._end_slopes(beyond) * beyond
 
     def score(self, value: FloatArray) -> FloatArray:
-        """Return the normal scores at values, the inverse of `value`."""
-        scores, values = self._nodes
-        inside = np.clip(value, values[0], values[-1])
-        cell = np.clip(np.searchsorted(values, inside, side="right"), 1, len(values) - 1)
-        low, high = scores[cell - 1], scores[cell]
+        """Return the normal scores at values of shape ``(k, m)``, the inverse of `value`."""
+        inside = np.clip(value, self._value[:, :1], self._value[:, -1:])
+        cubic = _Cubic(self._score, self._value, self._slope, _cells(self._value, inside))
+        low, high = np.zeros_like(inside), np.ones_like(inside)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            above = self._spline(middle) > inside
+            above = cubic.value(middle) > inside
             low, high = np.where(above, low, middle), np.where(above, middle, high)
         beyond = value - inside
         # A flat end is an end of the support: nothing lies beyond it, and `cdf` overrides what is said here.
-        return np.asarray(low + beyond / np.maximum(np.where(beyond < 0, *self._ends), 1e-3))
+        return cubic.start + low * cubic.width + beyond / np.maximum(self._end_slopes(beyond), 1e-3)
+
+    def _end_slopes(self, beyond: FloatArray) -> FloatArray:
+        return np.asarray(np.where(beyond < 0, self._slope[:, :1], self._slope[:, -1:]))
+
+
+class _Cubic:
+    """The cubics of Hermite in some cells of curves, as functions of the share of the cell that is passed."""
+
+    def __init__(self, score: FloatArray, value: FloatArray, slope: FloatArray, cell: IntArray) -> None:
+        def at(nodes: FloatArray, which: IntArray) -> FloatArray:
+            return np.take_along_axis(nodes, which, axis=1)
+
+        self.start = at(score, cell)
+        # Where nodes are repeated the cell has no width, and any will do.
+        width = at(score, cell + 1) - self.start
+        self.width = np.where(width > 0, width, 1.0)
+        self._constant = at(value, cell)
+        rise = at(value, cell + 1) - self._constant
+        self._linear = at(slope, cell) * self.width
+        last = at(slope, cell + 1) * self.width
+        self._square, self._cube = 3 * rise - 2 * self._linear - last, self._linear + last - 2 * rise
+
+    def value(self, share: FloatArray) -> FloatArray:
+        """Return the values after shares in [0, 1] of the cells."""
+        return self._constant + share * (self._linear + share * (self._square + share * self._cube))
+
+
+def _cells(nodes: FloatArray, x: FloatArray) -> IntArray:
+    """Return in which cell between `nodes`, shape ``(k, nodes)``, each `x` lies, shape ``(k, m)``."""
+    following = np.array([np.searchsorted(row, each, side="right") for row, each in zip(nodes, x, strict=True)])
+    return np.asarray(np.clip(following - 1, 0, nodes.shape[1] - 2))
 
 
 @dataclass(frozen=True)
 class _Populations:
-    """All populations in one flat array, so that many small strata cost no more than one large sample.
+    """All populations in one array, so that many small strata cost no more than one large sample.
 
     Attributes
     ----------
@@ -218,8 +281,10 @@ class _Populations:
         Draws from each population, shape ``(m,)``.
     sizes
         Nodes of each population, shape ``(m,)``.
-    nodes, probabilities
-        The values, of mean zero in each population, and their probabilities, shape ``(sum(sizes),)``.
+    nodes
+        The values of each output, of mean zero in each population, shape ``(k, sum(sizes))``.
+    probabilities
+        Their probabilities, the same for all outputs, shape ``(sum(sizes),)``.
     """
 
     number: FloatArray
@@ -234,8 +299,8 @@ class _Populations:
 
     @cached_property
     def tops(self) -> FloatArray:
-        """Return the largest node of each population."""
-        return np.maximum.reduceat(self.nodes, self.starts)
+        """Return the largest node of each population, shape ``(k, m)``."""
+        return np.maximum.reduceat(self.nodes, self.starts, axis=1)
 
     @cached_property
     def farthest(self) -> float:
@@ -243,59 +308,80 @@ class _Populations:
         return float(50 * self.number.max() / _TIE)
 
     @cached_property
-    def edge(self) -> float:
-        """Return the limit of r at the upper end of the support: every draw gives the largest value."""
+    def edge(self) -> FloatArray:
+        """Return the limit of r at the upper end of the support, shape ``(k,)``: every draw gives the largest value."""
         is_largest = self.nodes >= self.of_each(self.tops - _TIE / self.number)
-        return float(np.sqrt(-2 * self.number @ np.log(self.means(is_largest.astype(np.float64)))))
+        return np.asarray(np.sqrt(-2 * np.log(self.means(is_largest.astype(np.float64))) @ self.number))
 
-    def reflected(self) -> _Populations:
-        """Return the same populations with the opposite sign."""
-        return _Populations(self.number, self.sizes, -self.nodes, self.probabilities)
+    def with_reflection(self) -> _Populations:
+        """Return the populations of every output, and after them the same with the opposite sign."""
+        return replace(self, nodes=np.concatenate([self.nodes, -self.nodes]))
+
+    def of(self, outputs: IntArray) -> _Populations:
+        """Return the populations of some outputs."""
+        return replace(self, nodes=self.nodes[outputs])
 
     def of_each(self, quantity: FloatArray) -> FloatArray:
-        """Return a quantity of each population at each of its nodes."""
-        return np.repeat(quantity, self.sizes)
+        """Return a quantity of each population at each of its nodes; one alone is broadcast."""
+        return quantity if len(self.sizes) == 1 else np.repeat(quantity, self.sizes, axis=1)
 
     def means(self, quantity: FloatArray) -> FloatArray:
-        """Return the mean over each population of a quantity of the nodes."""
-        return np.add.reduceat(self.probabilities * quantity, self.starts)
+        """Return the mean over each population of a quantity of the nodes, shape ``(k, m)``."""
+        return self.sums(self.probabilities * quantity)
 
-    def tilted(self, t: float) -> tuple[float, float, float, float]:
-        """Return t K' - K, and the first three derivatives of K, at t > 0.
+    def sums(self, quantity: FloatArray) -> FloatArray:
+        """Return the sum over each population of a quantity of the nodes, shape ``(k, m)``."""
+        return np.add.reduceat(quantity, self.starts, axis=1)
+
+    def tilted(self, t: FloatArray) -> FloatArray:
+        """Return t K' - K, and the first three derivatives of K, at t > 0 of shape ``(k,)``: shape ``(4, k)``.
 
         The first is the divergence of the tilted law from the law itself. As a mean under the tilted law it keeps its
         digits where t K' and K are large and nearly equal.
         """
+        t = t[:, np.newaxis]
         # The mean of exp(tv) is 1 + O(1 / number), and log(1 + .) must not see the rounded sum: hence expm1 and
         # log1p, and values counted from the largest one only where the exponential is far from 1.
         origin = np.where(t * self.tops > _LARGEST_EXPONENT, self.tops, 0.0)
         exponent = t * (self.nodes - self.of_each(origin))
-        log_tilt = exponent - self.of_each(np.log1p(self.means(np.expm1(exponent))))
-        tilt = np.exp(log_tilt)
-        first = self.means(tilt * self.nodes)
-        deviation = self.nodes - self.of_each(first)
-        square = tilt * deviation * deviation
-        each = np.array([self.means(tilt * log_tilt), first, self.means(square), self.means(square * deviation)])
-        divergence, slope, curvature, third = (each @ self.number).tolist()
-        return divergence, slope, curvature, third
+        tilt = np.expm1(exponent)
+        mean = self.means(tilt)
+        # Most of the time goes here, and half of that would be for memory if each product had its own.
+        log_tilt = np.subtract(exponent, self.of_each(np.log1p(mean)), out=exponent)
+        tilt += 1
+        tilt *= self.probabilities
+        tilt *= self.of_each(1 / (1 + mean))
+        divergence = self.sums(np.multiply(log_tilt, tilt, out=log_tilt))
+        first = self.sums(tilt * self.nodes)
+        deviation = np.subtract(self.nodes, self.of_each(first), out=exponent)
+        tilt *= deviation
+        tilt *= deviation
+        second = self.sums(tilt)
+        tilt *= deviation
+        return np.stack([divergence, first, second, self.sums(tilt)]) @ self.number
 
 
-def _populations(draws: Sequence[Draws], scale: float) -> _Populations:
-    """Return the populations of the draws, centred and divided by `scale`."""
-    condensed = [_condensed(_centred(part.values) / scale) for part in draws]
+def _populations(draws: Sequence[Draws], scale: FloatArray) -> _Populations:
+    """Return the populations of the draws, centred and divided by the `scale` of each output."""
+    condensed = [_condensed(_centred(_rows(part)) / scale[:, np.newaxis]) for part in draws]
     nodes, probabilities = zip(*condensed, strict=True)
     return _Populations(
         np.array([part.number for part in draws], dtype=np.float64),
-        np.array([len(each) for each in nodes]),
-        np.concatenate(nodes),
+        np.array([len(each) for each in probabilities]),
+        np.concatenate(nodes, axis=1),
         np.concatenate(probabilities),
     )
 
 
+def _rows(part: Draws) -> FloatArray:
+    """Return the values with one row to an output, shape ``(k, size)``."""
+    return np.ascontiguousarray(part.values.reshape(len(part.values), -1).T)
+
+
 def _centred(values: FloatArray) -> FloatArray:
-    """Return the values less their mean, shape ``(size,)``: exactly zero where they are all the same."""
-    flat = values.reshape(-1)
-    return np.zeros(len(flat)) if flat.min() == flat.max() else flat - flat.mean()
+    """Return the rows less their mean, shape ``(k, size)``: exactly zero where the values of one are all the same."""
+    varies = values.min(axis=1) != values.max(axis=1)
+    return np.asarray(varies[:, np.newaxis] * (values - values.mean(axis=1, keepdims=True)))
 
 
 def _condensed(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -304,46 +390,72 @@ def _condensed(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     The values at both ends stay; the others are sorted into blocks, and two nodes at the block's mean plus and minus
     its standard deviation stand for each.
     """
-    size = len(values)
+    k, size = values.shape
     if size <= _LARGEST_POPULATION:
         return values, np.full(size, 1 / size)
-    ordered = np.sort(values)
+    ordered = np.sort(values, axis=1)
     length = (size - 2 * _TAIL) // _BLOCKS
     stop = _TAIL + length * _BLOCKS
-    blocks = ordered[_TAIL:stop].reshape(_BLOCKS, length)
-    middle, spread = blocks.mean(axis=1), blocks.std(axis=1)
-    nodes = np.concatenate([ordered[:_TAIL], middle - spread, middle + spread, ordered[stop:]])
+    blocks = ordered[:, _TAIL:stop].reshape(k, _BLOCKS, length)
+    middle, spread = blocks.mean(axis=2), blocks.std(axis=2)
+    nodes = np.concatenate([ordered[:, :_TAIL], middle - spread, middle + spread, ordered[:, stop:]], axis=1)
     shares = np.repeat([1.0, length / 2, 1.0], [_TAIL, 2 * _BLOCKS, size - stop])
     return nodes, shares / size
 
 
-@dataclass(frozen=True)
-class _Branch:
-    """The upper half of the curve: r*, x and dx / dr* at increasing t from 0 on."""
+class _Branches(NamedTuple):
+    """The upper halves of the curves, shape ``(k, nodes)``: r*, x and dx / dr* at increasing t from 0 on."""
 
     score: FloatArray
     value: FloatArray
     slope: FloatArray
 
-    def with_end(self, score: float, value: float) -> _Branch:
-        """Return the branch joined to the end of the support, where t is infinite and the curve flat."""
-        return _Branch(np.append(self.score, score), np.append(self.value, value), np.append(self.slope, 0.0))
 
+def _branches(populations: _Populations) -> _Branches:
+    """Return the curves for t >= 0, up to `_REACH` or to the end of the support, where t is infinite and they are flat.
 
-def _branch(populations: _Populations) -> _Branch:
-    """Return the curve for t >= 0, up to `_REACH` or to the end of the support."""
-    t, r, x, second, third = np.array(list(_saddlepoints(populations))).reshape(-1, 5).T
+    A curve with fewer nodes than others repeats its last one.
+    """
+    output, (t, r, x, second, third) = _saddlepoints(populations)
     at_mean, growth_at_mean = _limits_at_the_mean(populations)
-    correction = np.append(at_mean, np.log(t * np.sqrt(second) / r) / r)
-    growth = np.append(growth_at_mean, _score_growth(t, r, second, third))
-    r, x, slope = np.append(0.0, r), np.append(0.0, x), np.append(1.0, r / t)
-    slow = np.flatnonzero(np.diff(r + correction) < _SMALLEST_SLOPE * np.diff(r))
-    if len(slow):
-        correction[slow[0] :], growth[slow[0] :] = correction[slow[0]], 1.0
-    branch = _Branch(r + correction, x, slope / np.maximum(growth, _SMALLEST_SLOPE))
-    if populations.edge > _REACH:
-        return branch
-    return branch.with_end(populations.edge + correction[-1], float(populations.number @ populations.tops))
+    zero = np.zeros_like(at_mean)
+
+    def nodes(first: FloatArray, others: FloatArray) -> FloatArray:
+        return _by_row(np.append(np.arange(len(first)), output), np.append(first, others))
+
+    correction = nodes(at_mean, np.log(t * np.sqrt(second) / r) / r)
+    growth = nodes(growth_at_mean, _score_growth(t, r, second, third))
+    r, x, slope = nodes(zero, r), nodes(zero, x), nodes(zero + 1, r / t)
+    correction, growth = _frozen(r, correction, growth)
+    score, slope = r + correction, slope / np.maximum(growth, _SMALLEST_SLOPE)
+    ends = populations.edge <= _REACH
+    return _Branches(
+        _with_last(score, np.where(ends, populations.edge + correction[:, -1], score[:, -1])),
+        _with_last(x, np.where(ends, populations.tops @ populations.number, x[:, -1])),
+        _with_last(slope, np.where(ends, 0.0, slope[:, -1])),
+    )
+
+
+def _by_row(row: IntArray, values: FloatArray) -> FloatArray:
+    """Return the values of each row in their order, shape ``(rows, most of one)``; short rows repeat their last one."""
+    counts = np.bincount(row)
+    order = np.argsort(row, kind="stable")
+    starts = np.cumsum(counts) - counts
+    place = np.minimum(np.arange(counts.max()), counts[:, np.newaxis] - 1)
+    return np.asarray(values[order[starts[:, np.newaxis] + place]])
+
+
+def _with_last(values: FloatArray, last: FloatArray) -> FloatArray:
+    return np.append(values, last[:, np.newaxis], axis=1)
+
+
+def _frozen(r: FloatArray, correction: FloatArray, growth: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the correction of r and dr* / dr, held constant from where r* would hardly grow or turn back."""
+    slow = np.zeros(r.shape, dtype=bool)
+    slow[:, :-1] = np.diff(r + correction) < _SMALLEST_SLOPE * np.diff(r)
+    beyond = np.logical_or.accumulate(slow, axis=1)
+    held = np.take_along_axis(correction, slow.argmax(axis=1)[:, np.newaxis], axis=1)
+    return np.where(beyond, held, correction), np.where(beyond, 1.0, growth)
 
 
 def _score_growth(t: FloatArray, r: FloatArray, second: FloatArray, third: FloatArray) -> FloatArray:
@@ -354,37 +466,87 @@ def _score_growth(t: FloatArray, r: FloatArray, second: FloatArray, third: Float
     return 1 + (log_ratio_rate / rate - correction) / r
 
 
-def _limits_at_the_mean(populations: _Populations) -> tuple[float, float]:
-    r"""Return the limits of r* and of dr* / dr as t tends to 0.
+def _limits_at_the_mean(populations: _Populations) -> tuple[FloatArray, FloatArray]:
+    r"""Return the limits of r* and of dr* / dr as t tends to 0, each of shape ``(k,)``.
 
     With the standardised cumulants :math:`\kappa_3, \kappa_4` they are :math:`\kappa_3 / 6` and
     :math:`1 + \kappa_4 / 8 - 7 \kappa_3^2 / 36`, where the formula itself is 0 / 0.
     """
     square = populations.nodes**2
-    third = float(populations.number @ populations.means(square * populations.nodes))
+    third = populations.means(square * populations.nodes) @ populations.number
     excess = populations.means(square**2) - 3 * populations.means(square) ** 2
-    return third / 6, 1 + float(populations.number @ excess) / 8 - 7 * third**2 / 36
+    return third / 6, 1 + excess @ populations.number / 8 - 7 * third**2 / 36
 
 
-def _saddlepoints(populations: _Populations) -> Iterator[tuple[float, float, float, float, float]]:
-    """Yield t, r and the first three derivatives of K at t > 0, about equally spaced in r."""
-    t, r, rate = 0.0, 0.0, 1.0
-    while r < min(populations.edge - _EDGE_GAP, _REACH) and t < populations.farthest:
-        wanted = min(_SPACING, (populations.edge - r) / 2)
+def _saddlepoints(populations: _Populations) -> tuple[IntArray, FloatArray]:
+    """Return outputs, shape ``(m,)``, and t, r and the first three derivatives of K at t > 0, shape ``(5, m)``.
+
+    All outputs march along t together, each with its own steps, about equally spaced in r. Those of one output are in
+    increasing order.
+    """
+    edge = populations.edge
+    march = _March(edge, np.minimum(edge - _EDGE_GAP, _REACH), populations.farthest)
+    outputs, numbers = [march.going[:0]], [np.empty((5, 0))]
+    while len(march.going):
+        going, t = march.going, march.next
+        divergence, first, second, third = _tilted(populations, going, t)
+        r = np.sqrt(np.maximum(2 * divergence, 0.0))
+        new = march.arrived(r, second)
+        outputs.append(going[new])
+        numbers.append(np.stack([t, r, first, second, third])[:, new])
+    return np.concatenate(outputs), np.concatenate(numbers, axis=1)
+
+
+def _tilted(populations: _Populations, outputs: IntArray, t: FloatArray) -> FloatArray:
+    """Return what `tilted` returns for some outputs, by a few at a time so that what is between stays in the cache."""
+    few = max(1, _IN_CACHE // populations.nodes.shape[1])
+    pieces = [slice(start, start + few) for start in range(0, len(outputs), few)]
+    return np.concatenate([populations.of(outputs[piece]).tilted(t[piece]) for piece in pieces], axis=1)
+
+
+def _spacing(r: FloatArray) -> FloatArray:
+    """Return the distance to the next node: `_SPACING` where quantiles are usually asked for, and more beyond."""
+    return _SPACING * np.maximum(1.0, r / 3)
+
+
+class _March:
+    """Where on the way along t every output is.
+
+    Parameters
+    ----------
+    edge
+        The limit of r, shape ``(k,)``.
+    stop
+        The r at which it ends, shape ``(k,)``.
+    farthest
+        The t at which it ends.
+    """
+
+    def __init__(self, edge: FloatArray, stop: FloatArray, farthest: float) -> None:
+        self.edge, self.stop, self.farthest = edge, stop, farthest
+        self.t, self.r = np.zeros_like(edge), np.zeros_like(edge)
+        self.step = self._wanted(np.ones_like(edge), slice(None))
+        self.going = np.flatnonzero(stop > 0)
+
+    @property
+    def next(self) -> FloatArray:
+        """Return the t to try next, for those that are still going."""
+        return np.asarray(self.t[self.going] + self.step[self.going])
+
+    def arrived(self, r: FloatArray, second: FloatArray) -> BoolArray:
+        """Take the r and K'' that were found at `next`, and return which are nodes: neither too far on nor too near."""
+        going, t = self.going, self.next
+        far = r - self.r[going] > 2 * _spacing(self.r[going])
+        new = ~far & (self.r[going] + _CLOSEST < r) & (r < self.edge[going])
+        self.t[going[~far]] = t[~far]
+        self.r[going[new]] = r[new]
+        rate = np.maximum(t * second / np.maximum(r, _CLOSEST), 1e-300)
+        self.step[going] = np.where(far, self.step[going] / 2, self._wanted(rate, going))
+        self.going = going[(self.r[going] < self.stop[going]) & (self.t[going] < self.farthest)]
+        return new
+
+    def _wanted(self, rate: FloatArray, outputs: IntArray | slice) -> FloatArray:
+        """Return the steps in t that a growth dr / dt of `rate` asks for."""
+        wanted = np.minimum(_spacing(self.r[outputs]), (self.edge[outputs] - self.r[outputs]) / 2)
         # At most doubling t bounds the step where r hardly moves, between two clusters of values.
-        step = min(wanted / rate, max(t, _SPACING))
-        following, derivatives = _signed_root(populations, t + step)
-        while following - r > 2 * _SPACING:
-            step /= 2
-            following, derivatives = _signed_root(populations, t + step)
-        t += step
-        rate = max(t * derivatives[1] / max(following, _CLOSEST), 1e-300)
-        if r + _CLOSEST < following < populations.edge:
-            r = following
-            yield t, r, *derivatives
-
-
-def _signed_root(populations: _Populations, t: float) -> tuple[float, tuple[float, float, float]]:
-    """Return r and the first three derivatives of K at t > 0."""
-    divergence, first, second, third = populations.tilted(t)
-    return max(2 * divergence, 0.0) ** 0.5, (first, second, third)
+        return np.asarray(np.minimum(wanted / rate, np.maximum(self.t[outputs], _SPACING)))
