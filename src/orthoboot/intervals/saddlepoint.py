@@ -311,7 +311,8 @@ class _Populations:
     def edge(self) -> FloatArray:
         """Return the limit of r at the upper end of the support, shape ``(k,)``: every draw gives the largest value."""
         is_largest = self.nodes >= self.of_each(self.tops - _TIE / self.number)
-        return np.asarray(np.sqrt(-2 * np.log(self.means(is_largest.astype(np.float64))) @ self.number))
+        log_share = np.log(self.means(is_largest.astype(np.float64))) @ self.number
+        return np.asarray(np.sqrt(np.maximum(-2 * log_share, 0.0)))
 
     def with_reflection(self) -> _Populations:
         """Return the populations of every output, and after them the same with the opposite sign."""
