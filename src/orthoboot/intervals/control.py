@@ -272,20 +272,32 @@ class _Tails:
         highest: FloatArray,
     ) -> None:
         self._inverse, self._row, self._side = inverse, row, side[:, np.newaxis]
+        self._residuals = mixture.residuals[row]
+        self._window = _window(mixture.residuals.shape[1])
+        self._certain, self._below, self._last = (
+            np.zeros(len(row)),
+            np.zeros((len(row), 1)),
+            np.full((len(row), 1), np.inf),
+        )
+        if self._window < mixture.residuals.shape[1]:
+            nearest, farthest = np.sort([side * lowest, side * highest], axis=0)[:, :, np.newaxis]
+            self._limit(mixture, nearest, farthest)
+
+    def _limit(self, mixture: _Mixture, nearest: FloatArray, farthest: FloatArray) -> None:
+        """Keep the residuals that occur between two scores, seen from the side of the tail, shape ``(m, 1)``."""
         is_lower = self._side > 0
-        first = np.where(is_lower, mixture.first[row], -mixture.last[row, ::-1])
-        last = np.where(is_lower, mixture.last[row], -mixture.first[row, ::-1])
-        residuals = np.where(is_lower, mixture.residuals[row], mixture.residuals[row, ::-1])
-        nearest, farthest = np.sort([side * lowest, side * highest], axis=0)[:, :, np.newaxis]
+        first = np.where(is_lower, mixture.first[self._row], -mixture.last[self._row, ::-1])
+        last = np.where(is_lower, mixture.last[self._row], -mixture.first[self._row, ::-1])
         begin, end = (last <= nearest).sum(axis=1), (first < farthest).sum(axis=1)
         length = max(int((end - begin).max(initial=1)), 1)
         begin = np.minimum(begin, first.shape[1] - length)[:, np.newaxis]
-        self._window = _window(first.shape[1])
         whole = np.cumsum(ndtr(last) - ndtr(first), axis=1)
         self._certain = np.where(begin > 0, np.take_along_axis(whole, np.maximum(begin - 1, 0), axis=1), 0.0)[:, 0]
         some = begin + np.arange(length)
-        self._last, self._residuals = (np.take_along_axis(each, some, axis=1) for each in (last, residuals))
-        self._below = ndtr(np.take_along_axis(first, some, axis=1))
+        self._last, self._below = (np.take_along_axis(each, some, axis=1) for each in (last, first))
+        self._below = ndtr(self._below)
+        some = np.where(is_lower, some, first.shape[1] - 1 - some)
+        self._residuals = np.take_along_axis(self._residuals, some, axis=1)
 
     def at(self, y: FloatArray, which: IntArray) -> FloatArray:
         """Return the probabilities of those of the tails that end at `y`, both of shape ``(j,)``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -78,9 +79,9 @@ class PercentileFamily(Interval):
             return Ends(unknown, unknown, unknown, unknown, (_too_few(self.name, size),))
         sets = [np.arange(size)[np.newaxis], *_without_groups(size)]
         known = min(each.shape[1] for each in sets) >= least
-        skewness = self.skewness(estimation)
+        draws, skewness = _draws(estimation), self.skewness(estimation)
         pieces = [
-            self._of_some(estimation, outputs, sets if known else sets[:1], skewness, probabilities)
+            self._of_some(estimation, outputs, sets if known else sets[:1], draws, skewness, probabilities)
             for outputs in _few_outputs(estimation)
         ]
         levels, ends, errors = (np.concatenate(each, axis=1) for each in zip(*pieces, strict=True))
@@ -93,6 +94,7 @@ class PercentileFamily(Interval):
         estimation: Estimation,
         outputs: slice,
         sets: list[IntArray],
+        draws: Sequence[Draws] | None,
         skewness: FloatArray,
         probabilities: Probabilities,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -100,7 +102,7 @@ class PercentileFamily(Interval):
 
         The first of the sets are all the replicates; the errors are NaN where there are no others.
         """
-        replicates, law = estimation.replicates, _linear_law(estimation, outputs)
+        replicates, law = estimation.replicates, _linear_law(draws, outputs)
         estimate = replicates.estimate[outputs]
 
         def of(numbers: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -166,13 +168,18 @@ class Bca(PercentileFamily):
         return bca_levels(distribution, estimate, skewness, probabilities)
 
 
-def _linear_law(estimation: Estimation, outputs: slice) -> LinearDistribution | None:
-    """Return the exact law of the linear part of some outputs, or None to use the replicates alone."""
+def _draws(estimation: Estimation) -> Sequence[Draws] | None:
+    """Return the draws that the linear part is the sum of, or None to use the replicates alone."""
     run = estimation.run
     if not estimation.estimator.needs_influence or run.influence is None:
         return None
-    draws = run.plan.draws(run.influence)
-    assert draws is not None
+    return run.plan.draws(run.influence)
+
+
+def _linear_law(draws: Sequence[Draws] | None, outputs: slice) -> LinearDistribution | None:
+    """Return the exact law of the linear part of some outputs, if there is one."""
+    if draws is None:
+        return None
     return LinearDistribution([Draws(part.number, part.values[:, outputs]) for part in draws])
 
 

@@ -319,8 +319,10 @@ class _Populations:
         return replace(self, nodes=np.concatenate([self.nodes, -self.nodes]))
 
     def of(self, outputs: IntArray) -> _Populations:
-        """Return the populations of some outputs."""
-        return replace(self, nodes=self.nodes[outputs])
+        """Return the populations of some outputs, with what is known of them."""
+        part = replace(self, nodes=self.nodes[outputs])
+        vars(part).update(starts=self.starts, tops=self.tops[outputs])
+        return part
 
     def of_each(self, quantity: FloatArray) -> FloatArray:
         """Return a quantity of each population at each of its nodes; one alone is broadcast."""
@@ -507,7 +509,7 @@ def _tilted(populations: _Populations, outputs: IntArray, t: FloatArray) -> Floa
 
 def _spacing(r: FloatArray) -> FloatArray:
     """Return the distance to the next node: `_SPACING` where quantiles are usually asked for, and more beyond."""
-    return _SPACING * np.maximum(1.0, r / 3)
+    return np.asarray(_SPACING * np.maximum(1.0, r / 3) ** 2)
 
 
 class _March:
