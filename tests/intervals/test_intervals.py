@@ -271,7 +271,7 @@ def test_an_unknown_simulation_error_of_the_ends_is_told():
 @pytest.mark.parametrize(("estimator", "n_resamples"), [("orthogonal", 10), ("standard", 1000)])
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
 def test_no_method_has_a_loop_over_outputs(estimator, n_resamples):
-    """For 200 outputs, in processor time, the best of three: at most thirty times the normal interval's."""
+    """For 200 outputs, in processor time and the best of three, all take less than 20 times the normal interval."""
     table = np.random.default_rng(0).gamma(2.0, size=(200, 200))
 
     def seconds(method):
@@ -280,5 +280,6 @@ def test_no_method_has_a_loop_over_outputs(estimator, n_resamples):
         return time.process_time() - start
 
     best = {method: min(seconds(method) for _ in range(3)) for method in ("normal", "percentile", "basic", "bca")}
-    # About 15; a loop over outputs takes 250.
-    assert max(best.values()) < 60 * best["normal"]
+    # Measured 15 to 17 under "orthogonal" and 2 under "standard", and twice the bound of 20 for a machine that does
+    # other things too; one output at a time takes 700.
+    assert max(best.values()) < 40 * best["normal"]

@@ -31,7 +31,7 @@ The square is the leading term of a smooth statistic's remainder; the cube is of
 _LEAST_WINDOW = 20
 """How many residuals are taken to be exchangeable, at least."""
 
-_SMALLEST_SLOPE = 0.05
+_SMALLEST_SLOPE = 0.01
 """The share of its mean slope that G has at least."""
 
 _FARTHEST = 9.0
