@@ -88,6 +88,7 @@ def test_places_of_strata_are_kept():
         ob.bootstrap(x, gap, estimator="standard", n_resamples=200, rng=0)
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.MergedGroupsWarning")
 def test_rows_of_groups_stay_in_order():
     """Differences within a group read the order of its rows, which a group keeps."""
     generator = np.random.default_rng(0)

@@ -197,6 +197,7 @@ def test_abc_that_turns_back_is_told():
     with pytest.warns(errors.IntervalWarning, match="turns back at the tilted weights"):
         assert np.isnan(result.interval(0.95).high)
 
+
 LEVELS = (0.9, 0.99, 0.9999, 1 - 1e-6, 1 - 1e-8, 1 - 1e-10, 1 - 1e-12)
 
 

@@ -160,6 +160,7 @@ ROWS = [
     _PAIRED_ROW("rmse", _fixed("rmse"), samples.predictions, 1, "stays"),
     _PAIRED_ROW("mae", _fixed("mae"), samples.predictions, 1, "stays"),
     _PAIRED_ROW("r2", _fixed("r2"), samples.predictions, 0, "stays"),
+    _PAIRED_ROW("paired_difference", _between("paired_difference", "rmse"), samples.two_predictions, 1, "stays"),
     _PAIRED_ROW("accuracy", _fixed("accuracy"), samples.labels, steps=True),
     _PAIRED_ROW("precision", _of_class("precision"), samples.labels, steps=True),
     _PAIRED_ROW("recall", _of_class("recall"), samples.labels, steps=True),

@@ -126,6 +126,14 @@ def predictions(rng: np.random.Generator, n: int) -> Samples:
     return both[:, 0].copy(), both[:, 1].copy()
 
 
+def two_predictions(rng: np.random.Generator, n: int) -> Samples:
+    """Return observed values and two predictions of them."""
+    observed = values(rng, n)
+    noisy = [observed + rng.uniform(0.01, 2) * values(rng, n) for _ in range(2)]
+    together = placed(rng, np.column_stack([observed, *noisy]))
+    return tuple(column.copy() for column in together.T)
+
+
 def two_samples(rng: np.random.Generator, n: int) -> Samples:
     """Return two independent samples with the same columns."""
     other = max(int(n * rng.uniform(0.5, 1.5)), 1)

@@ -189,8 +189,8 @@ def _about_no_variation(estimation: Estimation) -> Iterator[OrthobootWarning]:
         yield _equal(estimation, first)
         return
     yield ConstantDataWarning(
-        f"`{estimation.run.output.names[first]}` does not vary: its variance is zero and its interval has width zero. "
-        "Check that the data are not constant."
+        f"`{estimation.run.output.names[first]}` does not vary: its variance is zero and its interval has width zero, "
+        "as for a constant column or a coefficient that a penalty keeps at zero."
     )
 
 

@@ -316,6 +316,7 @@ def test_what_has_no_influence_function_falls_back_and_says_why(options: dict[st
         ob.bootstrap(data, model, paired=True, n_resamples=2, rng=0)
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.FewReplicatesWarning")
 def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orthoboot.models.sklearn.networks.find_spec", lambda name: None)
     data = (X[SOME], RESPONSES["number"][SOME])
