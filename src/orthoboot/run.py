@@ -19,7 +19,10 @@ from orthoboot.functionals.output import Output
 from orthoboot.functionals.units import PreparedInUnits, power_of_two
 from orthoboot.influence import FINITE_DIFFERENCE_ROWS, InfluenceFunction, finite_difference_bias, influence_for
 from orthoboot.plans import Iid, Plan, PlanCovariance
-from orthoboot.typing import FloatArray, Influence, Key
+from orthoboot.typing import BoolArray, FloatArray, Influence, Key
+
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""A relative difference that rounding makes."""
 
 COUNTS_AT_ONCE = 1 << 21
 """Counts held at once: 16 MB, or those of one resample where the data are larger."""
@@ -186,8 +189,26 @@ class Run:
         return (*self.data.findings, *self.tried, *self.prepared.findings(convergence))
 
     def with_influence(self, found: InfluenceFunction) -> Run:
-        """Return the same run with another influence function."""
-        return replace(self, influence_function=found)
+        """Return the same run with another influence function.
+
+        Influence values that differ by rounding alone among the units that are drawn are zero: the linear part of such
+        an output does not vary, and rounding is nothing to learn a slope from.
+        """
+        run = replace(self, influence_function=found)
+        flat = run._rounding_alone()
+        if found.values is None or not flat.any():
+            return run
+        values = tuple(np.where(flat, 0.0, part) for part in found.values)
+        return replace(self, influence_function=replace(found, values=values))
+
+    def _rounding_alone(self) -> BoolArray:
+        """Return for which outputs the variance of the linear part is rounding beside its values, shape ``(k,)``."""
+        scaled = self.in_units
+        if scaled.influence is None or scaled.linear_variance is None:
+            return np.zeros(len(self.estimate), dtype=bool)
+        rounding = [_ROUNDING * np.abs(part).max(axis=0) / len(part) ** 0.5 for part in scaled.influence]
+        largest: FloatArray = np.max(rounding, axis=0)
+        return np.asarray(scaled.linear_variance <= largest**2)
 
     def find_influence(self, request: Any, replaced: int | None = None) -> InfluenceFunction:
         """Return the influence function that `request` asks for; see `influence_for`."""

@@ -56,9 +56,7 @@ def same(first, second):
 def test_a_finished_run_is_read_and_not_repeated(tmp_path):
     file, counted = tmp_path / "run", Counted()
     first = ob.bootstrap(X, counted, checkpoint=file, rng=1)
-    assert (
-        counted.calls == 2 + 60 + 10
-    )  # the estimate in two orders, the jackknife, the replicates
+    assert counted.calls == 2 + 60 + 10  # the estimate in two orders, the jackknife, the replicates
     again = ob.bootstrap(X, counted, checkpoint=file, rng=1)
     assert counted.calls == 72 + 2
     same(first, again)

@@ -189,8 +189,10 @@ def _about_no_variation(estimation: Estimation) -> Iterator[OrthobootWarning]:
         yield _equal(estimation, first)
         return
     yield ConstantDataWarning(
-        f"`{estimation.run.output.names[first]}` does not vary: its variance is zero and its interval has width zero, "
-        "as for a constant column or a coefficient that a penalty keeps at zero."
+        f"`{estimation.run.output.names[first]}` does not vary, to first order"
+        + (f" and on {len(estimation.replicates)} resamples" if estimation.estimator.simulates else "")
+        + ": its variance is zero and its interval has width zero, as for a constant column, a coefficient that a "
+        "penalty keeps at zero, or a statistic at its largest value."
     )
 
 

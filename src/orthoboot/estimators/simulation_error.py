@@ -54,9 +54,11 @@ def estimator_error(estimator: Estimator, replicates: Replicates) -> EstimatorEr
     if len(replicates) - 1 < max(estimator.minimum, 2):
         return EstimatorError(np.full(k, np.nan), np.full(k, np.nan))
     deleted = deleted_moments(replicates)
+    # What does not use the influence function must not depend on it.
+    explained = linear_variance(replicates) if estimator.needs_influence else np.zeros(k)
     return EstimatorError(
         jackknife_spread(estimator.bias(deleted)),
-        _log_variance_spread(estimator.variance(deleted), linear_variance(replicates)),
+        _log_variance_spread(estimator.variance(deleted), explained),
     )
 
 

@@ -24,7 +24,7 @@ from orthoboot.influence.finite_difference import finite_difference_influence
 from orthoboot.influence.given import given_influence
 from orthoboot.influence.jackknife import jackknife_influence
 from orthoboot.influence.probe import probed
-from orthoboot.typing import Influence
+from orthoboot.typing import FloatArray, Influence
 
 GIVEN = "given by the user"
 """The source of influence values that the user brings."""
@@ -104,6 +104,7 @@ def closed_form(prepared: Prepared[Any]) -> InfluenceFunction | None:
         return InfluenceFunction(None, f"none ({str(error).rstrip('.')})")
     if own is None:
         return None
+    own = _without_rounding(own, prepared.estimate)
     if not _is_finite(own):
         name = prepared.functional.name
         return InfluenceFunction(None, f"none (the closed form of `{name}` is not finite at these data)")
@@ -205,6 +206,13 @@ def _engine_values(engine: str, prepared: Prepared[Any], execution: Execution) -
     if not _is_finite(values):
         raise not_finite(engine)
     return values
+
+
+def _without_rounding(values: Influence, estimate: FloatArray) -> Influence:
+    """Return the influence values, zero for outputs where all of them are below the last digit of the value."""
+    largest = np.max([np.abs(part).max(axis=0) for part in values], axis=0)
+    rounding = (largest > 0) & (largest < np.finfo(np.float64).eps / 8 * np.abs(estimate))
+    return tuple(np.where(rounding, 0.0, part) for part in values) if rounding.any() else values
 
 
 def _is_finite(values: Influence) -> bool:

@@ -20,6 +20,9 @@ from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _STEP = 1e-3
 
+_FLAT = 1e-9
+"""A statistic that comes back by no more than this share is flat but for rounding."""
+
 _SHORT_OF_THE_END = 0.95
 """Where it is looked at whether the statistic still rises, as a share of the way to an end."""
 
@@ -73,7 +76,8 @@ def _rises(tilt: _Tilt, position: FloatArray, end: FloatArray) -> BoolArray:
     """
     centre, before = tilt.run.estimate, tilt.values(_SHORT_OF_THE_END * position)
     away = np.sign(end - centre) == np.sign(position)
-    return np.asarray((away & (np.abs(before - centre) <= np.abs(end - centre))) | (tilt.sigma == 0))
+    rises = np.abs(before - centre) <= (1 + _FLAT) * np.abs(end - centre)
+    return np.asarray((away & rises) | (tilt.sigma == 0))
 
 
 class _Tilt:

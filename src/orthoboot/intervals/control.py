@@ -34,6 +34,12 @@ _LEAST_WINDOW = 20
 _SMALLEST_SLOPE = 0.01
 """The share of its mean slope that G has at least."""
 
+_LEAST_FOLLOWED = 0.1
+"""The mean slope of G from which on the law of the linear part says something about the tails of phi."""
+
+_SAME_LINEAR = 9
+"""Linear parts that agree in so many decimals of a standard deviation are the same, whatever rounding makes of them."""
+
 _FARTHEST = 9.0
 """Normal scores beyond this are taken to be this one, a probability of 1e-19."""
 
@@ -114,6 +120,11 @@ class ControlDistribution:
         """Return the smallest probability of a side of the estimate."""
         return _RESOLUTION
 
+    @cached_property
+    def follows_linear(self) -> BoolArray:
+        """Return whether phi moves with its linear part, of the shape of the outputs; else e alone has tails."""
+        return np.asarray(1 + self._mixture.coefficients[:, 0] > _LEAST_FOLLOWED).reshape(self.shape)
+
     def quantile(self, p: ArrayLike) -> FloatArray:
         """Return the values below which phi falls with probability `p`, which broadcasts with the outputs."""
         z = np.clip(ndtri(np.asarray(p, dtype=np.float64)), -_FARTHEST, _FARTHEST)
@@ -130,8 +141,8 @@ class ControlDistribution:
         """Return the distribution of (phi - phi_hat) / scale."""
         scale = self.distribution.scale
         linear = _rows(self.linear / scale)
-        order = np.argsort(linear, axis=1, kind="stable")
-        z = np.take_along_axis(linear, order, axis=1)
+        order = np.argsort(linear.round(_SAME_LINEAR), axis=1, kind="stable")
+        z = np.maximum.accumulate(np.take_along_axis(linear, order, axis=1), axis=1)
         changes = np.take_along_axis(_rows((self.values - self.estimate) / scale), order, axis=1)
         coefficients, remainder = _curve(z, changes - z)
         law = _Law(self.distribution, len(z))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from orthoboot.intervals.linear import acceleration
 from orthoboot.intervals.percentile import Distribution, EmpiricalDistribution, bca_levels, same_levels
 from orthoboot.intervals.saddlepoint import GRID, LinearDistribution
 from orthoboot.plans import Draws, Plan
-from orthoboot.typing import FloatArray, IntArray
+from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 LEAST_STANDARD = 200
 """Fewer ordinary replicates leave the tails to chance."""
@@ -30,6 +31,26 @@ _SMALLEST_TAIL = 1e-15
 
 _AT_ONCE = 2**18
 """How many numbers an array may have at most where outputs or groups are many: they are taken by so many at a time."""
+
+
+class _Piece(NamedTuple):
+    """The ends of some outputs, and how far their distributions reach.
+
+    Attributes
+    ----------
+    levels, ends, errors
+        Each of shape ``(2, k)``.
+    is_edge
+        Whether the linear part has no value beyond the one at a level, shape ``(2, k)``.
+    follows_linear
+        Whether the tails are those of the linear part, and not of so many replicates, shape ``(k,)``.
+    """
+
+    levels: FloatArray
+    ends: FloatArray
+    errors: FloatArray
+    is_edge: BoolArray
+    follows_linear: BoolArray
 
 
 class PercentileFamily(Interval):
@@ -84,10 +105,11 @@ class PercentileFamily(Interval):
             self._of_some(estimation, outputs, sets if known else sets[:1], draws, skewness, probabilities)
             for outputs in _few_outputs(estimation)
         ]
-        levels, ends, errors = (np.concatenate(each, axis=1) for each in zip(*pieces, strict=True))
+        ends = np.concatenate([piece.ends for piece in pieces], axis=1)
+        errors = np.concatenate([piece.errors for piece in pieces], axis=1)
         unknown_error = [] if known else [_unknown_error(size, least)]
         (low, high), (low_error, high_error) = ends, errors
-        return Ends(low, high, low_error, high_error, (*_told(self.name, estimation, levels), *unknown_error))
+        return Ends(low, high, low_error, high_error, (*_told(self.name, estimation, pieces), *unknown_error))
 
     def _of_some(
         self,
@@ -97,29 +119,35 @@ class PercentileFamily(Interval):
         draws: Sequence[Draws] | None,
         skewness: FloatArray,
         probabilities: Probabilities,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return levels, ends and their errors of some outputs, each of shape ``(2, outputs)``.
+    ) -> _Piece:
+        """Return the ends of some outputs; the first of the sets are all the replicates.
 
-        The first of the sets are all the replicates; the errors are NaN where there are no others.
+        The errors are NaN where there are no others.
         """
         replicates, law = estimation.replicates, _linear_law(draws, outputs)
         estimate = replicates.estimate[outputs]
 
-        def of(numbers: IntArray) -> tuple[FloatArray, FloatArray]:
-            """Return levels and ends for sets of replicates with `numbers` ``(sets, B)``: shape ``(2, sets, k)``."""
+        def distribution_of(numbers: IntArray) -> Distribution:
+            """Return the distributions for sets of replicates with `numbers` ``(sets, B)``: shape ``(sets, k)``."""
             values = replicates.values[numbers.T, outputs]
-            distribution: Distribution = EmpiricalDistribution(values)
-            if law is not None and replicates.linear is not None:
-                distribution = ControlDistribution(estimate, values, replicates.linear[numbers.T, outputs], law)
+            if law is None or replicates.linear is None:
+                return EmpiricalDistribution(values)
+            return ControlDistribution(estimate, values, replicates.linear[numbers.T, outputs], law)
+
+        def of(distribution: Distribution) -> tuple[FloatArray, FloatArray]:
+            """Return levels and ends, each of shape ``(2, sets, k)``."""
             levels = self.levels(distribution, estimate, skewness[outputs], probabilities)
             return levels, self.from_quantiles(distribution.quantile(levels), estimate)
 
-        whole, *others = (of(numbers) for numbers in sets)
-        ends = whole[1][:, 0]
-        if not others:
-            return whole[0][:, 0], ends, np.full_like(ends, np.nan)
-        left = np.concatenate([each for _, each in others], axis=1)
-        return whole[0][:, 0], ends, jackknife_spread(left.swapaxes(0, 1))
+        first = distribution_of(sets[0])
+        levels, ends = (each[:, 0] for each in of(first))
+        errors = np.full_like(ends, np.nan)
+        if len(sets) > 1:
+            left = np.concatenate([of(distribution_of(numbers))[1] for numbers in sets[1:]], axis=1)
+            errors = jackknife_spread(left.swapaxes(0, 1))
+        if law is None or not isinstance(first, ControlDistribution):
+            return _Piece(levels, ends, errors, np.zeros_like(levels, dtype=bool), np.zeros_like(estimate, dtype=bool))
+        return _Piece(levels, ends, errors, law.is_edge(levels), first.follows_linear[0])
 
 
 class Percentile(PercentileFamily):
@@ -217,15 +245,33 @@ def _unknown_error(n_resamples: int, least: int) -> OrthobootWarning:
     )
 
 
-def _told(method: str, estimation: Estimation, levels: FloatArray) -> list[OrthobootWarning]:
-    """Return a warning where an end lies farther out than the distribution reaches; `levels` has shape ``(2, k)``."""
-    size = len(estimation.replicates)
+def _told(method: str, estimation: Estimation, pieces: Sequence[_Piece]) -> list[OrthobootWarning]:
+    """Return a warning where an end lies farther out than the distribution reaches."""
+    size, names = len(estimation.replicates), estimation.run.output.names
+    levels = np.concatenate([piece.levels for piece in pieces], axis=1)
+    is_edge = np.concatenate([piece.is_edge for piece in pieces], axis=1)
+    follows = np.concatenate([piece.follows_linear for piece in pieces])
     tails = np.minimum(levels, 1 - levels).min(axis=0)
-    worst = int(np.argmin(tails))
-    tail, name = float(tails[worst]), estimation.run.output.names[worst]
-    if estimation.estimator.needs_influence:
-        return [_beyond_numbers(method, name, tail)] if tail < _SMALLEST_TAIL else []
-    return [_extremes(method, name, tail, size)] if tail * (size + 1) < 1 else []
+    extremes = ~follows & (tails * (size + 1) < 1)
+    if extremes.any():
+        worst = int(np.argmin(np.where(extremes, tails, np.inf)))
+        return [_extremes(method, names[worst], float(tails[worst]), size)]
+    beyond = follows & (tails < _SMALLEST_TAIL)
+    if beyond.any():
+        worst = int(np.argmin(tails))
+        return [_beyond_numbers(method, names[worst], float(tails[worst]))]
+    at_edge = is_edge.any(axis=0) & follows
+    if at_edge.any():
+        return [_edge(method, names[int(np.argmax(at_edge))], estimation)]
+    return []
+
+
+def _edge(method: str, name: str, estimation: Estimation) -> OrthobootWarning:
+    smallest = min(estimation.run.plan.schemes, key=lambda scheme: scheme.n_units)
+    return IntervalWarning(
+        f'method="{method}" has no end of `{name}` at this level: no resample of {smallest.n_units} {smallest.unit} '
+        'lies so far out, and the end is the farthest that one can. Use a lower confidence_level, or method="normal".'
+    )
 
 
 def _beyond_numbers(method: str, name: str, tail: float) -> OrthobootWarning:

@@ -28,6 +28,9 @@ _CLOSEST = 1e-9
 _EDGE_GAP = 1e-4
 """The curve is joined to the edge of the support once r is this close to its limit there."""
 
+_AT_EDGE = 1e-9
+"""In standard deviations: so near to the end of the support is at it."""
+
 _TIE = 1e-6
 """Values count as equal to the largest where this moves the sum by at most so many standard deviations."""
 
@@ -163,6 +166,12 @@ class LinearDistribution:
         value = np.clip(self.mean + self.scale * standardised, low, high)
         inside = np.where(p == 0, low, np.where(p == 1, high, value))
         return np.asarray(np.where(self.variance == 0, self.mean, inside))
+
+    def is_edge(self, p: ArrayLike) -> BoolArray:
+        """Return whether the value at probability `p` is an end of the support: no sum of draws lies beyond it."""
+        value, slack = self.quantile(p), _AT_EDGE * self.scale
+        low, high = self.support
+        return np.asarray(((value <= low + slack) | (value >= high - slack)) & (self.variance > 0))
 
     @cached_property
     def scale(self) -> FloatArray:

@@ -119,7 +119,7 @@ def differences(
         for name in first:
             one, other = first[name], second[name]
             own = unit if name in ("standard error", "bias") else np.maximum(unit, np.abs(one))
-            digits = np.sqrt(EPSILON) if name == "bias" else 1e3 * EPSILON
+            digits = 4 * np.sqrt(EPSILON) if name == "bias" else 1e3 * EPSILON
             slack = max(tolerance, end_tolerance * ("end" in name)) * own
             slack += digits * np.maximum(size, np.abs(first["estimate"]))
             same = (one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= slack)

@@ -133,7 +133,8 @@ def zero_only_where_nothing_varies(asked: Questioned) -> str | None:
     found = asked.found
     # What is left of zero by rounding counts as zero: the answer is as wrong.
     size = np.maximum(np.abs(found.numbers["estimate"]), natural_size(asked.case))
-    zero = found.numbers["standard error"] <= 10 * EPSILON * size
+    # Of a function of the user's nobody knows how it rounds.
+    zero = found.numbers["standard error"] <= (0.0 if asked.case.row.row_function else 10 * EPSILON * size)
     if not zero.any() or found.mentions_scale:
         return None
     if found.warns(errors.EqualReplicatesWarning) or _is_first_order(asked) or _all_equal(asked):
@@ -207,8 +208,8 @@ def higher_level_is_wider(asked: Questioned) -> str | None:
         return None
     old_low, old_high = found.numbers["low end"], found.numbers["high end"]
     with np.errstate(all="ignore"):
-        slack = 1e-9 * np.maximum(np.abs(old_low), np.abs(old_high))
-    slack = np.where(np.isfinite(slack), slack, 0.0)
+        # Of a one-sided interval one end is infinite.
+        slack = 1e-9 * np.max([np.where(np.isfinite(end), np.abs(end), 0.0) for end in (old_low, old_high)], axis=0)
     if ((low > old_low + slack) | (high < old_high - slack)).any():
         return f"{old_low.tolist()} to {old_high.tolist()} became {low.tolist()} to {high.tolist()} at {level!r}"
     closed = np.isfinite([old_low, old_high]) & np.isfinite([low, high])

@@ -96,8 +96,9 @@ def other_estimator(asked: Questioned) -> str | None:
     first = asked.again(estimator=name, n_resamples=drawn)
     if first.refused and second.refused:
         return None
-    # A run of "cheap" would not have looked for the influence function that this one knows already.
-    first, second = (_without(one, errors.DominantRowWarning) for one in (first, second))
+    # A run of "cheap" would not have looked for the influence function that this one knows already, which has more to say.
+    for kind in (errors.DominantRowWarning, errors.ConstantDataWarning, errors.EqualReplicatesWarning):
+        first, second = _without(first, kind), _without(second, kind)
     wrong = _other_answer(first, second, tolerance=1e-12)
     return None if wrong is None else f"with_estimator({name!r}): {wrong}"
 
