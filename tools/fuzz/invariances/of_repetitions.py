@@ -96,7 +96,7 @@ def other_estimator(asked: Questioned) -> str | None:
     first = asked.again(estimator=name, n_resamples=drawn)
     if first.refused and second.refused:
         return None
-    # A run of "cheap" would not have looked for the influence function that this one knows already, which has more to say.
+    # A run of "cheap" would not have looked for the influence function that this one knows already and speaks of.
     for kind in (errors.DominantRowWarning, errors.ConstantDataWarning, errors.EqualReplicatesWarning):
         first, second = _without(first, kind), _without(second, kind)
     wrong = _other_answer(first, second, tolerance=1e-12)
