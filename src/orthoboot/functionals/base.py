@@ -188,6 +188,10 @@ class Prepared(ABC, Generic[Statistic]):
             return evaluated_one_by_one(lambda one: self.values(one)[0], resamples, self.output.size, words)
         return evaluated_together(self.values, resamples, self.output.size, words)
 
+    def own_values(self, resamples: Resamples) -> FloatArray | None:
+        """Return output j on resample j alone, shape ``(k,)``; None where that is no cheaper than all of them."""
+        return None
+
     @cached_property
     def estimate(self) -> FloatArray:
         """Return its value on the data, shape ``(k,)``."""

@@ -54,6 +54,10 @@ class Formula(Functional, Generic[Derived]):
         """Return warnings about the statistic on these data."""
         return ()
 
+    def own_values(self, at: PreparedFormula[Derived], resamples: Resamples) -> FloatArray | None:
+        """Return output j on resample j alone, shape ``(k,)``; None where that is no cheaper than all of them."""
+        return None
+
     def fixed(self, at: PreparedFormula[Derived]) -> BoolArray | None:
         """Return which outputs are constants by definition, shape ``(k,)``; None where none is."""
         return None
@@ -91,6 +95,11 @@ class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
         """Return its values on the resamples, shape ``(B, k)``; one that is not finite is a failed replicate."""
         with np.errstate(all="ignore"):
             return self.functional.values(self, resamples)
+
+    def own_values(self, resamples: Resamples) -> FloatArray | None:
+        """Return output j on resample j alone, shape ``(k,)``; None where that is no cheaper than all of them."""
+        with np.errstate(all="ignore"):
+            return self.functional.own_values(self, resamples)
 
     def influence(self) -> Influence | None:
         """Return its influence function on the rows; one that is not finite is none."""

@@ -86,6 +86,11 @@ class PreparedInUnits(Prepared[Functional]):
         evaluation = self.of.evaluate(resamples)
         return replace(evaluation, values=evaluation.values / self.unit)
 
+    def own_values(self, resamples: Resamples) -> FloatArray | None:
+        """Return output j on resample j alone."""
+        values = self.of.own_values(resamples)
+        return None if values is None else values / self.unit
+
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return its bias of second order, shape ``(k,)``, or None where it has no closed form."""
         bias = self.of.second_order_bias(covariance)

@@ -98,6 +98,9 @@ class _Tilt:
     def values(self, positions: FloatArray) -> FloatArray:
         """Return each output at weights tilted to its own position, shape ``(k,)``; NaN where it raised."""
         weights = tuple(1 + (part * positions).T for part in self.direction)
+        own = self.run.prepared.own_values(Resamples(weights)) if len(positions) > 1 else None
+        if own is not None:
+            return own
         with np.errstate(all="ignore"):  # weights below zero are no weights to many formulas
             evaluation = self.run.prepared.evaluate(Resamples(weights))
         failure = evaluation.first_failure

@@ -171,3 +171,11 @@ def test_paired_arrays_are_refused_with_the_way_out():
 def test_an_unknown_option_is_refused():
     with pytest.raises(ArgumentError, match="`variance` has no option 'bias'; its options are ddof"):
         variance.replace(bias=True)
+
+
+@pytest.mark.parametrize("statistic", [mean, variance, std.replace(ddof=1), skewness, kurtosis])
+def test_a_column_alone_is_that_column_among_all(statistic):
+    table, weights = np.random.default_rng(0).gamma(2, size=(50, 7)), np.random.default_rng(1).random((7, 50))
+    prepared = statistic.prepared(read(table))
+    resamples = Resamples((weights,))
+    np.testing.assert_allclose(prepared.own_values(resamples), np.diag(prepared.values(resamples)), rtol=1e-13)

@@ -10,6 +10,7 @@ import numpy as np
 
 from orthoboot.arguments import is_real
 from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
@@ -148,6 +149,14 @@ class ColumnMoment(FunctionOfMeans):
         """Return the powers 1 to `order` of the variables."""
         variables = self.variables(data)
         return np.concatenate([(variables**power).T for power in range(1, self.order + 1)]).T
+
+    def own_values(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray:
+        """Return each column's statistic on a resample of its own: the means of its own powers are all it needs."""
+        means, weights = at.derived, resamples.weights[0]
+        powers = means.deviations.T.reshape(self.order, len(weights), -1)
+        shifts = np.einsum("kn,pkn->pk", weights, powers) / weights.sum(axis=1)
+        values: FloatArray = means.unit * self.formula(*(means.centre.reshape(self.order, -1) + shifts))
+        return values
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return `formula` at the means of the powers."""
