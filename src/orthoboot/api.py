@@ -207,7 +207,7 @@ def bootstrap(
             emit(warning)
         replicates, unmet = _simulated(first, budget)
     _check_weights_matter(first.run, replicates)
-    tried = replace(first.run, tried=(*_about_row_order(first, replicates), *_merged_groups(first.run, groups)))
+    tried = replace(first.run, tried=_trials(first, replicates, groups))
     estimator_name = first.estimator.name
     result = Result(tried, replicates, estimator_name, method, confidence_level, alternative, (), first.warnings)
     return reported(result, unmet, shown=first.warnings)
@@ -370,11 +370,16 @@ def _simulated(first: _FirstRound, budget: _Budget) -> tuple[Replicates, tuple[O
             return replicates, (_unmet(error, replicates, budget),)
 
 
-def _about_row_order(first: _FirstRound, replicates: Replicates) -> tuple[OrthobootWarning, ...]:
-    if replicates.interrupted:  # whoever stops a run does not want another evaluation
+def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[OrthobootWarning, ...]:
+    """Return warnings from a few more evaluations; Ctrl-C there, or before, keeps the replicates."""
+    if replicates.interrupted:
         return ()
     standard_error = Estimation(first.run, replicates, first.estimator).standard_error
-    return row_order_finding(first.run.prepared, first.run.plan, standard_error)
+    try:
+        of_order = row_order_finding(first.run.prepared, first.run.plan, standard_error)
+        return (*of_order, *_merged_groups(first.run, groups))
+    except KeyboardInterrupt:
+        return ()
 
 
 def _relative_error(first: _FirstRound, replicates: Replicates) -> float:
@@ -420,12 +425,13 @@ def _merged_groups(run: Run, groups: Any) -> tuple[OrthobootWarning, ...]:
         return ()
     names = run.data.columns[column.table]
     where = f"column {column.position if names is None else repr(names[column.position])}"
-    remedy = "the name of its column, with the data as a frame" if names is None else repr(names[column.position])
+    as_frame = ", with the data as a frame and the name of its column" if names is None else ""
+    remedy = "..." if names is None else repr(names[column.position])
     return (
         MergedGroupsWarning(
             f"the statistic reads {where}, which holds the labels of `groups`, and takes a group that is drawn twice "
-            f"for one group of twice the size. If it uses them as labels pass `groups=` {remedy}: then a group has a "
-            "label of its own each time. If it uses them as numbers, as a trend over years, all is well."
+            f"for one group of twice the size. If it uses them as labels pass `groups={remedy}`{as_frame}: then a "
+            "group has a label of its own each time. If it uses them as numbers, as a trend over years, all is well."
         ),
     )
 

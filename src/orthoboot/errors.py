@@ -67,7 +67,7 @@ class NonSmoothWarning(OrthobootWarning):
 
 
 class DominantRowWarning(OrthobootWarning):
-    """One row carries nearly all of the variance."""
+    """One row or group carries nearly all of the variance, or one group holds many of the rows."""
 
 
 class WeakInfluenceWarning(OrthobootWarning):
@@ -107,11 +107,11 @@ class InterruptedWarning(OrthobootWarning):
 
 
 class IntervalWarning(OrthobootWarning):
-    """The interval method has no answer for an output, or its ends are the extremes of the replicates."""
+    """An end does not exist at this level, or is the most extreme that replicates or resamples have."""
 
 
 class EqualReplicatesWarning(OrthobootWarning):
-    """All replicates are equal although the influence function says that the statistic varies."""
+    """All replicates of an output are equal: too few to show its variation, or it is constant."""
 
 
 class MergedGroupsWarning(OrthobootWarning):

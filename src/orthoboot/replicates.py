@@ -18,9 +18,6 @@ from orthoboot.typing import FloatArray, IntArray
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """A relative difference that summing in another order makes."""
 
-_FEW_DIGITS = 1e-12
-"""Rows whose standard error, relative to their size, is below this may differ by what looks like rounding."""
-
 _SECTION = "replicates"
 """What a checkpoint calls them."""
 
@@ -120,9 +117,24 @@ class Replicates:
             second_order_bias=None if bias is None else bias / unit,
         )
 
-    def without_group(self, group: int, n_groups: int) -> Replicates:
-        """Return all replicates but those of one of `n_groups` groups of about equal size."""
-        return self.select(np.flatnonzero(np.arange(len(self)) % n_groups != group))
+    def settled(self, run: Run) -> Replicates:
+        """Return the replicates with outputs that differ between them by rounding alone made equal, and so L.
+
+        Whether all of a few replicates are equal decides about the slope, so that rounding must not.
+        """
+        if len(self) < 2:
+            return self
+        values = self.values if run.data.has_few_digits else _equal_but_for_rounding(self.values)
+        linear = None if self.linear is None else _equal_but_for_rounding(self.linear)
+        unchanged = values is self.values and linear is self.linear
+        return self if unchanged else replace(self, values=values, linear=linear)
+
+
+def _equal_but_for_rounding(values: FloatArray) -> FloatArray:
+    """Return `values` ``(B, k)``, the first one throughout in columns that vary by rounding alone."""
+    spread = np.ptp(values, axis=0)
+    rounding = (spread > 0) & (spread <= _ROUNDING * np.abs(values).max(axis=0))
+    return np.where(rounding, values[:1], values) if rounding.any() else values
 
 
 def no_replicates(run: Run) -> Replicates:
@@ -288,6 +300,6 @@ def _without_rounding(run: Run, values: FloatArray) -> FloatArray:
     Where the rows themselves differ in their last digits only, such a difference is no rounding.
     """
     rounded = (np.abs(values - run.estimate) <= _ROUNDING * np.abs(run.estimate)) & (values != run.estimate)
-    if not rounded.any() or run.data.relative_spread <= _FEW_DIGITS * max(run.data.sizes) ** 0.5:
+    if not rounded.any() or run.data.has_few_digits:
         return values
     return np.where(rounded, run.estimate, values)

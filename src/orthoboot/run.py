@@ -142,10 +142,11 @@ class Run:
         """
         if self.influence is None:
             return None
-        if self.in_units is self:
-            return self.plan.variance(self.influence)
+        scaled = self.in_units
+        if scaled is self:
+            return np.where(self._is_flat, 0.0, self.plan.variance(self.influence))
         with np.errstate(over="ignore", under="ignore"):
-            return self.unit * (self.unit * self.in_units.plan.variance(self.in_units.influence or ()))
+            return None if scaled.linear_variance is None else self.unit * (self.unit * scaled.linear_variance)
 
     def linear_covariance(self) -> FloatArray:
         """Return the exact covariance of the linear part, shape ``(k, k)``; zero without an influence function."""
@@ -170,7 +171,7 @@ class Run:
             return None if scaled is None else self.unit * scaled
         parts = [resamples.sums(i, part) / len(part) for i, part in enumerate(self.influence)]
         total: FloatArray = np.sum(parts, axis=0)
-        return total - self.linear_mean
+        return np.where(self._is_flat, 0.0, total - self.linear_mean)
 
     @property
     def batch_size(self) -> int:
@@ -189,26 +190,19 @@ class Run:
         return (*self.data.findings, *self.tried, *self.prepared.findings(convergence))
 
     def with_influence(self, found: InfluenceFunction) -> Run:
-        """Return the same run with another influence function.
+        """Return the same run with another influence function."""
+        return replace(self, influence_function=found)
 
-        Influence values that differ by rounding alone among the units that are drawn are zero: the linear part of such
-        an output does not vary, and rounding is nothing to learn a slope from.
+    @cached_property
+    def _is_flat(self) -> BoolArray:
+        """Return for which outputs the linear part varies by rounding alone, shape ``(k,)``.
+
+        As where the influence values are equal within each stratum: rounding is nothing to learn a slope from.
         """
-        run = replace(self, influence_function=found)
-        flat = run._rounding_alone()
-        if found.values is None or not flat.any():
-            return run
-        values = tuple(np.where(flat, 0.0, part) for part in found.values)
-        return replace(self, influence_function=replace(found, values=values))
-
-    def _rounding_alone(self) -> BoolArray:
-        """Return for which outputs the variance of the linear part is rounding beside its values, shape ``(k,)``."""
-        scaled = self.in_units
-        if scaled.influence is None or scaled.linear_variance is None:
+        if self.influence is None:
             return np.zeros(len(self.estimate), dtype=bool)
-        rounding = [_ROUNDING * np.abs(part).max(axis=0) / len(part) ** 0.5 for part in scaled.influence]
-        largest: FloatArray = np.max(rounding, axis=0)
-        return np.asarray(scaled.linear_variance <= largest**2)
+        rounding = [_ROUNDING * np.abs(part).max(axis=0) / len(part) ** 0.5 for part in self.influence]
+        return np.asarray(self.plan.variance(self.influence) <= np.square(np.max(rounding, axis=0)))
 
     def find_influence(self, request: Any, replaced: int | None = None) -> InfluenceFunction:
         """Return the influence function that `request` asks for; see `influence_for`."""

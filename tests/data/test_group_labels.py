@@ -92,7 +92,7 @@ def test_a_mixed_model_has_the_error_of_a_bootstrap_by_hand():
 @pytest.mark.parametrize("name", LABELS)
 def test_labels_that_are_read_but_not_named_are_told(name):
     frame = pd.DataFrame({"g": LABELS[name], "y": Y})
-    with pytest.warns(MergedGroupsWarning, match="reads column 'g', which holds the labels of `groups`.*`groups=` 'g'"):
+    with pytest.warns(MergedGroupsWarning, match="reads column 'g', which holds the labels of `groups`.*`groups='g'`"):
         result = ob.bootstrap(frame, spread_of_groups, groups=frame["g"], estimator="standard", n_resamples=5, rng=0)
     # Nothing is changed: the column may hold more than labels.
     assert result.bootstrap_distribution["groups"].max() < N_GROUPS
@@ -150,3 +150,16 @@ def test_samples_name_columns_each():
         warnings.simplefilter("ignore", ob.errors.OrthobootWarning)
         named = ob.bootstrap(frames, difference, groups=("g", "g"), **options)
     assert not named.bootstrap_distribution.any()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.uint64, np.int64])
+def test_labels_too_large_to_count_on_stay_apart(dtype):
+    """Next to the largest numbers a label plus one is the same label, or a negative one."""
+    top = 1e17 if dtype == np.float64 else np.iinfo(dtype).max - 64 * N_GROUPS
+    large = (top + 64 * np.asarray(LABELS["numbers"], dtype=np.int64)).astype(dtype)
+    frames = [pd.DataFrame({"g": labels, "y": Y}) for labels in (LABELS["numbers"], large)]
+    small, huge = (
+        ob.bootstrap(frame, spread_of_groups, groups="g", estimator="standard", n_resamples=20, rng=0)
+        for frame in frames
+    )
+    np.testing.assert_array_equal(huge.bootstrap_distribution["groups"], small.bootstrap_distribution["groups"])

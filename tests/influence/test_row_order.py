@@ -108,3 +108,21 @@ def test_a_random_statistic_is_not_blamed_on_the_order():
         SERIES, lambda y: y.mean() + 100 * generator.normal(), estimator="standard", n_resamples=10, rng=0
     )
     assert not [w for w in result.warnings if isinstance(w, errors.RowOrderWarning)]
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("groups", [False, True])
+def test_ctrl_c_in_a_trial_keeps_the_replicates(groups):
+    calls = []
+    labels = np.repeat(np.arange(20.0), 5)
+    rows = np.column_stack([labels, np.random.default_rng(0).normal(size=100)])
+
+    def statistic(rows):
+        calls.append(1)
+        if len(calls) > 31:
+            raise KeyboardInterrupt
+        return rows[:, 1].mean()
+
+    options = {"groups": labels} if groups else {}
+    result = ob.bootstrap(rows, statistic, estimator="standard", n_resamples=30, rng=0, **options)
+    assert result.n_resamples == 30

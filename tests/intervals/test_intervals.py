@@ -257,8 +257,28 @@ def test_levels_that_ordinary_replicates_can_show_are_not_told():
 
 
 def test_a_corrected_level_beyond_all_numbers_is_told():
-    with pytest.warns(ob.errors.IntervalWarning, match='method="bca" has no end of `variance` at this level'):
+    with pytest.warns(ob.errors.IntervalWarning, match='method="bca" needs a tail probability of .* for `variance`'):
         ob.bootstrap(X, ob.variance, method="bca", confidence_level=1 - 1e-10, rng=2)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.SmallSampleWarning")
+def test_an_end_beyond_all_resamples_is_told():
+    """Of six groups no resample has less than six times the lowest: one in 46,656."""
+    groups = np.repeat(np.arange(6), 5)
+    options = {"groups": groups, "method": "percentile", "rng": 2}
+    message = 'method="percentile" has no end of `mean` at this level: no resample of 6 groups lies so far out'
+    with pytest.warns(ob.errors.IntervalWarning, match=message):
+        ob.bootstrap(X[:30], ob.mean, confidence_level=1 - 1e-8, **options)
+    told = ob.bootstrap(X[:30], ob.mean, confidence_level=0.99, **options).warnings
+    assert not [one for one in told if isinstance(one, ob.errors.IntervalWarning)]
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_tails_of_a_statistic_that_does_not_follow_its_influence_are_those_of_its_replicates():
+    """The influence values are those of other rows, so that ten replicates are all there is."""
+    shuffled = np.random.default_rng(0).permutation((X - X.mean()) ** 2 - X.var())
+    with pytest.warns(ob.errors.IntervalWarning, match="10 replicates cannot show"):
+        ob.bootstrap(X, ob.variance, influence=shuffled, method="percentile", confidence_level=0.99, rng=5)
 
 
 def test_an_unknown_simulation_error_of_the_ends_is_told():

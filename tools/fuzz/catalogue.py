@@ -55,6 +55,8 @@ class Row:
         Whether it is a function of the user's, which knows no weights of rows from outside.
     steps
         Whether it takes few values, as a quantile and a share of rows do.
+    powers
+        The highest power of the data in it: about the mean of all rows it loses so many digits to an outlier.
     odds
         How often it is drawn, relative to the others.
     """
@@ -71,6 +73,7 @@ class Row:
     decades: float = 295.0
     row_function: bool = False
     steps: bool = False
+    powers: int = 2
     odds: float = 1.0
 
 
@@ -140,12 +143,12 @@ ROWS = [
     Row("mean", _fixed("mean"), samples.columns, 1, "moves"),
     Row("variance", _with_ddof("variance"), samples.columns, 2, "stays"),
     Row("std", _with_ddof("std"), samples.columns, 1, "stays"),
-    Row("skewness", _fixed("skewness"), samples.columns, 0, "stays"),
-    Row("kurtosis", _fixed("kurtosis"), samples.columns, 0, "stays"),
+    Row("skewness", _fixed("skewness"), samples.columns, 0, "stays", powers=3),
+    Row("kurtosis", _fixed("kurtosis"), samples.columns, 0, "stays", powers=4),
     Row("norm_of_mean", _norm, samples.columns, _power_of_norm),
     Row("median", _fixed("median"), samples.columns, 1, "moves", steps=True),
     Row("quantile", _quantile, samples.columns, 1, "moves", steps=True),
-    Row("trimmed_mean", _trimmed, samples.columns, 1, "moves"),
+    Row("trimmed_mean", _trimmed, samples.columns, 1, "moves", steps=True),
     Row("gini", _fixed("gini"), samples.positive_columns, 0),
     Row("entropy", _fixed("entropy"), samples.categories, 0, "stays", steps=True),
     # Pairs and tables.

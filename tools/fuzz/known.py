@@ -23,8 +23,11 @@ class Known(NamedTuple):
 
 
 KNOWN = [
-    Known("rounding decides whether columns are dependent", "covariance_factor", "shift|weights are|order"),
+    Known(
+        "rounding decides whether columns are dependent", "covariance_factor", "shift|weights are|order|influence is"
+    ),
     Known("a mean that is zero but for rounding", "norm_of_mean", "influence is"),
+    Known("a quotient by a mean that is zero but for rounding", "relative_difference|quotient", "order|weights|own"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,35 +30,35 @@ class GroupColumn:
     labels: np.ndarray[Any, Any]
 
     def drawn(self, rows: IntArray) -> np.ndarray[Any, Any]:
-        """Return the labels of drawn rows: those of the data the first time, and fresh ones each time after that.
+        """Return labels of drawn rows, another for each time that a group is drawn: numbers, or the texts with a mark.
 
         Parameters
         ----------
         rows
             The rows in increasing order, each as often as it is drawn.
         """
-        labels = self.labels[rows]
         copies = np.arange(rows.size) - np.searchsorted(rows, rows)
-        again = copies > 0
         if self.labels.dtype.kind in "biuf":
-            # Beyond all labels that there are, and a range of its own for each time.
-            known, codes = np.unique(self.labels, return_inverse=True)
-            labels = labels.astype(np.result_type(labels.dtype, np.int64))
-            fresh = np.floor(labels.max(initial=known[-1])) + 1 + (copies - 1) * known.size + codes[rows]
-            labels[again] = fresh[again]
-            return labels
-        texts = labels.astype(object)
-        mark = _unused_mark(self.labels)
-        texts[again] = [f"{label}{mark}{copy}" for label, copy in zip(labels[again], copies[again], strict=True)]
+            n_groups, codes = self._codes
+            numbers = copies * n_groups + codes[rows]
+            return numbers.astype(np.float64) if self.labels.dtype.kind == "f" else numbers
+        again, texts = copies > 0, self.labels[rows].astype(object)
+        texts[again] = [f"{text}{self._mark}{copy}" for text, copy in zip(texts[again], copies[again], strict=True)]
         return texts
 
+    @cached_property
+    def _codes(self) -> tuple[int, IntArray]:
+        """Return the number of groups and the number of each row's group: labels may be too large to count on."""
+        known, codes = np.unique(self.labels, return_inverse=True)
+        return known.size, codes.reshape(-1).astype(np.int64)
 
-def _unused_mark(labels: np.ndarray[Any, Any]) -> str:
-    """Return what stands between a label and the number of its copy, so that no label of the data is made anew."""
-    mark = "#"
-    while any(mark in str(label) for label in labels):
-        mark += "#"
-    return mark
+    @cached_property
+    def _mark(self) -> str:
+        """Return what stands between a label and the number of its copy, so that no label of the data is made anew."""
+        texts, mark = [str(label) for label in np.unique(self.labels.astype(str))], "#"
+        while any(mark in text for text in texts):
+            mark += "#"
+        return mark
 
 
 def named_groups(data: Data, groups: Any) -> tuple[Data, Any]:

@@ -13,6 +13,9 @@ from orthoboot.data.tables import InputTable, table_of
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.typing import FloatArray, IntArray
 
+_FEW_DIGITS = 1e-12
+"""Rows whose standard error, relative to their size, is below this may differ by what looks like rounding."""
+
 
 @dataclass(frozen=True)
 class Data:
@@ -59,6 +62,11 @@ class Data:
     def relative_spread(self) -> float:
         """Return the smallest range of a column that varies, relative to its largest value; one if none varies."""
         return min((spread for table in self.tables for spread in table.relative_spreads()), default=1.0)
+
+    @cached_property
+    def has_few_digits(self) -> bool:
+        """Return whether the mean of a column differs between resamples in its last digits alone, or about so."""
+        return bool(self.relative_spread <= _FEW_DIGITS * np.sqrt(max(self.sizes)))
 
     @property
     def findings(self) -> tuple[OrthobootWarning, ...]:

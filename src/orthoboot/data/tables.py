@@ -20,9 +20,6 @@ _ENCODING = "for example `labels == 'yes'`, or `np.unique(labels, return_inverse
 
 _TEXT = f"Encode the categories as numbers, {_ENCODING}; only data frames may hold text, for your own functions."
 
-_LARGEST_WHOLE = 1 << 53
-"""Whole numbers up to here are floating-point numbers too."""
-
 _TIMES = "Turn the times into numbers, for example seconds since the first one."
 _DURATIONS = "Turn the durations into numbers, for example seconds."
 
@@ -177,13 +174,12 @@ def _largest_rounded(column: Any) -> int:
     """Return the largest whole number of a column, in size, that a float does not hold; 0 if it holds all."""
     if column.dtype.kind not in "iu" or column.dtype.itemsize < 8 or column.size == 0:
         return 0
-    large = (
-        column[(column > _LARGEST_WHOLE) | (column < -_LARGEST_WHOLE)]
-        if column.dtype.kind == "i"
-        else column[column > _LARGEST_WHOLE]
-    )
-    rounded = [number for number in large.reshape(-1).tolist() if int(float(number)) != number]
-    return max(rounded, key=abs, default=0)
+    flat = column.reshape(-1)
+    # What is rounded differs from what comes back; beyond the range of the type nothing comes back.
+    beyond = np.abs(flat.astype(np.float64)) >= 2.0 ** (63 if column.dtype.kind == "i" else 64)
+    back = np.where(beyond, 0, flat.astype(np.float64)).astype(column.dtype)
+    lost = flat[beyond | (back != flat)].tolist()
+    return max(lost, key=abs, default=0)
 
 
 def _place(name: str | None, values: FloatArray) -> str:

@@ -41,6 +41,11 @@ class Estimation:
         largest = np.abs(self.replicates.values).max(axis=0)
         return np.where(self.run.size > 0, self.run.unit, power_of_two(largest))
 
+    @cached_property
+    def _settled(self) -> Replicates:
+        """Return the replicates without differences that are rounding alone."""
+        return self.replicates.settled(self.run)
+
     @property
     def estimate(self) -> FloatArray:
         """Return phi_hat, shape ``(k,)``."""
@@ -49,7 +54,7 @@ class Estimation:
     @cached_property
     def moments(self) -> Moments:
         """Return the sums over the replicates, in units."""
-        return moments_of(self.in_units.replicates)
+        return moments_of(self.in_units._settled)
 
     @cached_property
     def bias(self) -> FloatArray:
@@ -78,7 +83,7 @@ class Estimation:
     @cached_property
     def error(self) -> EstimatorError:
         """Return the simulation error of bias and variance."""
-        error = estimator_error(self.estimator, self.in_units.replicates)
+        error = estimator_error(self.estimator, self.in_units._settled)
         return replace(error, bias=self.unit * error.bias)
 
     @property

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, Prepared
-from orthoboot.functionals.evaluation import Evaluation
+from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.output import Output
 from orthoboot.typing import BoolArray, FloatArray
 
@@ -76,6 +77,15 @@ class PreparedInUnits(Prepared[Functional]):
     def estimate(self) -> FloatArray:
         """Return its value on the data, shape ``(k,)``."""
         return self.of.estimate / self.unit
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        """Return its value at weights of one, shape ``(k,)``."""
+        return self.of.centre / self.unit
+
+    def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
+        """Return warnings about the statistic on these data and about its refits."""
+        return self.of.findings(convergence)
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return its values on the resamples, shape ``(B, k)``."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from orthoboot.errors import OrthobootWarning, RowOrderWarning
 from orthoboot.functionals.base import Prepared
-from orthoboot.functionals.user.user_function import CallableFunctional, bound_arguments
+from orthoboot.functionals.user.outside import n_rows_of, read_from_outside
+from orthoboot.functionals.user.user_function import CallableFunctional
 from orthoboot.influence.probe import PROBE_SEED
 from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray, IntArray
@@ -16,7 +17,7 @@ from orthoboot.typing import FloatArray, IntArray
 _HARMLESS = 0.5
 """In standard errors: a fit that draws rows by their position, as forests and stochastic gradients do, moves less."""
 
-_ROUNDING = 1e-6
+_SAME_VALUE = 1e-6
 """A relative change that summing in another order, or an iterative fit from other rounding, makes."""
 
 
@@ -34,7 +35,7 @@ def row_order_finding(prepared: Prepared[Any], plan: Plan, standard_error: Float
     change = np.abs(value - prepared.estimate)
     bound = _bound_rows(prepared)
     harmless = 0.0 if bound else _HARMLESS
-    real = change > np.maximum(harmless * standard_error, _ROUNDING * np.abs(prepared.estimate))
+    real = change > np.maximum(harmless * standard_error, _SAME_VALUE * np.abs(prepared.estimate))
     if not real.any() or _is_random(prepared):
         return ()
     worst = int(np.argmax(np.where(real, change, -1.0)))
@@ -59,7 +60,7 @@ def _value(prepared: Prepared[Any], rows: tuple[IntArray, ...]) -> FloatArray | 
     """Return the statistic of the rows in their order, or None if it has no finite value there."""
     try:
         value = prepared.value_of_rows(rows)
-    except (Exception, KeyboardInterrupt):  # a replicate that raises is reported; Ctrl-C here keeps the replicates
+    except Exception:  # the user's function may raise anything; a replicate that does is reported
         return None
     return value if np.isfinite(value).all() else None
 
@@ -67,22 +68,22 @@ def _value(prepared: Prepared[Any], rows: tuple[IntArray, ...]) -> FloatArray | 
 def _is_random(prepared: Prepared[Any]) -> bool:
     """Return whether the statistic differs from itself on the same rows in the same order."""
     value = _value(prepared, tuple(np.arange(n) for n in prepared.data.sizes))
-    return value is None or bool((np.abs(value - prepared.estimate) > _ROUNDING * np.abs(prepared.estimate)).any())
+    return value is None or bool((np.abs(value - prepared.estimate) > _SAME_VALUE * np.abs(prepared.estimate)).any())
 
 
 def _bound_rows(prepared: Prepared[Any]) -> str:
-    """Return the name of an argument that the user has bound to one value per row, or an empty string."""
+    """Return the name of something with one value per row that the function reads besides its samples, or nothing."""
     if not isinstance(prepared.functional, CallableFunctional):
         return ""
-    bound = bound_arguments(prepared.functional.function).items()
-    sizes = {(n,) for n in prepared.data.sizes}
-    return next((name for name, value in bound if np.shape(value)[:1] in sizes), "")
+    sizes = set(prepared.data.sizes)
+    read = read_from_outside(prepared.functional.function)
+    return next((name for name, value in read if n_rows_of(value) in sizes), "")
 
 
 def _remedy(bound: str) -> str:
     if bound:
         return (
-            f"`{bound}` is bound to one value per row, which stays in its place while the rows are drawn: pass it as "
-            "a further sample, `ob.bootstrap((x, w), lambda x, w: ..., paired=True)`."
+            f"`{bound}`, which it reads, has one value per row and stays in its place while the rows are drawn: pass "
+            "it as a further sample, `ob.bootstrap((x, w), lambda x, w: ..., paired=True)`."
         )
     return "For rows in time order pass `block_length`; otherwise make the statistic a function of the set of rows."

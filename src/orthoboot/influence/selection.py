@@ -31,6 +31,9 @@ GIVEN = "given by the user"
 
 FINITE_DIFFERENCE_ROWS = 10_000
 
+_LAST_DIGITS = 8 * float(np.finfo(np.float64).eps)
+"""Influence values below this share of the value are rounding."""
+
 ENGINES: dict[str, Callable[[Prepared[Any], Execution], Influence]] = {
     "finite-difference": finite_difference_influence,
     "jackknife": jackknife_influence,
@@ -104,7 +107,7 @@ def closed_form(prepared: Prepared[Any]) -> InfluenceFunction | None:
         return InfluenceFunction(None, f"none ({str(error).rstrip('.')})")
     if own is None:
         return None
-    own = _without_rounding(own, prepared.estimate)
+    own = own if prepared.data.has_few_digits else _without_rounding(own, prepared.estimate)
     if not _is_finite(own):
         name = prepared.functional.name
         return InfluenceFunction(None, f"none (the closed form of `{name}` is not finite at these data)")
@@ -211,7 +214,7 @@ def _engine_values(engine: str, prepared: Prepared[Any], execution: Execution) -
 def _without_rounding(values: Influence, estimate: FloatArray) -> Influence:
     """Return the influence values, zero for outputs where all of them are below the last digit of the value."""
     largest = np.max([np.abs(part).max(axis=0) for part in values], axis=0)
-    rounding = (largest > 0) & (largest < np.finfo(np.float64).eps / 8 * np.abs(estimate))
+    rounding = (largest > 0) & (largest < _LAST_DIGITS * np.abs(estimate))
     return tuple(np.where(rounding, 0.0, part) for part in values) if rounding.any() else values
 
 

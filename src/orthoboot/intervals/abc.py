@@ -64,7 +64,8 @@ class Abc(Interval):
         low, high = (tilt.values(position) for position in positions)
         low_error, high_error = (curve.sensitivity(p) * estimation.error.bias for p in probabilities)
         rising = [_rises(tilt, *end) for end in zip(positions, (low, high), strict=True)]
-        sound = (low <= high) & rising[0] & rising[1] & curve.sound(probabilities, estimation)
+        finite = np.isfinite(low) & np.isfinite(high) & (low <= high)
+        sound = finite & rising[0] & rising[1] & curve.sound(probabilities, estimation)
         low, high = (np.where(sound, end, np.nan) for end in (low, high))
         return Ends(low, high, low_error, high_error, _broken(estimation, sound, tilt.failure))
 
@@ -74,7 +75,7 @@ def _rises(tilt: _Tilt, position: FloatArray, end: FloatArray) -> BoolArray:
 
     Beyond a vertex it comes back: a higher level would have a shorter interval.
     """
-    centre, before = tilt.run.estimate, tilt.values(_SHORT_OF_THE_END * position)
+    centre, before = tilt.run.prepared.centre, tilt.values(_SHORT_OF_THE_END * position)
     away = np.sign(end - centre) == np.sign(position)
     rises = np.abs(before - centre) <= (1 + _FLAT) * np.abs(end - centre)
     return np.asarray((away & rises) | (tilt.sigma == 0))

@@ -117,7 +117,7 @@ class ControlDistribution:
 
     @property
     def resolution(self) -> float:
-        """Return the smallest probability of a side of the estimate."""
+        """Return the smallest probability on either side of the estimate that BCa may use."""
         return _RESOLUTION
 
     @cached_property

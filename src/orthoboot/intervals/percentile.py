@@ -138,4 +138,5 @@ def bca_levels(
     shifted = z_0 + ndtri(same_levels(distribution, probabilities))
     # Beyond the pole the formula would come back from the other side; the levels end at 0 and 1 instead.
     denominator = np.maximum(1 - acceleration * shifted, np.finfo(np.float64).tiny)
-    return np.asarray(ndtr(z_0 + shifted / denominator))
+    with np.errstate(over="ignore"):
+        return np.asarray(ndtr(z_0 + shifted / denominator))

@@ -27,10 +27,10 @@ _GROUPS = 20
 """Groups of replicates that are left out in turn to learn the simulation error of an end."""
 
 _SMALLEST_TAIL = 1e-15
-"""A smaller probability above a value cannot be told from none, nor is one below it worth more."""
+"""Tails below this are lost to rounding in 1 - p."""
 
 _AT_ONCE = 2**18
-"""How many numbers an array may have at most where outputs or groups are many: they are taken by so many at a time."""
+"""The largest array, in numbers: many outputs and groups are taken in pieces of this size."""
 
 
 class _Piece(NamedTuple):
@@ -212,7 +212,7 @@ def _linear_law(draws: Sequence[Draws] | None, outputs: slice) -> LinearDistribu
 
 
 def _few_outputs(estimation: Estimation) -> list[slice]:
-    """Return the outputs by a few at a time, so that nothing is large that all groups and outputs have a share in."""
+    """Return slices of the outputs, each so small that its arrays over groups and replicates stay within the limit."""
     few = max(1, _AT_ONCE // (_GROUPS * max(len(estimation.replicates), len(GRID))))
     return [slice(start, start + few) for start in range(0, len(estimation.estimate), few)]
 
@@ -258,7 +258,7 @@ def _told(method: str, estimation: Estimation, pieces: Sequence[_Piece]) -> list
         return [_extremes(method, names[worst], float(tails[worst]), size)]
     beyond = follows & (tails < _SMALLEST_TAIL)
     if beyond.any():
-        worst = int(np.argmin(tails))
+        worst = int(np.argmin(np.where(beyond, tails, np.inf)))
         return [_beyond_numbers(method, names[worst], float(tails[worst]))]
     at_edge = is_edge.any(axis=0) & follows
     if at_edge.any():
@@ -276,8 +276,8 @@ def _edge(method: str, name: str, estimation: Estimation) -> OrthobootWarning:
 
 def _beyond_numbers(method: str, name: str, tail: float) -> OrthobootWarning:
     return IntervalWarning(
-        f'method="{method}" has no end of `{name}` at this level: it would leave a probability of {tail:.1g} beyond '
-        'it, and the one that is given is nearer. Use a lower confidence_level, or method="percentile" or "normal".'
+        f'method="{method}" needs a tail probability of {tail:.1g} for `{name}`, less than floating-point numbers '
+        'resolve, so its interval is shorter than asked for. Use a lower confidence_level, or method="normal".'
     )
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import dis
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from orthoboot.errors import ArgumentError, InfluenceError, UnweightedRowsWarning
+from orthoboot.functionals.user.outside import n_rows_of, read_from_outside
 from orthoboot.typing import FloatArray
 
 ROWS = ("X", "y", "weights")
 """The parameters by which a target gets the rows of the data and how often the resample has each."""
+
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+"""The kinds of parameters that can be passed by name."""
 
 _STEP = 1e-3
 """Of the weights, in units of ``1/sqrt(n)``: a target is a weighted mean or a smooth function of some."""
@@ -70,9 +71,6 @@ def rows_taken(target: Callable[..., Any]) -> tuple[str, ...]:
     return names
 
 
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-
-
 def direct_influence(value: Callable[[FloatArray], FloatArray], n_rows: int) -> FloatArray:
     """Return the influence of the rows on a target by its own weights, the model held fixed, shape ``(n, k)``.
 
@@ -102,7 +100,7 @@ def _moved(value: Callable[[FloatArray], FloatArray], row: int, n_rows: int, ste
 
 def unweighted_rows(target: Callable[..., Any], n_rows: int) -> list[UnweightedRowsWarning]:
     """Return a warning if a target reads an array with as many rows as the data from outside."""
-    read = [name for name, value in _read_from_outside(target) if _n_rows(value) == n_rows]
+    read = [name for name, value in read_from_outside(target) if n_rows_of(value) == n_rows]
     if not read:
         return []
     return [
@@ -113,48 +111,3 @@ def unweighted_rows(target: Callable[..., Any], n_rows: int) -> list[UnweightedR
             "to take means as `np.average(values, weights=weights)`. If they are other rows, all is well."
         )
     ]
-
-
-def _read_from_outside(target: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values that a function reads: closed over, bound, by default, or global."""
-    if isinstance(target, partial):
-        yield from ((f"argument {place}", value) for place, value in enumerate(target.args))
-        yield from target.keywords.items()
-        yield from _read_from_outside(target.func)
-        return
-    function = getattr(target, "__func__", target)
-    code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType):
-        return
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
-    yield from _defaults(function)
-    yield from ((name, function.__globals__[name]) for name in _globals_read(code) if name in function.__globals__)
-
-
-def _defaults(function: Any) -> Iterator[tuple[str, Any]]:
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    defaults = function.__defaults__ or ()
-    yield from zip(names[len(names) - len(defaults) :], defaults, strict=True)
-    yield from (function.__kwdefaults__ or {}).items()
-
-
-def _globals_read(code: CodeType) -> Iterator[str]:
-    """Yield the global names that a function reads, those of functions inside it too."""
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            yield instruction.argval
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _globals_read(constant)
-
-
-def _n_rows(value: Any) -> int | None:
-    """Return the number of rows of an array, a series, a frame or a list of numbers; None of anything else."""
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple):
-        return int(shape[0]) if shape else None
-    return len(value) if isinstance(value, (list, tuple)) else None

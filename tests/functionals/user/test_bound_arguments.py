@@ -47,8 +47,23 @@ def test_the_estimate_is_the_plain_call(statistic):
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.LargeBiasWarning")
 def test_bound_values_of_the_rows_are_told():
-    with pytest.warns(errors.RowOrderWarning, match="`weights` is bound to one value per row.*paired=True"):
+    with pytest.warns(errors.RowOrderWarning, match="`weights`, which it reads, has one value per row.*paired=True"):
         ob.bootstrap(X, weighted_mean, n_resamples=20, estimator="standard", rng=0)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("extra", [[[1], [2, 3]], object(), "text", None])
+def test_whatever_is_bound_is_looked_at_without_harm(extra):
+    def mean(x, *, extra):
+        return x.mean()
+
+    assert ob.bootstrap(X, partial(mean, extra=extra), estimator="standard", n_resamples=5, rng=0).n_resamples == 5
+
+
+def test_values_of_the_rows_that_a_function_closes_over_are_told():
+    noise = np.random.default_rng(0).normal(1, 0.01, size=200)
+    with pytest.warns(errors.RowOrderWarning, match="`noise`, which it reads, has one value per row"):
+        ob.bootstrap(X, lambda x: float((x * noise[: len(x)]).mean()), estimator="standard", n_resamples=20, rng=0)
 
 
 def test_the_advice_for_bound_values_works():

@@ -180,7 +180,10 @@ def weights_are_repeated_rows(asked: Questioned) -> str | None:
         return _one_refused(direct, weighted, natural_size(case))
     first, second = flat(direct.result), flat(weighted.result)
     with np.errstate(all="ignore"):
-        slack = (rounding(case) + _lost_to_outliers(case, repeated)) * np.abs(first)
+        lost = rounding(case) + _lost_to_outliers(case, repeated)
+        if lost > TOO_ROUGH:
+            return None
+        slack = lost * np.abs(first)
         slack += 1e3 * EPSILON * natural_size(case)
         same = (first == second) | (np.abs(first - second) <= slack)
     return (
@@ -191,10 +194,11 @@ def weights_are_repeated_rows(asked: Questioned) -> str | None:
 
 
 def _lost_to_outliers(case: Case, repeated: list[np.ndarray]) -> float:
-    """Return the digits that fourth powers lose about the mean of the data where an outlier is not among the rows."""
+    """Return the digits that powers lose about the mean of the data where an outlier is not among the rows."""
     farthest = max(float(np.ptp(one, axis=0).max()) for one in case.samples)
     spread = min(float(one.std(axis=0).min()) for one in repeated)
-    return EPSILON * (farthest / spread) ** 4 if spread > 0 else 0.0
+    with np.errstate(all="ignore"):
+        return float(EPSILON * np.float64(farthest / spread) ** case.row.powers) if spread > 0 else 0.0
 
 
 def _one_refused(direct: Outcome, weighted: Outcome, size: float) -> str | None:

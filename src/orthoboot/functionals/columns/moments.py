@@ -101,7 +101,7 @@ def quotient(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 def checked_units(name: str, unit: FloatArray, of_value: FloatArray) -> FloatArray:
     """Return the units of the value, `of_value`; raise if it is no floating-point number for data of size `unit`."""
     numbers = np.finfo(np.float64)
-    # What is less than the unit by many digits must keep its own.
+    # Leave room below the unit, so that values much smaller than it keep their digits.
     outside = ~((of_value >= numbers.tiny / numbers.eps) & (of_value <= numbers.max))
     if outside.any():
         size = float(np.ravel(unit)[int(np.argmax(outside)) % unit.size])
