@@ -152,11 +152,12 @@ def test_samples_name_columns_each():
     assert not named.bootstrap_distribution.any()
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.EqualReplicatesWarning")  # there are always as many groups
 @pytest.mark.parametrize("dtype", [np.float64, np.uint64, np.int64])
 def test_labels_too_large_to_count_on_stay_apart(dtype):
     """Next to the largest numbers a label plus one is the same label, or a negative one."""
     top = 1e17 if dtype == np.float64 else np.iinfo(dtype).max - 64 * N_GROUPS
-    large = (top + 64 * np.asarray(LABELS["numbers"], dtype=np.int64)).astype(dtype)
+    large = dtype(top) + 64 * np.asarray(LABELS["numbers"]).astype(dtype)
     frames = [pd.DataFrame({"g": labels, "y": Y}) for labels in (LABELS["numbers"], large)]
     small, huge = (
         ob.bootstrap(frame, spread_of_groups, groups="g", estimator="standard", n_resamples=20, rng=0)
