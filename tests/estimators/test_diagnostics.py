@@ -35,14 +35,14 @@ def test_a_group_with_nearly_all_rows_is_told(estimator):
 @pytest.mark.parametrize("seed", range(100, 105))
 def test_where_unequal_groups_are_told(seed):
     """The rule was chosen on seeds 0 to 9: at a share of 0.4 the jackknife is a tenth too small, at 0.25 it is not."""
-    for share, is_told in [(0.25, False), (0.45, True)]:
+    for share, is_told in [(0.2, False), (0.55, True)]:
         x, labels = grouped(share, seed)
         jackknife, standard = (
             ob.bootstrap(x, ob.mean, groups=labels, estimator=estimator, n_resamples=2000, rng=seed).standard_error
             for estimator in ("jackknife", "standard")
         )
-        # The standard error of 2000 replicates is known to 2%.
-        assert (jackknife / standard < 0.9) is is_told or abs(jackknife / standard - 0.9) < 0.05
+        # The standard error of 2000 replicates is known to 2%; the ratio is about 0.99 and 0.76.
+        assert bool(jackknife / standard < 0.9) is is_told
         assert bool(told(errors.DominantRowWarning, x, ob.mean, groups=labels)) is is_told
 
 

@@ -12,7 +12,6 @@ Draw = Callable[[np.random.Generator, int], Samples]
 """Takes a generator and a number of rows, and returns one array for each argument of a statistic."""
 
 LARGEST = 1e300
-SMALLEST = 1e-300
 
 
 def number_of_rows(rng: np.random.Generator, most: int) -> int:

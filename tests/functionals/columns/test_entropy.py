@@ -92,18 +92,18 @@ def test_as_many_categories_as_rows_take_no_table_of_all_pairs(options):
     n = 100_000
     labels = {name: value if name == "block_length" else np.arange(n) // value for name, value in options.items()}
     # Indicators of all categories would be 80 GB, and took an hour.
-    start = time.perf_counter()
+    start = time.process_time()
     result = ob.bootstrap(np.arange(n), entropy, estimator="jackknife", **labels)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert -0.5 < result.bias < 0
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
 def test_the_difference_of_entropies_takes_no_table_either():
     x = np.arange(100_000)
-    start = time.perf_counter()
+    start = time.process_time()
     result = ob.bootstrap((x, x[:50_000]), ob.difference(entropy), estimator="jackknife")
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert result.bias == pytest.approx(0.5 / 100_000 - 0.5 / 50_000, rel=1e-4)
 
 
