@@ -420,8 +420,9 @@ def _merged_groups(run: Run, groups: Any) -> tuple[OrthobootWarning, ...]:
         return ()
     apart = replace(run.prepared, data=replace(run.data, group_columns=(column,)))
     resamples = run.plan.resamples(run.key, range(2))  # of a few groups one resample may hold each once
-    values = [prepared.evaluate(resamples).values for prepared in (run.prepared, apart)]
-    if np.allclose(values[0], values[1], rtol=1e-9, atol=0, equal_nan=True):
+    own, other, again = (one.evaluate(resamples).values for one in (run.prepared, apart, run.prepared))
+    is_random = not np.array_equal(own, again, equal_nan=True)
+    if is_random or np.allclose(own, other, rtol=1e-9, atol=0, equal_nan=True):
         return ()
     names = run.data.columns[column.table]
     where = f"column {column.position if names is None else repr(names[column.position])}"
@@ -431,7 +432,7 @@ def _merged_groups(run: Run, groups: Any) -> tuple[OrthobootWarning, ...]:
         MergedGroupsWarning(
             f"the statistic reads {where}, which holds the labels of `groups`, and takes a group that is drawn twice "
             f"for one group of twice the size. If it uses them as labels pass `groups={remedy}`{as_frame}: then a "
-            "group has a label of its own each time. If it uses them as numbers, as a trend over years, all is well."
+            "group has a label of its own each time. If it uses them as numbers or looks them up, all is well."
         ),
     )
 

@@ -164,3 +164,19 @@ def test_labels_too_large_to_count_on_stay_apart(dtype):
         for frame in frames
     )
     np.testing.assert_array_equal(huge.bootstrap_distribution["groups"], small.bootstrap_distribution["groups"])
+
+
+def test_labels_passed_as_text_are_told_too():
+    frame = pd.DataFrame({"g": LABELS["numbers"], "y": Y})
+    with pytest.warns(MergedGroupsWarning, match="reads column 'g'"):
+        ob.bootstrap(
+            frame, spread_of_groups, groups=frame["g"].astype(str), estimator="standard", n_resamples=5, rng=0
+        )
+
+
+def test_a_random_function_is_not_said_to_read_labels():
+    frame, generator = pd.DataFrame({"g": LABELS["numbers"], "y": Y}), np.random.default_rng(0)
+    result = ob.bootstrap(
+        frame, lambda d: d["y"].mean() + generator.normal(), groups=frame["g"], estimator="standard", n_resamples=5
+    )
+    assert not [w for w in result.warnings if isinstance(w, MergedGroupsWarning)]

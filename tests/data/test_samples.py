@@ -597,3 +597,29 @@ def test_labels_that_numpy_cannot_read_are_refused_by_name():
             ob.bootstrap(np.arange(5.0), ob.mean, **{argument: labels})
     with pytest.raises(DataError, match="`weights` must be an array of real numbers, one per row; got Tensor"):
         ob.mean(np.arange(5.0), weights=labels)
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        lambda d: d["a"].add(d["b"].sort_values()).mean(),
+        lambda d: d["a"].loc[d.index[d["b"] > 0]].mean(),
+    ],
+    ids=["aligned", "looked up"],
+)
+def test_numbered_rows_of_pandas_are_not_multiplied(statistic):
+    """A row that is drawn twice has two numbers: by one number pandas would make four rows of two."""
+    generator = np.random.default_rng(29)
+    frame = pd.DataFrame({"a": generator.gamma(2, size=50), "b": generator.normal(size=50)})
+    result = ob.bootstrap(frame, statistic, estimator="standard", n_resamples=200, rng=0)
+    rows = [result.run.resamples([b]).indices(0)[0] for b in range(200)]
+    by_hand = [statistic(frame.iloc[one].reset_index(drop=True)) for one in rows]
+    np.testing.assert_allclose(result.bootstrap_distribution, by_hand, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_rows_of_pandas_that_have_names_keep_them():
+    frame = pd.DataFrame({"a": np.arange(5.0)}, index=list("vwxyz"))
+    seen = []
+    ob.bootstrap(frame, lambda d: seen.append(set(d.index)) or d["a"].mean(), estimator="standard", n_resamples=3)
+    assert all(names <= set("vwxyz") for names in seen)

@@ -304,3 +304,18 @@ def test_no_method_has_a_loop_over_outputs(estimator, n_resamples):
     # Measured 15 to 17 under "orthogonal" and 2 under "standard", and twice the bound of 20 for a machine that does
     # other things too; one output at a time takes 700.
     assert max(best.values()) < 40 * best["normal"]
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.NonSmoothWarning")
+def test_ends_of_a_step_function_from_ten_replicates_are_told():
+    x = np.random.default_rng(9).gamma(2, size=40)
+    with pytest.warns(ob.errors.IntervalWarning, match="10 replicates cannot show"):
+        ob.bootstrap(x, lambda x: np.round(x.mean(), 1), method="percentile", rng=0)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.ConstantDataWarning")
+@pytest.mark.parametrize("method", ["percentile", "basic", "bca"])
+def test_an_output_that_does_not_vary_has_an_interval_of_width_zero(method):
+    table = np.column_stack([X, np.zeros_like(X)])
+    interval = ob.bootstrap(table, ob.mean, method=method, rng=0).confidence_interval
+    assert (interval.low[1], interval.high[1]) == (0.0, 0.0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import orthoboot as ob
@@ -134,3 +134,39 @@ def test_many_rows_are_no_place_for_differences_one_by_one(monkeypatch: pytest.M
     monkeypatch.setattr(target_rows, "_MOST_ROWS", 10)
     with pytest.raises(InfluenceError, match="takes the weights of 11 rows, more than 10"):
         direct_influence(lambda weights: weights[:1], 11)
+
+
+class Holder:
+    """A target that holds rows as an attribute."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __call__(self, model):
+        return np.mean(model.predict(self.rows) ** 2)
+
+    def method(self, model):
+        return self(model)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("held", ["object", "method", "dict", "helper", "list"])
+def test_rows_that_something_else_holds_are_told(held):
+    rng = np.random.default_rng(7)
+    rows, table = rng.normal(size=(120, 3)), {}
+    y = rows @ [1.0, 2.0, 0.0] + rng.normal(size=120)
+    table["rows"], parts = rows, [rows]
+
+    def helper(model):
+        return model.predict(rows)
+
+    targets = {
+        "object": Holder(rows),
+        "method": Holder(rows).method,
+        "dict": lambda model: np.mean(model.predict(table["rows"]) ** 2),
+        "helper": lambda model: np.mean(helper(model) ** 2),
+        "list": lambda model: np.mean(model.predict(parts[0]) ** 2),
+    }
+    statistic = ob.from_sklearn(LinearRegression(), targets[held])
+    with pytest.warns(UnweightedRowsWarning, match="which has 120 rows"):
+        ob.bootstrap((rows, y), statistic, paired=True, rng=0)

@@ -12,6 +12,9 @@ from orthoboot.data.samples import Data
 from orthoboot.errors import ArgumentError
 from orthoboot.typing import IntArray
 
+_LARGEST_LABEL = 2.0**52
+"""Up to here whole numbers are floating-point numbers too, with room for as many again."""
+
 
 @dataclass(frozen=True, eq=False)
 class GroupColumn:
@@ -30,7 +33,9 @@ class GroupColumn:
     labels: np.ndarray[Any, Any]
 
     def drawn(self, rows: IntArray) -> np.ndarray[Any, Any]:
-        """Return labels of drawn rows, another for each time that a group is drawn: numbers, or the texts with a mark.
+        """Return labels of drawn rows: those of the data the first time a group is drawn, and another each time more.
+
+        Where the numbers are too large to find others beyond them, all are numbered anew.
 
         Parameters
         ----------
@@ -41,7 +46,9 @@ class GroupColumn:
         if self.labels.dtype.kind in "biuf":
             n_groups, codes = self._codes
             numbers = copies * n_groups + codes[rows]
-            return numbers.astype(np.float64) if self.labels.dtype.kind == "f" else numbers
+            if self._first_free is not None:
+                numbers = np.where(copies > 0, self._first_free + numbers - n_groups, self.labels[rows])
+            return numbers.astype(np.float64) if self.labels.dtype.kind == "f" else numbers.astype(np.int64)
         again, texts = copies > 0, self.labels[rows].astype(object)
         texts[again] = [f"{text}{self._mark}{copy}" for text, copy in zip(texts[again], copies[again], strict=True)]
         return texts
@@ -51,6 +58,12 @@ class GroupColumn:
         """Return the number of groups and the number of each row's group: labels may be too large to count on."""
         known, codes = np.unique(self.labels, return_inverse=True)
         return known.size, codes.reshape(-1).astype(np.int64)
+
+    @cached_property
+    def _first_free(self) -> int | None:
+        """Return the first whole number beyond all labels; None where they are too large to count on from there."""
+        largest = float(np.abs(self.labels.astype(np.float64)).max())
+        return int(np.floor(float(self.labels.max()))) + 1 if largest < _LARGEST_LABEL else None
 
     @cached_property
     def _mark(self) -> str:
@@ -107,6 +120,11 @@ def unnamed_group_column(data: Data, groups: Any) -> GroupColumn | None:
     for number, table in enumerate(data.tables):
         for position in range(table.n_columns):
             values = table.column_values(position)
-            if values.shape == labels.shape and bool(np.all(np.asarray(values == labels))):
+            if values.shape == labels.shape and _are_alike(values, labels):
                 return GroupColumn(number, position, values)
     return None
+
+
+def _are_alike(values: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> bool:
+    """Return whether the column holds the labels, as they are or as text."""
+    return bool(np.all(np.asarray(values == labels))) or bool(np.all(values.astype(str) == labels.astype(str)))

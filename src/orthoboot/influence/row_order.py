@@ -43,8 +43,8 @@ def row_order_finding(prepared: Prepared[Any], plan: Plan, standard_error: Float
     return (
         RowOrderWarning(
             f"`{name}` depends on the order of the rows: with the same rows in another order it is {value[worst]:.6g} "
-            f"instead of {prepared.estimate[worst]:.6g}. Rows that are drawn independently have no order, so the "
-            f"standard error means nothing. {_remedy(bound)}"
+            f"instead of {prepared.estimate[worst]:.6g}. Rows that are drawn independently have no order. "
+            f"{_remedy(bound)}"
         ),
     )
 
@@ -86,4 +86,7 @@ def _remedy(bound: str) -> str:
             f"`{bound}`, which it reads, has one value per row and stays in its place while the rows are drawn: pass "
             "it as a further sample, `ob.bootstrap((x, w), lambda x, w: ..., paired=True)`."
         )
-    return "For rows in time order pass `block_length`; otherwise make the statistic a function of the set of rows."
+    return (
+        "For rows in time order pass `block_length`. Where a fit with a fixed seed draws rows by their position, as "
+        "forests do, this is its own noise: more trees or starts make it smaller."
+    )

@@ -123,7 +123,8 @@ class ControlDistribution:
     @cached_property
     def follows_linear(self) -> BoolArray:
         """Return whether phi moves with its linear part, of the shape of the outputs; else e alone has tails."""
-        return np.asarray(1 + self._mixture.coefficients[:, 0] > _LEAST_FOLLOWED).reshape(self.shape)
+        follows = np.asarray(1 + self._mixture.coefficients[:, 0] > _LEAST_FOLLOWED).reshape(self.shape)
+        return follows & (self.distribution.variance > 0)
 
     def quantile(self, p: ArrayLike) -> FloatArray:
         """Return the values below which phi falls with probability `p`, which broadcasts with the outputs."""

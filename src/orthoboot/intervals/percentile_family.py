@@ -107,6 +107,8 @@ class PercentileFamily(Interval):
         ]
         ends = np.concatenate([piece.ends for piece in pieces], axis=1)
         errors = np.concatenate([piece.errors for piece in pieces], axis=1)
+        still = (estimation.replicates.values == estimation.estimate).all(axis=0) & (estimation.standard_error == 0)
+        ends, errors = np.where(still, estimation.estimate, ends), np.where(still, 0.0, errors)
         unknown_error = [] if known else [_unknown_error(size, least)]
         (low, high), (low_error, high_error) = ends, errors
         return Ends(low, high, low_error, high_error, (*_told(self.name, estimation, pieces), *unknown_error))
@@ -252,7 +254,7 @@ def _told(method: str, estimation: Estimation, pieces: Sequence[_Piece]) -> list
     is_edge = np.concatenate([piece.is_edge for piece in pieces], axis=1)
     follows = np.concatenate([piece.follows_linear for piece in pieces])
     tails = np.minimum(levels, 1 - levels).min(axis=0)
-    extremes = ~follows & (tails * (size + 1) < 1)
+    extremes = ~follows & (tails * (size + 1) < 1) & (estimation.standard_error > 0)
     if extremes.any():
         worst = int(np.argmin(np.where(extremes, tails, np.inf)))
         return [_extremes(method, names[worst], float(tails[worst]), size)]

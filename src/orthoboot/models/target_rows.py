@@ -92,6 +92,11 @@ def direct_influence(value: Callable[[FloatArray], FloatArray], n_rows: int) -> 
     return centred
 
 
+def direct_source(n_rows: int) -> str:
+    """Return what `direct_influence` adds to the source of an influence function."""
+    return f", and differences of `target` in its weights, {2 * n_rows:,} evaluations"
+
+
 def _moved(value: Callable[[FloatArray], FloatArray], row: int, n_rows: int, step: float) -> FloatArray:
     towards = np.full(n_rows, -1.0)
     towards[row] += n_rows

@@ -10,7 +10,7 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import RepeatedRowsWarning
-from orthoboot.typing import IntArray
+from orthoboot.typing import FloatArray, IntArray
 
 _NOTED_SHARE = 0.05
 """Of the rows: fewer copies change little, and some chance repeats are in any rounded data."""
@@ -18,6 +18,10 @@ _SAME_RESPONSE = 0.5
 """Of rows alike in X, how many more than chance are alike in y too before they are called copies."""
 _OWN_RESPONSE = 0.5
 """Of different rows, how many have a response of their own: with few values of y rows may agree that are no copies."""
+
+
+_DECIMALS = 6
+"""Rows that agree in so many decimals of the range of every column are taken for copies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +116,16 @@ def _labels(table: Any) -> IntArray:
     rows = rows.reshape(len(rows), -1)
     if rows.dtype.kind in "biuf":
         # Whole rows as bytes, which sort faster than numbers column by column; adding zero makes -0.0 that of 0.0.
-        numbers = np.ascontiguousarray(rows, dtype=np.float64) + 0.0
+        numbers = _rounded(np.asarray(rows, dtype=np.float64)) + 0.0
         keys = numbers.view(np.dtype((np.void, numbers.itemsize * numbers.shape[1]))).reshape(-1)
         return np.unique(keys, return_inverse=True)[1].reshape(-1)
     found: dict[str, int] = {}
     # By what they print, since what a frame holds need neither sort nor hash.
     return np.array([found.setdefault(repr(row), len(found)) for row in rows.tolist()], dtype=np.int64)
+
+
+def _rounded(columns: FloatArray) -> FloatArray:
+    """Return the columns to six decimals of their range: a copy may have gone through a shorter format."""
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    span = np.where(high > low, high - low, 1.0)
+    return np.ascontiguousarray(((columns - low) / span).round(_DECIMALS))

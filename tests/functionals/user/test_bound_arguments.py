@@ -119,7 +119,7 @@ def test_a_batch_that_is_mixed_up_is_not_vectorised():
 
     result = ob.bootstrap(X, mixed, estimator="standard", n_resamples=50, rng=0)
     assert result.standard_error == pytest.approx(X.std() / np.sqrt(200), rel=0.4)
-    with pytest.raises(errors.StatisticError, match="must treat every sample of a batch by itself"):
+    with pytest.raises(errors.StatisticError, match="alone and .* beside another"):
         ob.bootstrap(X, mixed, vectorized=True, rng=0)
 
 
@@ -141,3 +141,29 @@ def test_a_jax_function_with_optional_weights():
 
     with pytest.raises(errors.StatisticError, match="must have the same value with `weights` of one as without"):
         ob.bootstrap(X, wrong, rng=0)
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        lambda x, axis=-1: (((x - x.mean(axis=axis, keepdims=True)) / x.std()) ** 3).mean(axis=axis),
+        lambda x, axis=-1: x.std(axis=axis) / x.mean(),
+        lambda x, axis=-1: (x > np.median(x)).mean(axis=axis) + x.mean(axis=axis),
+    ],
+    ids=["skewness", "variation", "share"],
+)
+def test_a_batch_is_not_mixed_where_a_reduction_forgets_its_axis(statistic):
+    """The same sample twice has the same mean as once: only different resamples show it."""
+    options = {"estimator": "standard", "n_resamples": 100, "rng": 0}
+    left, one_by_one = (ob.bootstrap(X, statistic, vectorized=v, **options) for v in (None, False))
+    np.testing.assert_array_equal(left.bootstrap_distribution, one_by_one.bootstrap_distribution)
+    with pytest.raises(errors.StatisticError, match="alone and .* beside another. Use `axis` in every reduction"):
+        ob.bootstrap(X, statistic, vectorized=True, **options)
+
+
+def test_a_batch_of_weights_is_not_mixed():
+    def mixed(x, weights):
+        return (weights * x).sum(axis=-1) / weights.sum()
+
+    with pytest.raises(errors.StatisticError, match="beside another"):
+        ob.bootstrap(X, mixed, vectorized=True, rng=0)

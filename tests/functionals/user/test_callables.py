@@ -322,7 +322,9 @@ def test_a_vectorised_function_with_weights_gets_all_of_them():
     batch = values(recorder.weighted, data, vectorized=True)
     assert batch.shape == (5, 3)
     np.testing.assert_allclose(batch[:, 0], [resampled(X, b).mean() for b in range(5)], rtol=1e-13)
-    assert [options["weights"].shape for _, options in recorder.calls] == [(1, 12), (5, 12)]
+    # Before the batch it is tried on two samples, together and one at a time.
+    tried = [(2, 12), (1, 12), (1, 12), (2, 12)]
+    assert [options["weights"].shape for _, options in recorder.calls] == [(1, 12), *tried, (5, 12)]
     with pytest.raises(ArgumentError, match=r"B on the last axis; for B = 1 it returned shape \(\)"):
         as_functional(lambda x, weights: np.average(x, weights=weights.ravel()), data, vectorized=True)
 
@@ -366,8 +368,8 @@ def test_the_answer_does_not_depend_on_how_many_numbers_are_held_at_once(monkeyp
     monkeypatch.setattr(callables, "_NUMBERS_AT_ONCE", 2 * 36)
     np.testing.assert_array_equal(values(recorder.vectorised, data), whole)
     assert [samples[1].shape for samples, _ in recorder.calls] == [
-        *[(12,), (2, 12), (5, 12)],
-        *[(12,), (2, 12), (2, 12), (2, 12), (1, 12)],
+        *[(12,), (2, 12), (1, 12), (1, 12), (2, 12), (5, 12)],
+        *[(12,), (2, 12), (1, 12), (1, 12), (2, 12), (2, 12), (2, 12), (1, 12)],
     ]
 
 

@@ -37,6 +37,7 @@ from orthoboot.functionals.user.user_function import (
     CallableFunctional,
     PreparedCallable,
     bound_arguments,
+    trial_resamples,
     value_on_data,
     weights_argument,
     wrapped,
@@ -331,23 +332,36 @@ def _vectorized(statistic: Callable[..., Any], data: Data) -> CallableFunctional
     return functional
 
 
-def _check_takes_batches(functional: VectorizedCallable, data: Data) -> None:
-    """Raise if the function fails on the data twice, or has another value there."""
-    twice = Resamples(tuple(np.ones((2, n)) for n in data.sizes))
+def _check_takes_batches(functional: CallableFunctional, data: Data) -> None:
+    """Raise if the function fails on two samples at once, or has other values there than on one at a time."""
+    prepared = functional.at(data)
     try:
-        values = functional.at(data).values(twice)
+        same = prepared.values(Resamples(tuple(np.ones((2, n)) for n in data.sizes)))
     except Exception as error:  # the user's function may raise anything
         raise StatisticError(
-            "`statistic` has an `axis` parameter, so it must take a batch of samples, the rows on the last axis; with "
-            f"two it raised {type(error).__name__}: {first_line(error)}. Pass `vectorized=False` if it takes one."
+            f"a vectorised `statistic` must take a batch of samples; with two it raised {type(error).__name__}: "
+            f"{first_line(error)}. Pass `vectorized=False` if it takes one."
         ) from error
-    # NaN here is not equal: the value on the data is finite.
-    if not (np.abs(values - functional.value) <= _SAME_VALUE * np.abs(functional.value)).all():
-        raise StatisticError(
-            "`statistic` has an `axis` parameter, so it must treat every sample of a batch by itself; the same sample "
-            f"twice gave {values[:, 0].tolist()} instead of {functional.value[0]:.6g}. Pass `vectorized=False` if it "
-            "takes one."
-        )
+    _check_alone(functional.value, same[0])
+    # The same sample twice has the mean of one, also over both: different ones show what is reduced over both.
+    two = trial_resamples(data, 2)
+    alone = [prepared.evaluate(two.one(b)) for b in range(2)]
+    together = prepared.evaluate(two)
+    if all(one.first_failure is None for one in (*alone, together)):  # on some rows it may have no value
+        _check_alone(alone[0].values[0], together.values[0])
+        _check_alone(alone[1].values[0], together.values[1])
+
+
+def _check_alone(alone: FloatArray, beside: FloatArray) -> None:
+    """Raise if a sample has another value beside another one than alone."""
+    if _is_close(alone, beside):
+        return
+    worst = int(np.argmax(~np.isfinite(beside) | (np.abs(alone - beside) > _SAME_VALUE * np.abs(alone))))
+    raise StatisticError(
+        f"a vectorised `statistic` must treat every sample of a batch by itself; a sample gave {alone[worst]:.6g} "
+        f"alone and {beside[worst]:.6g} beside another. Use `axis` in every reduction, also inside, or pass "
+        "`vectorized=False` if it takes one sample."
+    )
 
 
 def _weighted(statistic: Callable[..., Any], data: Data) -> CallableFunctional:
@@ -381,7 +395,9 @@ def _vectorized_weighted(statistic: Callable[..., Any], data: Data) -> CallableF
     ones = weights_argument([np.ones((1, n)) for n in data.sizes])
     value = value_on_data(statistic, data, data.containers, weights=ones)
     only = {key: _only(entry) for key, entry in value.items()} if isinstance(value, Mapping) else _only(value)
-    return wrapped(VectorizedWeightedCallable, statistic, only)
+    functional = wrapped(VectorizedWeightedCallable, statistic, only)
+    _check_takes_batches(functional, data)
+    return functional
 
 
 def _only(entry: Any) -> Any:

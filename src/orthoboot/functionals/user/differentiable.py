@@ -20,12 +20,12 @@ from orthoboot.functionals.user.user_function import (
     CallableFunctional,
     PreparedCallable,
     function_name,
+    trial_resamples,
     value_on_data,
     wrapped,
 )
 from orthoboot.typing import FloatArray, Influence, IntArray
 
-_PROBE_SEED = 20240607
 _PROBES = 3
 _REAL_CHANGE = 1e-9
 """A relative change that rounding does not make."""
@@ -197,7 +197,7 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
         flat = np.flatnonzero(~derivative.any(axis=1))
         if not flat.size:
             return
-        values = self._probed(_drawn(self.data))
+        values = self._probed(trial_resamples(self.data, _PROBES))
         if values is None:
             return
         excess = np.abs(values - self.estimate).max(axis=0) - _REAL_CHANGE * np.abs(self.estimate)
@@ -280,11 +280,3 @@ def _doubled(data: Data) -> Resamples:
     """Return one resample per sample, in which its rows have weight two and all others one."""
     chosen = np.eye(len(data.sizes))
     return Resamples(tuple(np.repeat(1 + chosen[:, [i]], n, axis=1) for i, n in enumerate(data.sizes)))
-
-
-def _drawn(data: Data) -> Resamples:
-    """Return a few resamples of independent rows."""
-    generator = np.random.default_rng(_PROBE_SEED)
-    return Resamples(
-        tuple(generator.multinomial(n, np.full(n, 1 / n), size=_PROBES).astype(np.float64) for n in data.sizes)
-    )

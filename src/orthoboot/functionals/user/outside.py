@@ -3,23 +3,55 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from types import CodeType
+from types import CodeType, MethodType, ModuleType
 from typing import Any
+
+_DEPTH, _MOST_PARTS = 3, 50
+"""How many steps are followed from a function, and how many parts of each thing on the way."""
 
 
 def read_from_outside(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values that a function reads: closed over, bound, by default, or global."""
-    if isinstance(function, partial):
-        yield from ((f"argument {place}", value) for place, value in enumerate(function.args))
-        yield from function.keywords.items()
-        yield from read_from_outside(function.func)
+    """Yield the names and values that a function reads: closed over, bound, by default, global, or held by these.
+
+    What is held by a list, a dict, an object or another function is looked at too, a few steps deep.
+    """
+    yield from _held(function, "", _DEPTH, set())
+
+
+def _held(holder: Any, name: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    if depth == 0 or id(holder) in seen:
         return
-    function = getattr(function, "__func__", function)
-    code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType):
-        return
+    seen.add(id(holder))
+    for inner, value in _parts(holder):
+        path = f"{name}.{inner}" if name else inner
+        yield path, value
+        if n_rows_of(value) is None or isinstance(value, (list, tuple)):
+            yield from _held(value, path, depth - 1, seen)
+
+
+def _parts(holder: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what a function, a partial, a method, a container or an object holds."""
+    if isinstance(holder, partial):
+        yield from ((f"argument {place}", value) for place, value in enumerate(holder.args))
+        yield from holder.keywords.items()
+        yield "function", holder.func
+    elif isinstance(holder, MethodType):
+        yield "self", holder.__self__
+        yield from _of_function(holder.__func__)
+    elif isinstance(getattr(holder, "__code__", None), CodeType):
+        yield from _of_function(holder)
+    elif isinstance(holder, Mapping):
+        yield from ((str(key), value) for key, value in list(holder.items())[:_MOST_PARTS])
+    elif isinstance(holder, (list, tuple)):
+        yield from ((str(place), value) for place, value in enumerate(holder[:_MOST_PARTS]))
+    elif not isinstance(holder, (type, ModuleType)):
+        yield from list(getattr(holder, "__dict__", {}).items())[:_MOST_PARTS]
+
+
+def _of_function(function: Any) -> Iterator[tuple[str, Any]]:
+    code = function.__code__
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:
             yield name, cell.cell_contents

@@ -12,10 +12,13 @@ import numpy as np
 
 from orthoboot.autodiff import package_of
 from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import StatisticError, first_line
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray
+
+_TRIAL_SEED = 20240607
 
 Wrapper = TypeVar("Wrapper", bound="CallableFunctional")
 
@@ -186,6 +189,14 @@ def bound_arguments(statistic: Any) -> dict[str, Any]:
     if parameter is not None and parameter.default is not parameter.empty and parameter.default is not None:
         keywords["weights"] = parameter.default
     return keywords
+
+
+def trial_resamples(data: Data, number: int) -> Resamples:
+    """Return a few resamples of independent rows, always the same, to try a user's function on."""
+    generator = np.random.default_rng(_TRIAL_SEED)
+    return Resamples(
+        tuple(generator.multinomial(n, np.full(n, 1 / n), size=number).astype(np.float64) for n in data.sizes)
+    )
 
 
 def weights_argument(weights: Any) -> FloatArray | tuple[FloatArray, ...]:

@@ -55,7 +55,7 @@ from orthoboot.models.sklearn.refitting import (
 )
 from orthoboot.models.sklearn.solution import Solution, polished
 from orthoboot.models.sklearn.targets import FunctionTarget, ModelTarget, RowsTarget, target_of, target_on_data
-from orthoboot.models.target_rows import TargetRows, direct_influence, unweighted_rows
+from orthoboot.models.target_rows import TargetRows, direct_influence, direct_source, unweighted_rows
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.typing import FloatArray, Influence
 from orthoboot.warning_scopes import silenced
@@ -168,7 +168,10 @@ class FittedSklearnModel(Prepared[SklearnModel]):
         if adapter is not None:
             where, held = adapter.source(last), [*held, *adapter.held(last)]
         fixed = f"; held fixed: {', '.join(held)}" if held else ""
-        return f"implicit function theorem for `{self.functional.name}`{where}{fixed}"
+        target = self.functional.target
+        takes_rows = isinstance(target, FunctionTarget) and bool(target.rows_taken)
+        direct = direct_source(self.data.sizes[0]) if takes_rows else ""
+        return f"implicit function theorem for `{self.functional.name}`{where}{direct}{fixed}"
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return warnings where fits did not converge, where they are random, and where the fit is near a kink."""

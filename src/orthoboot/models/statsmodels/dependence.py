@@ -9,7 +9,7 @@ import numpy as np
 from orthoboot.errors import ArgumentError
 from orthoboot.models.statsmodels.coefficients import repetitions
 
-_INDEPENDENT = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "H1", "H2", "H3")
+_INDEPENDENT = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "H1", "H2", "H3", "fixed scale")
 """Covariances for rows that do not depend on one another; the last three are those of RLM."""
 
 _ROW_BY_ROW = 'To draw row by row nevertheless fit it with cov_type="HC0".'

@@ -30,7 +30,7 @@ from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.models.statsmodels.coefficients import READERS, is_of_statsmodels, not_covered, specification
 from orthoboot.models.statsmodels.dependence import plan_options
-from orthoboot.models.target_rows import TargetRows, direct_influence, rows_taken, unweighted_rows
+from orthoboot.models.target_rows import TargetRows, direct_influence, direct_source, rows_taken, unweighted_rows
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.result import Result
 from orthoboot.typing import FloatArray, Influence
@@ -211,8 +211,10 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
     @property
     def influence_source(self) -> str:
         """Return where the influence of the coefficients comes from, and that of the target from them."""
-        rule = "" if self.functional.target is None else ", chain rule for `target`"
-        return self.coefficients.influence_source + rule
+        target = self.functional.target
+        rule = "" if target is None else ", chain rule for `target`"
+        direct = direct_source(self.data.sizes[0]) if callable(target) and rows_taken(target) else ""
+        return self.coefficients.influence_source + rule + direct
 
     def check(self) -> None:
         """Raise unless the data have the columns that the model was fitted to."""
