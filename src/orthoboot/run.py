@@ -206,7 +206,7 @@ class Run:
 
     def find_influence(self, request: Any, replaced: int | None = None) -> InfluenceFunction:
         """Return the influence function that `request` asks for; see `influence_for`."""
-        return influence_for(request, self.prepared, self.execution, replaced)
+        return influence_for(request, self.prepared, self.execution, replaced, self.plan)
 
     @cached_property
     def second_order_bias(self) -> FloatArray | None:

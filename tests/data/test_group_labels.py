@@ -169,9 +169,7 @@ def test_labels_too_large_to_count_on_stay_apart(dtype):
 def test_labels_passed_as_text_are_told_too():
     frame = pd.DataFrame({"g": LABELS["numbers"], "y": Y})
     with pytest.warns(MergedGroupsWarning, match="reads column 'g'"):
-        ob.bootstrap(
-            frame, spread_of_groups, groups=frame["g"].astype(str), estimator="standard", n_resamples=5, rng=0
-        )
+        ob.bootstrap(frame, spread_of_groups, groups=frame["g"].astype(str), estimator="standard", n_resamples=5, rng=0)
 
 
 def test_a_random_function_is_not_said_to_read_labels():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.registry import ENGINES, EngineRow
 
@@ -165,3 +166,43 @@ def test_a_vector_of_outputs_is_differentiated_at_once():
     functional = as_functional(both, read(PAIRS))
     (found,) = KNOWN["finite-difference"](functional.prepared(read(PAIRS)), Execution())
     np.testing.assert_allclose(found, PAIRS - PAIRS.mean(axis=0), atol=1e-8)
+
+
+# What is drawn is left out
+
+
+def panel(seed=3):
+    generator = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(40), generator.integers(1, 9, 40))
+    return generator.normal(size=len(groups)) + 2 * generator.normal(size=40)[groups], groups
+
+
+def test_groups_are_left_out_where_groups_are_drawn():
+    """A mean of group means does not change much without one row of a group, but without the group."""
+    x, groups = panel()
+    rows = np.column_stack([groups, x])
+
+    def mean_of_means(rows):
+        return float(np.mean([rows[rows[:, 0] == g, 1].mean() for g in np.unique(rows[:, 0])]))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = pd.DataFrame({"g": groups, "x": x})
+        result = ob.bootstrap(
+            frame, lambda d: mean_of_means(d[["g", "x"]].to_numpy()), groups="g", estimator="jackknife", rng=0
+        )
+    means = np.array([x[groups == g].mean() for g in range(40)])
+    assert result.influence_source.startswith("jackknife, 40 evaluations")
+    # Of a mean of 40 values the jackknife's influence values are exact.
+    assert result.standard_error == pytest.approx(means.std() / np.sqrt(40), rel=1e-9)
+    assert mean_of_means(rows) == pytest.approx(means.mean())
+
+
+def test_groups_left_out_agree_with_the_closed_form():
+    x, groups = panel()
+    options = {"groups": groups, "estimator": "jackknife", "rng": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exact, left_out = (ob.bootstrap(x, f, **options).standard_error for f in (ob.mean, lambda x: x.mean()))
+    # A mean of groups of unequal size is a quotient; leaving one of 40 out differs from its derivative by about 1/40.
+    assert left_out == pytest.approx(exact, rel=0.05)

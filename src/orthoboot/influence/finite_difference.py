@@ -15,6 +15,7 @@ from orthoboot.execution.execution import Execution
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.base import Prepared
 from orthoboot.influence.engine_values import complete_values
+from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray, Influence
 
 _ENGINE = "finite-difference"
@@ -52,7 +53,7 @@ class RowsMoved:
         return Resamples(tuple(weights))
 
 
-def finite_difference_influence(prepared: Prepared[Any], execution: Execution) -> Influence:
+def finite_difference_influence(prepared: Prepared[Any], execution: Execution, plan: Plan | None = None) -> Influence:
     """Return ``(phi(towards row j) - phi(away from row j)) / (2 step)`` for every row.
 
     Row j's weight grows at the cost of all: weights ``(1 - e) + e n`` on row j and ``1 - e`` elsewhere. It costs two

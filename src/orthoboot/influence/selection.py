@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from orthoboot.autodiff import PACKAGES
-from orthoboot.data import Data
 from orthoboot.errors import (
     ArgumentError,
     InfluenceError,
@@ -22,8 +21,9 @@ from orthoboot.functionals.user.differentiable import DifferentiableCallable
 from orthoboot.influence.engine_values import not_finite
 from orthoboot.influence.finite_difference import finite_difference_influence
 from orthoboot.influence.given import given_influence
-from orthoboot.influence.jackknife import jackknife_influence
+from orthoboot.influence.jackknife import jackknife_influence, jackknife_units
 from orthoboot.influence.probe import probed
+from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray, Influence
 
 GIVEN = "given by the user"
@@ -34,12 +34,11 @@ FINITE_DIFFERENCE_ROWS = 10_000
 _LAST_DIGITS = 8 * float(np.finfo(np.float64).eps)
 """Influence values below this share of the value are rounding."""
 
-ENGINES: dict[str, Callable[[Prepared[Any], Execution], Influence]] = {
+ENGINES: dict[str, Callable[[Prepared[Any], Execution, Plan | None], Influence]] = {
     "finite-difference": finite_difference_influence,
     "jackknife": jackknife_influence,
 }
 
-EVALUATIONS_PER_ROW = {"finite-difference": 2, "jackknife": 1}
 
 _MOST_ROWS = {"finite-difference": FINITE_DIFFERENCE_ROWS, "jackknife": 2_000}
 """The most rows for which an engine is chosen where an influence function is needed in any case."""
@@ -59,7 +58,11 @@ class InfluenceFunction:
 
 
 def influence_for(
-    request: Any, prepared: Prepared[Any], execution: Execution, replaced: int | None = None
+    request: Any,
+    prepared: Prepared[Any],
+    execution: Execution,
+    replaced: int | None = None,
+    plan: Plan | None = None,
 ) -> InfluenceFunction:
     """Return the influence function that `request` asks for.
 
@@ -75,25 +78,55 @@ def influence_for(
     replaced
         How many ordinary replicates would do instead: "auto" chooses no engine that takes more evaluations. None where
         an influence function is needed in any case.
+    plan
+        How the rows are drawn: the jackknife leaves out what is drawn.
     """
     if isinstance(request, str):
-        return _named(request, prepared, execution, replaced)
+        return _named(request, _Search(prepared, execution, plan), replaced)
     if request is None:
         raise ArgumentError('`influence` must not be None; for the ordinary bootstrap use estimator="standard".')
     values, findings = given_influence(request, prepared)
     return InfluenceFunction(values, GIVEN, tuple(findings))
 
 
-def _named(request: str, prepared: Prepared[Any], execution: Execution, replaced: int | None) -> InfluenceFunction:
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A statistic at its data, how its evaluations are carried out, and what a resample draws."""
+
+    prepared: Prepared[Any]
+    execution: Execution
+    plan: Plan | None
+
+    def evaluations(self, engine: str) -> int:
+        """Return how many evaluations an engine needs."""
+        if engine == "jackknife":
+            return sum(jackknife_units(self.prepared, self.plan))
+        return 2 * sum(self.prepared.data.sizes)
+
+    def cost(self, engine: str) -> str:
+        """Return a description of how many evaluations an engine needs."""
+        return f"{self.evaluations(engine):,} evaluations"
+
+    def values(self, engine: str) -> Influence:
+        """Return the influence values of an engine, or raise an `InfluenceError`."""
+        try:
+            values = ENGINES[engine](self.prepared, self.execution, self.plan)
+        except InfluenceError as error:
+            raise InfluenceError(f"{error}{self.prepared.data.samples_hint}") from error
+        if not _is_finite(values):
+            raise not_finite(engine)
+        return values
+
+
+def _named(request: str, search: _Search, replaced: int | None) -> InfluenceFunction:
     if request == "auto":
-        return _automatic(prepared, execution, replaced)
+        return _automatic(search, replaced)
     if request in PACKAGES:
-        return _differentiated(request, prepared)
+        return _differentiated(request, search.prepared)
     if request not in ENGINES:
         names = ", ".join(repr(name) for name in ("auto", *PACKAGES, *ENGINES, "regression"))
         raise ArgumentError(f"`influence` must be one of {names}, an array or a function; got {request!r}.")
-    values = _engine_values(request, prepared, execution)
-    return InfluenceFunction(values, f"{request}, {_cost(request, prepared.data)} (as asked)")
+    return InfluenceFunction(search.values(request), f"{request}, {search.cost(request)} (as asked)")
 
 
 def closed_form(prepared: Prepared[Any]) -> InfluenceFunction | None:
@@ -142,34 +175,35 @@ def _hidden(prepared: Prepared[Any], influence: Influence) -> tuple[OrthobootWar
     )
 
 
-def _automatic(prepared: Prepared[Any], execution: Execution, replaced: int | None) -> InfluenceFunction:
+def _automatic(search: _Search, replaced: int | None) -> InfluenceFunction:
     """Return the closed-form influence, else that of an engine that is worth its evaluations, else none."""
+    prepared = search.prepared
     own = closed_form(prepared)
     if own is not None:
         return own
     kind = "weights-aware function" if prepared.functional.fractional else "plain function"
-    engine = _affordable(prepared, replaced)
+    engine = _affordable(search, replaced)
     n = sum(prepared.data.sizes)
     if engine is None:
-        return InfluenceFunction(None, *_too_dear(kind, prepared, replaced))
+        return InfluenceFunction(None, *_too_dear(kind, search, replaced))
     try:
-        values = _engine_values(engine, prepared, execution)
+        values = search.values(engine)
     except InfluenceError as error:  # the automatic choice must not end a run that the standard bootstrap can do
         return InfluenceFunction(None, f"none ({str(error).rstrip('.')})")
     why = f"automatic for a {kind} of {n:,} rows"
-    return InfluenceFunction(values, f"{engine}, {_cost(engine, prepared.data)} ({why})")
+    return InfluenceFunction(values, f"{engine}, {search.cost(engine)} ({why})")
 
 
-def _too_dear(kind: str, prepared: Prepared[Any], replaced: int | None) -> tuple[str, tuple[()], str]:
+def _too_dear(kind: str, search: _Search, replaced: int | None) -> tuple[str, tuple[()], str]:
     """Return why no engine is chosen, no warnings, and advice."""
-    engine = _engines(prepared)[0 if replaced is None else -1]
+    engine = _engines(search.prepared)[0 if replaced is None else -1]
     limit = (
         f"{engine} is automatic only up to {_MOST_ROWS[engine]:,}"
         if replaced is None
-        else f"{engine} would take {_cost(engine, prepared.data)}, more than the {replaced:,} replicates it replaces"
+        else f"{engine} would take {search.cost(engine)}, more than the {replaced:,} replicates it replaces"
     )
-    rows = sum(prepared.data.sizes)
-    return f"none (a {kind} of {rows:,} rows, and {limit})", (), _advice(engine, prepared.data)
+    rows = sum(search.prepared.data.sizes)
+    return f"none (a {kind} of {rows:,} rows, and {limit})", (), _advice(engine, search)
 
 
 def _engines(prepared: Prepared[Any]) -> tuple[str, ...]:
@@ -177,38 +211,21 @@ def _engines(prepared: Prepared[Any]) -> tuple[str, ...]:
     return ("finite-difference", "jackknife") if prepared.functional.fractional else ("jackknife",)
 
 
-def _affordable(prepared: Prepared[Any], replaced: int | None) -> str | None:
+def _affordable(search: _Search, replaced: int | None) -> str | None:
     """Return the best engine that takes no more evaluations than the replicates it replaces, or None."""
+    engines = _engines(search.prepared)
     if replaced is None:
-        best = _engines(prepared)[0]
-        return best if max(prepared.data.sizes) <= _MOST_ROWS[best] else None
-    n = sum(prepared.data.sizes)
-    return next((engine for engine in _engines(prepared) if EVALUATIONS_PER_ROW[engine] * n <= replaced), None)
+        return engines[0] if max(search.prepared.data.sizes) <= _MOST_ROWS[engines[0]] else None
+    return next((engine for engine in engines if search.evaluations(engine) <= replaced), None)
 
 
-def _advice(engine: str, data: Data) -> str:
+def _advice(engine: str, search: _Search) -> str:
     """Return advice if an engine would need too many evaluations."""
     return (
         "To need fewer replicates, write it in jax or torch with a `weights` parameter, so that it can be "
         "differentiated; or pass `influence=ob.regression_on(features)` if it is close to a function of a few means, "
-        f'your own values, or "{engine}", {_cost(engine, data)}.'
+        f'your own values, or "{engine}", {search.cost(engine)}.'
     )
-
-
-def _cost(engine: str, data: Data) -> str:
-    """Return a description of how many evaluations an engine needs."""
-    return f"{EVALUATIONS_PER_ROW[engine] * sum(data.sizes):,} evaluations"
-
-
-def _engine_values(engine: str, prepared: Prepared[Any], execution: Execution) -> Influence:
-    """Return the influence values of an engine, or raise an `InfluenceError`."""
-    try:
-        values = ENGINES[engine](prepared, execution)
-    except InfluenceError as error:
-        raise InfluenceError(f"{error}{prepared.data.samples_hint}") from error
-    if not _is_finite(values):
-        raise not_finite(engine)
-    return values
 
 
 def _without_rounding(values: Influence, estimate: FloatArray) -> Influence:

@@ -52,6 +52,11 @@ class Scheme(ABC):
         return self.unit.removesuffix("s")
 
     @property
+    def group_codes(self) -> IntArray | None:
+        """Return the group of each row where whole groups are drawn, else None."""
+        return None
+
+    @property
     def unit_sizes(self) -> IntArray | None:
         """Return the rows of each unit where whole groups of any size are drawn, else None."""
         return None

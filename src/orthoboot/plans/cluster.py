@@ -87,6 +87,11 @@ class Cluster(Scheme):
         direction: FloatArray = (totals - totals.mean(axis=0))[self._codes] / self.n
         return direction
 
+    @property
+    def group_codes(self) -> IntArray:
+        """Return the group of each row, numbered from 0."""
+        return self._codes
+
     @cached_property
     def unit_sizes(self) -> IntArray:
         """Return the rows of each group."""
