@@ -24,6 +24,9 @@ from orthoboot.typing import BoolArray, FloatArray, Influence, Key
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """A relative difference that rounding makes."""
 
+_MOST_EVALUATIONS = 1000
+"""Evaluations one by one that a second-order bias may take, as many as the standard bootstrap."""
+
 COUNTS_AT_ONCE = 1 << 21
 """Counts held at once: 16 MB, or those of one resample where the data are larger."""
 
@@ -220,6 +223,8 @@ class Run:
         if closed is not None:
             return closed + self.linear_mean
         independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
-        if not (independent and self.functional.fractional and max(self.data.sizes) <= FINITE_DIFFERENCE_ROWS):
+        # Refits, or evaluations of a user's function, cost more than they are worth from where a bootstrap is cheaper.
+        most = _MOST_EVALUATIONS // 2 if self.prepared.one_by_one else FINITE_DIFFERENCE_ROWS
+        if not (independent and self.functional.fractional and sum(self.data.sizes) <= most):
             return None
         return finite_difference_bias(self.prepared, self.execution)

@@ -130,10 +130,11 @@ def _about_unit_shares(estimation: Estimation) -> Iterator[OrthobootWarning]:
     if share[sample, worst] <= DOMINANT_SHARE:
         return
     unit = run.plan.schemes[sample].drawn_unit
+    compare = ', and compare with estimator="standard"' if estimation.estimator.needs_influence else ""
     yield DominantRowWarning(
         f"one {unit} carries {share[sample, worst]:.0%} of the variance of `{run.output.names[worst]}`: the statistic "
         f"picks a row, as a maximum does, or the {unit} is an outlier. No bootstrap is reliable then, especially with "
-        f'few replicates: check that {unit}, and compare with estimator="standard".'
+        f"few replicates: check that {unit}{compare}."
     )
 
 
@@ -170,8 +171,8 @@ def _about_replicates(estimation: Estimation) -> Iterator[OrthobootWarning]:
         )
     if not estimation.estimator.simulates and replicates.second_order_bias is None:
         yield MissingBiasWarning(
-            "the second-order bias of this statistic has no closed form and would need two evaluations per row, or "
-            'fractional weights; it was set to zero. Use estimator="orthogonal" to simulate it.'
+            "the second-order bias of this statistic has no closed form and would need fractional weights, or more "
+            'than a thousand evaluations; it was set to zero. Use estimator="orthogonal" to simulate it.'
         )
 
 

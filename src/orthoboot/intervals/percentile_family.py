@@ -257,7 +257,7 @@ def _told(method: str, estimation: Estimation, pieces: Sequence[_Piece]) -> list
     extremes = ~follows & (tails * (size + 1) < 1) & (estimation.standard_error > 0)
     if extremes.any():
         worst = int(np.argmin(np.where(extremes, tails, np.inf)))
-        return [_extremes(method, names[worst], float(tails[worst]), size)]
+        return [_extremes(method, names[worst], float(tails[worst]), estimation)]
     beyond = follows & (tails < _SMALLEST_TAIL)
     if beyond.any():
         worst = int(np.argmin(np.where(beyond, tails, np.inf)))
@@ -283,10 +283,15 @@ def _beyond_numbers(method: str, name: str, tail: float) -> OrthobootWarning:
     )
 
 
-def _extremes(method: str, name: str, tail: float, size: int) -> OrthobootWarning:
+def _extremes(method: str, name: str, tail: float, estimation: Estimation) -> OrthobootWarning:
+    size, informed = len(estimation.replicates), estimation.estimator.needs_influence
     needed = f"about {round(1 / tail):,}" if tail > _SMALLEST_TAIL else "more"
+    advice = (
+        f'which do not follow its influence function. Use estimator="standard" with {needed} replicates'
+        if informed
+        else f'the most extreme of which it is. Use {needed} replicates, estimator="orthogonal"'
+    )
     return IntervalWarning(
-        f'method="{method}" asks for an end of `{name}` with a probability of {tail:.2g} beyond it, which {size:,} '
-        f"replicates cannot show: it is the most extreme of them. Use {needed} replicates, "
-        'estimator="orthogonal", or method="normal".'
+        f'method="{method}" asks for an end of `{name}` with a probability of {tail:.2g} beyond it, more than {size:,} '
+        f'replicates can show, {advice}, or method="normal".'
     )

@@ -20,6 +20,9 @@ _OWN_RESPONSE = 0.5
 """Of different rows, how many have a response of their own: with few values of y rows may agree that are no copies."""
 
 
+_BEYOND_CHANCE = 100
+"""How many times more rows than by chance agree in all columns before X alone calls them copies."""
+
 _DECIMALS = 6
 """Rows that agree in so many decimals of the range of every column are taken for copies."""
 
@@ -35,16 +38,19 @@ class RepeatedRows:
     ----------
     of_columns, of_response
         A label of the row's X and of its y, each of shape ``(n,)``.
+    chance_of_columns
+        How likely two rows are to agree in all columns of X if these had nothing to do with one another.
     """
 
     of_columns: IntArray
     of_response: IntArray
+    chance_of_columns: float = 1.0
 
     @staticmethod
     def among(data: Data) -> RepeatedRows:
         """Return the repeats among the rows of X and y."""
         X, y = data.containers
-        return RepeatedRows(_labels(X), _labels(y))
+        return RepeatedRows(_labels(X), _labels(y), _chance(X))
 
     @cached_property
     def labels(self) -> IntArray:
@@ -73,8 +79,11 @@ class RepeatedRows:
 
     @property
     def are_certain(self) -> bool:
-        """Return whether, besides, different rows have different responses."""
-        return self.are_suspected and int(self.of_response.max()) + 1 >= _OWN_RESPONSE * self.n_different
+        """Return whether, besides, different rows have different responses, or agree in X far beyond chance."""
+        n_rows = len(self.labels)
+        own = int(self.of_response.max()) + 1 >= _OWN_RESPONSE * self.n_different
+        expected = n_rows * (n_rows - 1) * self.chance_of_columns
+        return self.are_suspected and (own or _pairs(self.of_columns) > _BEYOND_CHANCE * expected)
 
     @property
     def groups(self) -> IntArray | None:
@@ -102,6 +111,14 @@ class RepeatedRows:
                 "are observations of their own that happen to agree, nothing is wrong."
             )
         ]
+
+
+def _chance(table: Any) -> float:
+    """Return the product over the columns of the share of pairs of rows that agree in it."""
+    rows = np.asarray(table)
+    rows = rows.reshape(len(rows), -1)
+    pairs = len(rows) * (len(rows) - 1)
+    return float(np.prod([_pairs(_labels(column)) / pairs for column in rows.T]))
 
 
 def _pairs(labels: IntArray) -> int:
