@@ -134,7 +134,7 @@ class MissingBiasWarning(OrthobootWarning):
     """The second-order bias was not available and was taken as zero."""
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """Return the first line of an error's message, without its full stop."""
     return next(iter(str(error).strip().splitlines()), "").rstrip(".")
 

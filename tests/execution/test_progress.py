@@ -14,12 +14,12 @@ from orthoboot.execution.progress import ProgressBar
 X = np.random.default_rng(0).gamma(2.0, size=30)
 
 
-def test_a_bar_that_is_asked_for_counts_rows_and_replicates(capsys):
+def test_a_bar_that_is_asked_for_counts_evaluations_and_replicates(capsys):
     pytest.importorskip("tqdm")
     ob.bootstrap(X, lambda x: x.mean(), progress=True, rng=0)
     shown = capsys.readouterr().err
     assert "/30 [" in shown
-    assert "row" in shown
+    assert "evaluation" in shown
     assert "/10 [" in shown
     assert "replicate" in shown
 

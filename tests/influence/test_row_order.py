@@ -126,3 +126,10 @@ def test_ctrl_c_in_a_trial_keeps_the_replicates(groups):
     options = {"groups": labels} if groups else {}
     result = ob.bootstrap(rows, statistic, estimator="standard", n_resamples=30, rng=0, **options)
     assert result.n_resamples == 30
+
+
+def test_a_value_that_is_zero_but_for_rounding_is_the_same_in_any_order():
+    centred = SERIES - SERIES.mean()
+    bound = centred.copy()
+    result = ob.bootstrap(centred, lambda x: x.mean() - bound.mean(), estimator="standard", n_resamples=200, rng=0)
+    assert not any(isinstance(warning, errors.RowOrderWarning) for warning in result.warnings)

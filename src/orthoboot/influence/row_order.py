@@ -34,9 +34,9 @@ def row_order_finding(prepared: Prepared[Any], plan: Plan, standard_error: Float
         return ()
     change = np.abs(value - prepared.estimate)
     bound = _bound_rows(prepared)
-    harmless = 0.0 if bound else _HARMLESS
+    harmless = _SAME_VALUE if bound else _HARMLESS
     real = change > np.maximum(harmless * standard_error, _SAME_VALUE * np.abs(prepared.estimate))
-    if not real.any() or _is_random(prepared):
+    if not real.any() or _is_random(prepared, standard_error):
         return ()
     worst = int(np.argmax(np.where(real, change, -1.0)))
     name = prepared.functional.name if prepared.output.is_scalar else prepared.output.names[worst]
@@ -65,10 +65,11 @@ def _value(prepared: Prepared[Any], rows: tuple[IntArray, ...]) -> FloatArray | 
     return value if np.isfinite(value).all() else None
 
 
-def _is_random(prepared: Prepared[Any]) -> bool:
+def _is_random(prepared: Prepared[Any], standard_error: FloatArray) -> bool:
     """Return whether the statistic differs from itself on the same rows in the same order."""
     value = _value(prepared, tuple(np.arange(n) for n in prepared.data.sizes))
-    return value is None or bool((np.abs(value - prepared.estimate) > _SAME_VALUE * np.abs(prepared.estimate)).any())
+    same = _SAME_VALUE * np.maximum(np.abs(prepared.estimate), standard_error)
+    return value is None or bool((np.abs(value - prepared.estimate) > same).any())
 
 
 def _bound_rows(prepared: Prepared[Any]) -> str:

@@ -16,8 +16,9 @@ from orthoboot.errors import (
     OrthobootWarning,
 )
 from orthoboot.execution.execution import Execution
-from orthoboot.functionals.base import Prepared
+from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.user.differentiable import DifferentiableCallable
+from orthoboot.functionals.user.user_function import CallableFunctional
 from orthoboot.influence.engine_values import not_finite
 from orthoboot.influence.finite_difference import finite_difference_influence
 from orthoboot.influence.given import given_influence
@@ -39,9 +40,10 @@ ENGINES: dict[str, Callable[[Prepared[Any], Execution, Plan | None], Influence]]
     "jackknife": jackknife_influence,
 }
 
+EVALUATIONS_PER_UNIT = {"finite-difference": 2, "jackknife": 1}
 
-_MOST_ROWS = {"finite-difference": FINITE_DIFFERENCE_ROWS, "jackknife": 2_000}
-"""The most rows for which an engine is chosen where an influence function is needed in any case."""
+_MOST_UNITS = {"finite-difference": FINITE_DIFFERENCE_ROWS, "jackknife": 2_000}
+"""The most rows, or groups that the jackknife leaves out, for which "auto" chooses an engine where it needs one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +101,11 @@ class _Search:
 
     def evaluations(self, engine: str) -> int:
         """Return how many evaluations an engine needs."""
-        if engine == "jackknife":
-            return sum(jackknife_units(self.prepared, self.plan))
-        return 2 * sum(self.prepared.data.sizes)
+        return EVALUATIONS_PER_UNIT[engine] * sum(self.units(engine))
+
+    def units(self, engine: str) -> tuple[int, ...]:
+        """Return how many rows, or groups that are left out together, of each sample an engine changes in turn."""
+        return jackknife_units(self.prepared, self.plan) if engine == "jackknife" else self.prepared.data.sizes
 
     def cost(self, engine: str) -> str:
         """Return a description of how many evaluations an engine needs."""
@@ -181,11 +185,11 @@ def _automatic(search: _Search, replaced: int | None) -> InfluenceFunction:
     own = closed_form(prepared)
     if own is not None:
         return own
-    kind = "weights-aware function" if prepared.functional.fractional else "plain function"
+    kind = _kind(prepared.functional)
     engine = _affordable(search, replaced)
     n = sum(prepared.data.sizes)
     if engine is None:
-        return InfluenceFunction(None, *_too_dear(kind, search, replaced))
+        return _too_dear(kind, search, replaced)
     try:
         values = search.values(engine)
     except InfluenceError as error:  # the automatic choice must not end a run that the standard bootstrap can do
@@ -194,16 +198,24 @@ def _automatic(search: _Search, replaced: int | None) -> InfluenceFunction:
     return InfluenceFunction(values, f"{engine}, {search.cost(engine)} ({why})")
 
 
-def _too_dear(kind: str, search: _Search, replaced: int | None) -> tuple[str, tuple[()], str]:
-    """Return why no engine is chosen, no warnings, and advice."""
+def _kind(functional: Functional) -> str:
+    """Return in words how a statistic without an influence function of its own is called."""
+    if functional.fractional:
+        return "weights-aware function"
+    refusal = functional.weights_refusal if isinstance(functional, CallableFunctional) else ""
+    return f"plain function, since its `weights` do not work: {refusal}," if refusal else "plain function"
+
+
+def _too_dear(kind: str, search: _Search, replaced: int | None) -> InfluenceFunction:
+    """Return no influence function, with the reason and advice, since an engine takes too many evaluations."""
     engine = _engines(search.prepared)[0 if replaced is None else -1]
     limit = (
-        f"{engine} is automatic only up to {_MOST_ROWS[engine]:,}"
+        f"{engine} is automatic only up to {_MOST_UNITS[engine]:,}"
         if replaced is None
         else f"{engine} would take {search.cost(engine)}, more than the {replaced:,} replicates it replaces"
     )
     rows = sum(search.prepared.data.sizes)
-    return f"none (a {kind} of {rows:,} rows, and {limit})", (), _advice(engine, search)
+    return InfluenceFunction(None, f"none (a {kind} of {rows:,} rows, and {limit})", advice=_advice(engine, search))
 
 
 def _engines(prepared: Prepared[Any]) -> tuple[str, ...]:
@@ -215,7 +227,7 @@ def _affordable(search: _Search, replaced: int | None) -> str | None:
     """Return the best engine that takes no more evaluations than the replicates it replaces, or None."""
     engines = _engines(search.prepared)
     if replaced is None:
-        return engines[0] if max(search.prepared.data.sizes) <= _MOST_ROWS[engines[0]] else None
+        return next((engine for engine in engines if max(search.units(engine)) <= _MOST_UNITS[engine]), None)
     return next((engine for engine in engines if search.evaluations(engine) <= replaced), None)
 
 

@@ -43,7 +43,9 @@ def outcomes(experiment: Experiment, settings: Settings, store: Store, *, jobs: 
         except WorkerError as error:
             raise WorkerError(f"{error} What is finished is kept.") from error
         except KeyboardInterrupt:
-            done = f"{_repetitions(list(found)):,} of {_repetitions(parts):,} repetitions of {experiment.name}"
+            # What the store holds, not `found`: the interrupt may come between the two.
+            stored = [part for part in parts if store.load(part) is not None]
+            done = f"{_repetitions(stored):,} of {_repetitions(parts):,} repetitions of {experiment.name}"
             raise Interrupted(f"{done} are kept in {store.folder}") from None
     if failures:
         raise failures[0]

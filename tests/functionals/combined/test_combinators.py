@@ -270,3 +270,40 @@ def test_what_is_paired_and_what_is_not_is_told(data, statistic, options, messag
 def test_a_paired_difference_is_of_a_metric():
     with pytest.raises(ArgumentError, match="`metric` must be a statistic of pairs.*got `mean`, which takes one"):
         paired_difference(mean)
+
+
+class Demanding(type(mean)):
+    """A mean that differs from the defaults in all that a combination must pass on."""
+
+    smooth = fractional = batched = releases_gil = False
+    by_user = takes_text = True
+    undefined = "a class is lost"
+
+    def plan_options(self, data):
+        return {"groups": np.arange(data.sizes[0]) // 2}
+
+
+PASSED_ON = ("smooth", "fractional", "batched", "releases_gil", "by_user", "takes_text", "undefined")
+
+
+@pytest.mark.parametrize(
+    "whole", [compose(np.log, Demanding(), mean), difference(Demanding())], ids=["compose", "pair"]
+)
+def test_a_combination_has_the_properties_of_its_parts(whole):
+    for name in PASSED_ON:
+        assert getattr(whole, name) == getattr(Demanding, name), name
+
+
+def test_a_composition_draws_the_groups_of_its_parts():
+    composed = ob.bootstrap(X, compose(lambda m: 2 * m, Demanding()), estimator="standard", rng=0)
+    grouped = ob.bootstrap(X, mean, groups=np.arange(30) // 2, estimator="standard", n_resamples=1000, rng=0)
+    assert composed.standard_error == pytest.approx(2 * grouped.standard_error)
+
+
+def test_parts_that_draw_different_groups_are_refused():
+    class Other(Demanding):
+        def plan_options(self, data):
+            return {"groups": np.arange(data.sizes[0]) // 3}
+
+    with pytest.raises(ArgumentError, match="draw rows by different `groups`; pass `groups=`"):
+        ob.bootstrap(X, compose(np.add, Demanding(), Other()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -167,3 +168,46 @@ def test_a_batch_of_weights_is_not_mixed():
 
     with pytest.raises(errors.StatisticError, match="beside another"):
         ob.bootstrap(X, mixed, vectorized=True, rng=0)
+
+
+def test_a_value_that_is_zero_but_for_rounding_is_the_same_with_and_without_weights():
+    """Judged by its own size it would be another one: 1e-17 is not 2e-17."""
+    rows = np.column_stack([np.ones(200), X - X.mean(), np.sin(X) - np.sin(X).mean()])
+
+    def coefficients(rows, weights=None):
+        design, response = rows[:, :2], rows[:, 2]
+        if weights is None:
+            return np.linalg.lstsq(design, response)[0]
+        return np.linalg.solve(design.T @ (weights[:, None] * design), design.T @ (weights * response))
+
+    result = ob.bootstrap(rows, coefficients, rng=0)
+    assert abs(result.estimate[0]) < 1e-15
+    reference = ob.bootstrap((rows[:, :2], rows[:, 2]), ob.linear_regression, paired=True, rng=0)
+    np.testing.assert_allclose(result.standard_error, reference.standard_error, rtol=1e-4)
+
+
+def test_a_batch_of_values_that_are_zero_but_for_rounding_is_a_batch():
+    centred = X - X.mean()
+
+    def mean(x, axis=-1):  # summed in one order for one sample, in another for several
+        return (
+            x.sum(axis=axis) / x.shape[axis] if x.ndim == 1 else x[..., ::-1].cumsum(axis=axis)[..., -1] / x.shape[-1]
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.RowOrderWarning)
+        result = ob.bootstrap(centred, mean, vectorized=True, estimator="standard", n_resamples=200, rng=0)
+    assert result.standard_error == pytest.approx(X.std() / np.sqrt(200), rel=0.2)
+
+
+def test_a_mistake_in_the_weighted_branch_is_no_refusal():
+    def misspelt(x, weights=None):
+        return x.mean() if weights is None else np.averge(x, weights=weights)
+
+    with pytest.raises(errors.StatisticError, match="AttributeError: module 'numpy' has no attribute 'averge'"):
+        ob.bootstrap(X, misspelt, rng=0)
+
+
+def test_the_source_says_why_weights_are_not_used():
+    result = ob.bootstrap(X, partial(np.percentile, q=90), rng=0)
+    assert "since its `weights` do not work: Only method 'inverted_cdf' supports weights" in result.influence_source

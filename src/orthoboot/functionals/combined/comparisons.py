@@ -14,7 +14,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, KnowsCategories, Prepared
 from orthoboot.functionals.columns.moments import quotient
-from orthoboot.functionals.combined.parts import all_known, catalogued
+from orthoboot.functionals.combined.parts import Combined, all_known, catalogued
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output
 from orthoboot.typing import FloatArray, Influence, IntArray
@@ -23,7 +23,7 @@ Pair = tuple[FloatArray, FloatArray]
 """One array for each of two samples."""
 
 
-class Comparison(Functional):
+class Comparison(Combined):
     """The same statistic of two independent samples, turned into one."""
 
     of: Functional
@@ -43,19 +43,9 @@ class Comparison(Functional):
         return f"{self.word} of {self.of.name}"
 
     @property
-    def smooth(self) -> bool:  # type: ignore[override]
-        """Return whether the compared statistic is smooth."""
-        return self.of.smooth
-
-    @property
-    def fractional(self) -> bool:  # type: ignore[override]
-        """Return whether the compared statistic takes weights that are not whole numbers."""
-        return self.of.fractional
-
-    @property
-    def batched(self) -> bool:  # type: ignore[override]
-        """Return whether the compared statistic is faster on many resamples at once."""
-        return self.of.batched
+    def parts(self) -> tuple[Functional, ...]:
+        """Return the compared statistic."""
+        return (self.of,)
 
     def replace(self, **options: Any) -> Self:
         """Return the same comparison of the statistic with other options."""
@@ -240,7 +230,7 @@ class RelativeDifference(Comparison):
 
 
 @dataclass(frozen=True)
-class PairedDifference(Functional):
+class PairedDifference(Combined):
     """A statistic of y and a first prediction less that of y and a second one; see `paired_difference`."""
 
     of: Functional
@@ -252,24 +242,9 @@ class PairedDifference(Functional):
         return f"paired difference of {self.of.name}"
 
     @property
-    def smooth(self) -> bool:  # type: ignore[override]
-        """Return whether the compared statistic is smooth."""
-        return self.of.smooth
-
-    @property
-    def fractional(self) -> bool:  # type: ignore[override]
-        """Return whether the compared statistic takes weights that are not whole numbers."""
-        return self.of.fractional
-
-    @property
-    def batched(self) -> bool:  # type: ignore[override]
-        """Return whether the compared statistic is faster on many resamples at once."""
-        return self.of.batched
-
-    @property
-    def undefined(self) -> str:  # type: ignore[override]
-        """Return when the compared statistic has no value."""
-        return self.of.undefined
+    def parts(self) -> tuple[Functional, ...]:
+        """Return the compared statistic."""
+        return (self.of,)
 
     def replace(self, **options: Any) -> Self:
         """Return the same comparison of the statistic with other options."""

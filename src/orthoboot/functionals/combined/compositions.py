@@ -21,7 +21,7 @@ from orthoboot.functionals.combined.automatic_gradient import (
     given_by,
     gradient_findings,
 )
-from orthoboot.functionals.combined.parts import all_known, catalogued
+from orthoboot.functionals.combined.parts import Combined, all_known, catalogued
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
@@ -32,7 +32,7 @@ from orthoboot.typing import FloatArray, Influence
 
 
 @dataclass(frozen=True, repr=False)
-class Composition(Functional):
+class Composition(Combined):
     """A function of the values of several statistics of the same data; see `compose`."""
 
     g: Callable[..., Any]
@@ -41,19 +41,9 @@ class Composition(Functional):
     name: str = "compose"
 
     @property
-    def smooth(self) -> bool:  # type: ignore[override]
-        """Return whether all parts are smooth."""
-        return all(functional.smooth for functional in self.functionals)
-
-    @property
-    def fractional(self) -> bool:  # type: ignore[override]
-        """Return whether all parts take weights that are not whole numbers."""
-        return all(functional.fractional for functional in self.functionals)
-
-    @property
-    def batched(self) -> bool:  # type: ignore[override]
-        """Return whether all parts are faster on many resamples at once."""
-        return all(functional.batched for functional in self.functionals)
+    def parts(self) -> tuple[Functional, ...]:
+        """Return the statistics whose values g takes."""
+        return self.functionals
 
     @property
     def paired(self) -> bool:  # type: ignore[override]

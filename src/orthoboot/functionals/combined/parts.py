@@ -1,15 +1,75 @@
-"""Shared functions of statistics made of statistics."""
+"""What statistics made of other statistics share."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+import numpy as np
+
+from orthoboot.data import Data
 from orthoboot.errors import ArgumentError
 from orthoboot.functionals.base import Functional
 from orthoboot.functionals.user.recognition import recognized
 
 Known = TypeVar("Known")
+
+
+class Combined(Functional):
+    """A statistic made of other statistics, its parts, from which its properties follow."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Functional, ...]:
+        """Return the statistics it is made of."""
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """Return whether all parts are smooth."""
+        return all(part.smooth for part in self.parts)
+
+    @property
+    def fractional(self) -> bool:  # type: ignore[override]
+        """Return whether all parts take weights that are not whole numbers."""
+        return all(part.fractional for part in self.parts)
+
+    @property
+    def batched(self) -> bool:  # type: ignore[override]
+        """Return whether all parts are faster on many resamples at once."""
+        return all(part.batched for part in self.parts)
+
+    @property
+    def releases_gil(self) -> bool:  # type: ignore[override]
+        """Return whether the work of all parts is done in compiled code."""
+        return all(part.releases_gil for part in self.parts)
+
+    @property
+    def by_user(self) -> bool:  # type: ignore[override]
+        """Return whether a part is a user's function."""
+        return any(part.by_user for part in self.parts)
+
+    @property
+    def takes_text(self) -> bool:  # type: ignore[override]
+        """Return whether a part takes labels that are text."""
+        return any(part.takes_text for part in self.parts)
+
+    @property
+    def undefined(self) -> str:  # type: ignore[override]
+        """Return where a part has no value."""
+        return " or ".join(dict.fromkeys(part.undefined for part in self.parts if part.undefined))
+
+    def plan_options(self, data: Data) -> dict[str, Any]:
+        """Return how the parts draw the rows; raise an `ArgumentError` if they disagree."""
+        options: dict[str, Any] = {}
+        for part in self.parts:
+            for name, value in part.plan_options(data).items():
+                if name in options and not np.array_equal(options[name], value):
+                    raise ArgumentError(
+                        f"the statistics in `{self.name}` draw rows by different `{name}`; pass `{name}=`."
+                    )
+                options[name] = value
+        return options
 
 
 def all_known(parts: Iterable[Known | None]) -> list[Known] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from orthoboot.errors import (
     StatisticError,
     first_line,
 )
-from orthoboot.functionals.base import Functional, unit_resamples
+from orthoboot.functionals.base import Functional, Prepared, unit_resamples
 from orthoboot.functionals.columns.moments import norm_of_mean
 from orthoboot.functionals.columns.quantiles import quantile
 from orthoboot.functionals.columns.trimmed_mean import trimmed_mean
@@ -37,6 +38,7 @@ from orthoboot.functionals.user.user_function import (
     CallableFunctional,
     PreparedCallable,
     bound_arguments,
+    named,
     trial_resamples,
     value_on_data,
     weights_argument,
@@ -52,6 +54,9 @@ _REQUIRED = object()
 
 _SAME_VALUE = 1e-6
 """A relative difference that rounding and the tolerance of an iterative fit may make."""
+
+_REFUSALS = (TypeError, ValueError, NotImplementedError)
+"""How functions refuse an argument; whatever else they raise, as for a name that does not exist, is a mistake."""
 
 _FACTORIES: dict[Any, str] = {
     quantile: "ob.quantile(0.9)",
@@ -199,19 +204,22 @@ def _of_user_function(
 
     An optional parameter that does not work, such as the `weights` of ``np.percentile``, counts as not there.
     """
+    refusal = ""
     if "weights" in options:
         with_weights = _vectorized_weighted if vectorized else _weighted
         required = bool(vectorized) or options["weights"] is _REQUIRED
-        functional = _tried(with_weights, statistic, data, required=required)
-        if functional is not None:
+        functional = _tried(with_weights, statistic, data, required=required, excused=_REFUSALS)
+        if isinstance(functional, CallableFunctional):
             return functional
+        refusal = first_line(functional.__cause__ or functional)
     if vectorized or (vectorized is None and "axis" in options):
         functional = _tried(_vectorized, statistic, data, required=bool(vectorized))
-        if functional is not None:
-            return functional
+        if isinstance(functional, CallableFunctional):
+            return replace(functional, weights_refusal=refusal)
     # The rows of one resample come first, as the user gave them.
     needs_axis = options.get("axis") is _REQUIRED
-    return _row_function(partial(statistic, axis=0) if needs_axis else statistic, data)
+    of_rows = _row_function(partial(statistic, axis=0) if needs_axis else statistic, data)
+    return replace(of_rows, weights_refusal=refusal)
 
 
 def _tried(
@@ -220,17 +228,19 @@ def _tried(
     data: Data,
     *,
     required: bool,
-) -> CallableFunctional | None:
-    """Return the function as `kind` wraps it; None if it fails so and can do without, an error if it cannot.
+    excused: type[Exception] | tuple[type[Exception], ...] = Exception,
+) -> CallableFunctional | StatisticError | ArgumentError:
+    """Return the function as `kind` wraps it, or the error where it fails so and can do without the parameter.
 
-    An optional parameter must not change the value on the data: ``statistic(*samples)`` is what the user means.
+    Raise the error where it cannot, and where the function raises something that is not `excused`. An optional
+    parameter must not change the value on the data: ``statistic(*samples)`` is what the user means.
     """
     try:
         functional = kind(statistic, data)
-    except (StatisticError, ArgumentError):
-        if required:
+    except (StatisticError, ArgumentError) as error:
+        if required or not (error.__cause__ is None or isinstance(error.__cause__, excused)):
             raise
-        return None
+        return error
     _check_plain_call(functional, data)
     return functional
 
@@ -240,14 +250,17 @@ def _check_plain_call(functional: CallableFunctional, data: Data) -> None:
     plain = _plain_value(functional, data)
     if plain is None or _is_close(plain, functional.value):
         return
+    prepared = functional.at(data)
+    # A value that is zero but for rounding is judged by how far it moves between resamples.
+    scale = _spread(prepared)
     # A function that is random differs from itself too.
-    again = functional.at(data).values(unit_resamples(data))[0]
-    if not _is_close(again, functional.value):
+    again = prepared.values(unit_resamples(data))[0]
+    if _is_close(plain, functional.value, scale) or not _is_close(again, functional.value, scale):
         return
-    worst = int(np.argmax(np.abs(plain - functional.value)))
+    worst = int(np.argmax(_differences(plain, functional.value, scale)))
     raise StatisticError(
         f"`statistic` must have the same value with {functional.passed} as without; got {functional.value[worst]:.6g} "
-        f"and {plain[worst]:.6g}. {functional.remedy}"
+        f"and {plain[worst]:.6g}{named(functional.value_output, worst)}. {functional.remedy}"
     )
 
 
@@ -261,9 +274,23 @@ def _plain_value(functional: CallableFunctional, data: Data) -> FloatArray | Non
         return None
 
 
-def _is_close(first: FloatArray, second: FloatArray) -> bool:
-    scale = np.maximum(np.abs(first), np.abs(second))
-    return bool((np.abs(first - second) <= _SAME_VALUE * scale).all())
+def _spread(prepared: Prepared[Any]) -> FloatArray:
+    """Return how far each output moves between a few resamples, shape ``(k,)``; zero where that is not known."""
+    try:
+        spread: FloatArray = np.ptp(prepared.values(trial_resamples(prepared.data, 3)), axis=0)
+    except Exception:  # the user's function may raise anything; a replicate that does is reported
+        return np.zeros(prepared.output.size)
+    return np.where(np.isfinite(spread), spread, 0.0)
+
+
+def _differences(first: FloatArray, second: FloatArray, scale: FloatArray | float = 0.0) -> FloatArray:
+    """Return the differences in units of the larger value, or of `scale` where that is larger."""
+    largest = np.maximum(np.maximum(np.abs(first), np.abs(second)), scale)
+    return np.abs(first - second) / np.where(largest > 0, largest, 1.0)
+
+
+def _is_close(first: FloatArray, second: FloatArray, scale: FloatArray | float = 0.0) -> bool:
+    return bool((_differences(first, second, scale) <= _SAME_VALUE).all())
 
 
 def _model_refused(kind: type) -> str:
@@ -342,21 +369,26 @@ def _check_takes_batches(functional: CallableFunctional, data: Data) -> None:
             f"a vectorised `statistic` must take a batch of samples; with two it raised {type(error).__name__}: "
             f"{first_line(error)}. Pass `vectorized=False` if it takes one."
         ) from error
-    _check_alone(functional.value, same[0])
     # The same sample twice has the mean of one, also over both: different ones show what is reduced over both.
     two = trial_resamples(data, 2)
     alone = [prepared.evaluate(two.one(b)) for b in range(2)]
     together = prepared.evaluate(two)
-    if all(one.first_failure is None for one in (*alone, together)):  # on some rows it may have no value
-        _check_alone(alone[0].values[0], together.values[0])
-        _check_alone(alone[1].values[0], together.values[1])
-
-
-def _check_alone(alone: FloatArray, beside: FloatArray) -> None:
-    """Raise if a sample has another value beside another one than alone."""
-    if _is_close(alone, beside):
+    if any(one.first_failure is not None for one in (*alone, together)):  # on some rows it may have no value
+        _check_alone(functional.value, same[0])
         return
-    worst = int(np.argmax(~np.isfinite(beside) | (np.abs(alone - beside) > _SAME_VALUE * np.abs(alone))))
+    first, second = alone[0].values[0], alone[1].values[0]
+    scale = np.abs(first - second)
+    _check_alone(functional.value, same[0], scale)
+    _check_alone(first, together.values[0], scale)
+    _check_alone(second, together.values[1], scale)
+
+
+def _check_alone(alone: FloatArray, beside: FloatArray, scale: FloatArray | float = 0.0) -> None:
+    """Raise if a sample has another value beside another one than alone."""
+    differences = _differences(alone, beside, scale)
+    if (differences <= _SAME_VALUE).all():
+        return
+    worst = int(np.argmax(np.where(np.isfinite(beside), differences, np.inf)))
     raise StatisticError(
         f"a vectorised `statistic` must treat every sample of a batch by itself; a sample gave {alone[worst]:.6g} "
         f"alone and {beside[worst]:.6g} beside another. Use `axis` in every reduction, also inside, or pass "

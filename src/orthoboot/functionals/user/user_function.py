@@ -37,12 +37,15 @@ class CallableFunctional(Functional):
         Its value on the data, shape ``(k,)``, so that an expensive fit is not repeated.
     name
         What a report calls it.
+    weights_refusal
+        Why its optional `weights` are not used, where they do not work.
     """
 
     function: Callable[..., Any]
     value_output: Output = field(repr=False)
     value: FloatArray = field(repr=False, compare=False)
     name: str = "statistic"
+    weights_refusal: str = field(default="", repr=False, compare=False)
 
     releases_gil = False
     by_user = True
@@ -50,7 +53,7 @@ class CallableFunctional(Functional):
     passed: ClassVar[str] = "`weights` of one"
     """What it is called with besides the samples."""
     remedy: ClassVar[str] = (
-        "Count each row with its weight, so that weights of one change nothing; or give `weights` no default."
+        "Count each row with its weight, so that weights of one change nothing; or make `weights` a required parameter."
     )
     """What to do where its value with that differs from its value without."""
 
@@ -80,7 +83,7 @@ class PreparedCallable(Prepared[AnyCallable]):
 
     @property
     def centre(self) -> FloatArray:
-        """Return the same: the first evaluation was like all others."""
+        """Return the estimate, which was computed like every replicate."""
         return self.functional.value
 
 
@@ -168,7 +171,12 @@ def wrapped(
 def _first_of(flat: FloatArray, output: Output) -> str:
     """Return the first number that is not finite, with its name where there are several."""
     first = int(np.argmin(np.isfinite(flat)))
-    return f"{flat[first]}" + ("" if output.is_scalar else f" for `{output.names[first]}`")
+    return f"{flat[first]}{named(output, first)}"
+
+
+def named(output: Output, number: int) -> str:
+    """Return the name of one of several outputs for the end of a clause; nothing for a single one."""
+    return "" if output.is_scalar else f" for `{output.names[number]}`"
 
 
 def function_name(statistic: Any) -> str:
