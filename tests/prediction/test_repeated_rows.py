@@ -113,3 +113,88 @@ def test_copies_that_went_through_a_shorter_format_are_copies(noise):
     repeated = RepeatedRows.among(read((X, y), paired=True))
     assert repeated.are_certain
     assert abs(repeated.n_different - 60) <= 2  # one at the edge of rounding may be two
+
+
+def in_float32(values: Any) -> Any:
+    return values.astype(np.float32).astype(float)
+
+
+def in_nine_digits(values: Any) -> Any:
+    return np.vectorize(lambda value: float(f"{value:.9g}"))(values)
+
+
+@pytest.mark.parametrize("short", [in_float32, in_nine_digits])
+def test_every_second_row_in_a_shorter_format_is_a_copy(short: Any) -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.lognormal(sigma=4, size=(300, 1)), 1e3 + rng.normal(size=300)
+    found = repeated(np.r_[X, short(X)], np.r_[y, y])
+    assert found.are_certain
+    # A number moves by 2**-24 of itself at most and is rounded to steps of 2**-21 at least, twice: fewer than a quarter
+    # of the rows lie so near an edge that they come apart.
+    assert 300 <= found.n_different <= 375
+
+
+def wide(kind: str) -> tuple[Any, Any]:
+    """Return rows of which no two are alike, with a range that is wide against most of them."""
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
+    if kind == "outlier":
+        X[0], y[0] = 1e8, 1e8
+    elif kind == "sentinel":
+        X[:20, 0], y[20:40] = -9999e20, 9e99
+    elif kind == "heavy tail":
+        X, y = rng.lognormal(sigma=4, size=(500, 1)), rng.lognormal(sigma=4, size=500)
+    elif kind == "hundred decades":
+        X, y = np.exp(X * 80), -np.exp(y * 80)
+    elif kind == "offset":
+        X, y = 1e10 + X, 1e10 + y
+    elif kind == "offset and sentinel":
+        X, y = 1e10 + X, 1e10 + y
+        X[::20], y[1::20] = 0, 0
+    elif kind == "both ends":
+        X[:2], y[:2] = [[-1.7e308, 1.7e308], [1.7e308, -1.7e308]], [1.7e308, -1.7e308]
+    return X, y
+
+
+WIDE = ["none", "outlier", "sentinel", "heavy tail", "hundred decades", "offset", "offset and sentinel", "both ends"]
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_different_rows_are_different_however_wide_their_range(kind: str) -> None:
+    found = repeated(*wide(kind))
+    assert found.n_different == len(found.labels)
+    assert found.groups is None
+    assert not found.warnings()
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_copies_are_found_however_wide_their_range(kind: str) -> None:
+    X, y = wide(kind)
+    found = repeated(np.repeat(X, 3, axis=0), np.repeat(y, 3))
+    assert found.n_different == len(y)
+    np.testing.assert_array_equal(found.groups, np.repeat(found.labels[::3], 3))
+
+
+def test_whole_numbers_are_compared_exactly() -> None:
+    X, y = 2**60 + np.arange(200)[:, np.newaxis], 2**40 + np.arange(200) // 2
+    assert repeated(X, y).n_different == 200
+    assert repeated(np.repeat(X, 2, axis=0), np.repeat(y, 2)).n_different == 200
+
+
+def test_a_slow_response_at_seconds_since_1970_has_no_copies() -> None:
+    seconds = 1.7e9 + np.arange(2000.0)
+    found = repeated(seconds[:, np.newaxis], (20 + seconds // 100 % 1000 / 10).round(1))
+    assert found.n_different == 2000
+    assert not found.warnings()
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.FitWarning")
+def test_one_outlier_leaves_the_intervals_of_the_others() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 1))
+    X[0], y = 1e8, X[:, 0] + rng.normal(size=200)
+    y[0] = 1e8
+    model = ob.PredictionIntervalRegressor(LinearRegression(), rng=0).fit(X, y)
+    _, ends = model.predict_interval(np.zeros((1, 1)))
+    # Those of noise of standard deviation 1, the outlier lying on the line: 3.92 and not 3e8.
+    assert 3.5 < ends[0, 1] - ends[0, 0] < 4.5

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orthoboot.data import Data
 from orthoboot.errors import RepeatedRowsWarning
@@ -23,8 +24,10 @@ _OWN_RESPONSE = 0.5
 _BEYOND_CHANCE = 100
 """How many times more rows than by chance agree in all columns before X alone calls them copies."""
 
-_DECIMALS = 6
-"""Rows that agree in so many decimals of the range of every column are taken for copies."""
+_DIGITS = 20
+"""Binary digits in which numbers agree that are taken for equal, about a millionth of the number."""
+_ROWS_FOR_QUARTILES = 1000
+"""About how many rows the quartiles of a column are taken from, which need not be exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,17 +135,45 @@ def _labels(table: Any) -> IntArray:
     rows = np.asarray(table)
     rows = rows.reshape(len(rows), -1)
     if rows.dtype.kind in "biuf":
-        # Whole rows as bytes, which sort faster than numbers column by column; adding zero makes -0.0 that of 0.0.
-        numbers = _rounded(np.asarray(rows, dtype=np.float64)) + 0.0
-        keys = numbers.view(np.dtype((np.void, numbers.itemsize * numbers.shape[1]))).reshape(-1)
-        return np.unique(keys, return_inverse=True)[1].reshape(-1)
+        keys = _keys(rows)
+        # Whole rows as bytes, which sort faster than numbers column by column; those of one number sort faster still.
+        width = keys.itemsize * keys.shape[1]
+        whole = keys.view(np.int64 if width == 8 else np.dtype((np.void, width))).reshape(-1)
+        labels: IntArray = np.unique(whole, return_inverse=True)[1].reshape(-1)
+        return labels
     found: dict[str, int] = {}
     # By what they print, since what a frame holds need neither sort nor hash.
     return np.array([found.setdefault(repr(row), len(found)) for row in rows.tolist()], dtype=np.int64)
 
 
-def _rounded(columns: FloatArray) -> FloatArray:
-    """Return the columns to six decimals of their range: a copy may have gone through a shorter format."""
-    low, high = columns.min(axis=0), columns.max(axis=0)
-    span = np.where(high > low, high - low, 1.0)
-    return np.ascontiguousarray(((columns - low) / span).round(_DECIMALS))
+def _keys(columns: NDArray[Any]) -> NDArray[np.int64] | NDArray[np.int32]:
+    """Return integers that agree where the numbers do, of 8 bytes for each number.
+
+    Whole numbers agree exactly. Others need to agree in their leading digits alone, since a copy may have gone through
+    a shorter format: in those of the number, so that no outlier hides a difference, and in those of its distance from
+    a point beside the bulk of its column, so that no offset does.
+    """
+    if columns.dtype.kind != "f":
+        return np.ascontiguousarray(columns, dtype=np.int64)
+    numbers = np.asarray(columns, dtype=np.float64)
+    # A quarter of everything, since the distance of huge numbers is not a number any more.
+    distances = numbers / 4 - _quarter_of_point_beside(numbers)
+    return np.concatenate([_leading_digits(numbers), _leading_digits(distances)], axis=1)
+
+
+def _quarter_of_point_beside(columns: FloatArray) -> FloatArray:
+    """Return a quarter of the point that lies below the lower quartile by the distance of the quartiles.
+
+    Near the point itself numbers have more digits than a shorter format keeps, so few should lie there.
+    """
+    some = columns[:: 1 + len(columns) // _ROWS_FOR_QUARTILES]
+    lower, upper = np.quantile(some, [0.25, 0.75], axis=0, method="lower")
+    point: FloatArray = lower / 2 - upper / 4
+    return point
+
+
+def _leading_digits(numbers: FloatArray) -> NDArray[np.int32]:
+    """Return sign, exponent and the first binary digits of numbers, rounded, as integers."""
+    cut = 52 - _DIGITS
+    bits = np.ascontiguousarray(numbers + 0.0).view(np.int64)  # adding zero makes -0.0 that of 0.0
+    return ((bits + (1 << (cut - 1))) >> cut).astype(np.int32)
