@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.errors import RepeatedRowsWarning
+from orthoboot.prediction import repeated_rows
 from orthoboot.prediction.repeated_rows import RepeatedRows
 
 RNG = np.random.default_rng(0)
@@ -198,3 +199,35 @@ def test_one_outlier_leaves_the_intervals_of_the_others() -> None:
     _, ends = model.predict_interval(np.zeros((1, 1)))
     # Those of noise of standard deviation 1, the outlier lying on the line: 3.92 and not 3e8.
     assert 3.5 < ends[0, 1] - ends[0, 0] < 4.5
+
+
+class Unread:
+    """Columns that must not be looked at."""
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise AssertionError("X was read")
+
+
+def test_where_responses_differ_the_columns_are_not_looked_at() -> None:
+    found = RepeatedRows(Unread(), Y)
+    assert found.groups is None
+    assert not found.warnings()
+
+
+def test_the_columns_are_looked_at_one_by_one_only_where_copies_are_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths: list[int] = []
+
+    def counted(table: Any) -> Any:
+        widths.append(np.asarray(table).size // len(table))
+        return labels(table)
+
+    labels = repeated_rows._labels
+    monkeypatch.setattr(repeated_rows, "_labels", counted)
+    wide = np.repeat(RNG.normal(size=(40, 7)), 3, axis=0)
+    certain = repeated(wide, np.repeat(np.arange(40.0), 3))
+    assert certain.are_certain
+    assert sorted(widths) == [1, 2, 7]  # y, both labels, X
+    widths.clear()
+    in_doubt = repeated(wide, np.repeat(np.arange(40.0) % 8, 3))
+    assert in_doubt.are_certain
+    assert sorted(widths) == [1, 1, 1, 1, 2, 7]  # y, and three columns that suffice

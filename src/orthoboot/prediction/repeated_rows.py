@@ -37,23 +37,31 @@ class RepeatedRows:
     A refit that has seen a copy of a row knows its response, noise included; its residual there says nothing about
     the noise. So copies have to be left out together, and drawn together as they were collected.
 
+    Everything is found when it is asked for: where few responses are repeated, few rows can be, and X is not looked at.
+
     Attributes
     ----------
-    of_columns, of_response
-        A label of the row's X and of its y, each of shape ``(n,)``.
-    chance_of_columns
-        How likely two rows are to agree in all columns of X if these had nothing to do with one another.
+    X, y
+        The rows and their responses.
     """
 
-    of_columns: IntArray
-    of_response: IntArray
-    chance_of_columns: float = 1.0
+    X: Any
+    y: Any
 
     @staticmethod
     def among(data: Data) -> RepeatedRows:
         """Return the repeats among the rows of X and y."""
-        X, y = data.containers
-        return RepeatedRows(_labels(X), _labels(y), _chance(X))
+        return RepeatedRows(*data.containers)
+
+    @cached_property
+    def of_columns(self) -> IntArray:
+        """Return a label for each row's X, shape ``(n,)``."""
+        return _labels(self.X)
+
+    @cached_property
+    def of_response(self) -> IntArray:
+        """Return a label for each row's y, shape ``(n,)``."""
+        return _labels(self.y)
 
     @cached_property
     def labels(self) -> IntArray:
@@ -63,30 +71,39 @@ class RepeatedRows:
     @property
     def n_different(self) -> int:
         """Return how many different rows there are."""
-        return int(self.labels.max()) + 1
+        return _n_different(self.labels)
 
     @property
     def share(self) -> float:
         """Return the share of the rows that repeat another one."""
-        return 1 - self.n_different / len(self.labels)
+        return _share(self.labels)
 
-    @property
+    @cached_property
     def are_suspected(self) -> bool:
         """Return whether many rows are repeated and rows alike in X are alike in y beyond chance."""
-        if self.share < _NOTED_SHARE:
+        if _share(self.of_response) < _NOTED_SHARE or self.share < _NOTED_SHARE:
             return False
-        n_rows = len(self.labels)
-        by_chance = _pairs(self.of_response) / (n_rows * (n_rows - 1))
+        by_chance = _pairs(self.of_response) / _all_pairs(self.of_response)
         alike = _pairs(self.labels) / _pairs(self.of_columns)
         return alike - by_chance > _SAME_RESPONSE * (1 - by_chance)
 
-    @property
+    @cached_property
     def are_certain(self) -> bool:
         """Return whether, besides, different rows have different responses, or agree in X far beyond chance."""
-        n_rows = len(self.labels)
-        own = int(self.of_response.max()) + 1 >= _OWN_RESPONSE * self.n_different
-        expected = n_rows * (n_rows - 1) * self.chance_of_columns
-        return self.are_suspected and (own or _pairs(self.of_columns) > _BEYOND_CHANCE * expected)
+        if not self.are_suspected:
+            return False
+        own = _n_different(self.of_response) >= _OWN_RESPONSE * self.n_different
+        return own or self._agree_beyond_chance()
+
+    def _agree_beyond_chance(self) -> bool:
+        """Return whether far more rows agree in X than would if its columns had nothing to do with one another."""
+        found, expected = _pairs(self.of_columns), float(_all_pairs(self.of_columns))
+        for column in _table(self.X).T:
+            labels = _labels(column)
+            expected *= _pairs(labels) / _all_pairs(labels)
+            if found > _BEYOND_CHANCE * expected:
+                return True
+        return False
 
     @property
     def groups(self) -> IntArray | None:
@@ -116,12 +133,19 @@ class RepeatedRows:
         ]
 
 
-def _chance(table: Any) -> float:
-    """Return the product over the columns of the share of pairs of rows that agree in it."""
-    rows = np.asarray(table)
-    rows = rows.reshape(len(rows), -1)
-    pairs = len(rows) * (len(rows) - 1)
-    return float(np.prod([_pairs(_labels(column)) / pairs for column in rows.T]))
+def _n_different(labels: IntArray) -> int:
+    """Return how many different labels there are."""
+    return int(labels.max()) + 1
+
+
+def _share(labels: IntArray) -> float:
+    """Return the share of the rows whose label repeats another one."""
+    return 1 - _n_different(labels) / len(labels)
+
+
+def _all_pairs(labels: IntArray) -> int:
+    """Return the number of ordered pairs of rows."""
+    return len(labels) * (len(labels) - 1)
 
 
 def _pairs(labels: IntArray) -> int:
@@ -130,10 +154,15 @@ def _pairs(labels: IntArray) -> int:
     return int((counts * (counts - 1)).sum())
 
 
+def _table(values: Any) -> NDArray[Any]:
+    """Return the values as an array of rows and columns."""
+    rows = np.asarray(values)
+    return rows.reshape(len(rows), -1)
+
+
 def _labels(table: Any) -> IntArray:
     """Return for each row the number of its value among the different ones, shape ``(n,)``."""
-    rows = np.asarray(table)
-    rows = rows.reshape(len(rows), -1)
+    rows = _table(table)
     if rows.dtype.kind in "biuf":
         keys = _keys(rows)
         # Whole rows as bytes, which sort faster than numbers column by column; those of one number sort faster still.
