@@ -130,6 +130,18 @@ def test_what_has_a_default_is_the_users_own() -> None:
     assert rows_taken(lambda model, *, y, weights: model) == ("y", "weights")
 
 
+def test_the_model_may_be_positional_only() -> None:
+    def positional(model: Any, /, X: Any, weights: Any) -> float:
+        return effect(model, X, weights)
+
+    assert rows_taken(positional) == ("X", "weights")
+    assert rows_taken(lambda model=None, *, X, weights: model) == ("X", "weights")
+    found, same = (
+        ob.bootstrap((X, Y), ob.from_sklearn(MODEL, target), paired=True, rng=0) for target in (positional, effect)
+    )
+    assert found.standard_error == same.standard_error
+
+
 def test_many_rows_are_no_place_for_differences_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(target_rows, "_MOST_ROWS", 10)
     with pytest.raises(InfluenceError, match="takes the weights of 11 rows, more than 10"):

@@ -60,8 +60,9 @@ def rows_taken(target: Callable[..., Any]) -> tuple[str, ...]:
         parameters = inspect.signature(target).parameters
     except (TypeError, ValueError):  # of compiled functions
         return ()
-    required = [name for name, one in parameters.items() if one.default is one.empty and one.kind in _NAMED]
-    names = tuple(name for name in required[1:] if name in ROWS)
+    beside_model = list(parameters.items())[1:]
+    required = [name for name, one in beside_model if one.default is one.empty and one.kind in _NAMED]
+    names = tuple(name for name in required if name in ROWS)
     if names and "weights" not in names:
         raise ArgumentError(
             f"`target` takes {' and '.join(f'`{name}`' for name in names)} without `weights`: it would count every row "
