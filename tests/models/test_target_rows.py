@@ -79,7 +79,17 @@ def test_a_model_without_an_influence_function_takes_such_a_target() -> None:
 
     tree = ob.from_sklearn(DecisionTreeClassifier(max_depth=1, random_state=0), share)
     found = ob.bootstrap((X, Y), tree, paired=True, rng=0, estimator="standard", n_resamples=20)
-    assert found.standard_error > 0
+
+    def of_rows(X: Any, y: Any) -> float:
+        stump = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, y)
+        return float(np.mean(stump.predict(X) == y))
+
+    (counts,) = found.run.resamples(range(20)).weights
+    drawn = [np.repeat(np.arange(N_ROWS), one.astype(int)) for one in counts]
+    by_hand = [of_rows(X[rows], Y[rows]) for rows in drawn]
+    # Counts are weights without rounding, so that every stump splits where it does with repeated rows.
+    np.testing.assert_allclose(found.replicates.values[:, 0], by_hand, rtol=1e-12)
+    assert found.standard_error == pytest.approx(np.std(by_hand, ddof=1), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["global", "closed over", "default", "bound", "inside"])
