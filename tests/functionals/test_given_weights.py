@@ -78,6 +78,40 @@ def test_any_real_numbers_are_weights(weights: Any) -> None:
     assert ob.mean(X, weights=weights) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("container", [tuple, list])
+def test_one_sample_may_have_its_weights_in_a_tuple(container: Callable[[Any], Any]) -> None:
+    weights = np.arange(200.0)
+    assert ob.mean(X, weights=container([weights])) == ob.mean(X, weights=weights)
+    assert ob.mean(X, weights=container([weights.tolist()])) == ob.mean(X, weights=weights)
+    with pytest.raises(DataError, match=r"`weights` must have one number per row, shape \(200,\); got shape \(1,\)"):
+        ob.mean(X, weights=container([1.0]))
+    with pytest.raises(DataError, match=r"`weights` must have one number per row.* got shape \(2, 200\)"):
+        ob.mean(X, weights=container([weights, weights]))
+
+
+@pytest.mark.parametrize("kind", ["with gradients", "short", "in a tuple"])
+def test_tensors_are_weights_as_they_are_data(kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    numbers = np.arange(200.0)
+    tensor = torch.tensor(numbers, requires_grad=kind != "short")
+    weights = {"with gradients": tensor, "short": tensor.to(torch.bfloat16), "in a tuple": (tensor,)}[kind]
+    assert ob.mean(X, weights=weights) == ob.mean(X, weights=numbers)
+    assert ob.mean(torch.tensor(X, requires_grad=True), weights=weights) == ob.mean(X, weights=numbers)
+
+
+class Unreadable:
+    """An array that cannot be read."""
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise RuntimeError("the device is gone.")
+
+
+def test_why_weights_cannot_be_read_ends_in_one_full_stop() -> None:
+    message = "`weights` must be an array of real numbers, one per row; got Unreadable: the device is gone."
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+        ob.mean(X, weights=Unreadable())
+
+
 @pytest.mark.parametrize(
     ("statistic", "options", "message"),
     [

@@ -2,6 +2,6 @@
 
 from orthoboot.data.group_labels import named_groups, unnamed_group_column
 from orthoboot.data.samples import Data, read
-from orthoboot.data.tables import InputTable, check_unmasked
+from orthoboot.data.tables import InputTable, check_unmasked, numpy_copy
 
-__all__ = ["Data", "InputTable", "check_unmasked", "named_groups", "read", "unnamed_group_column"]
+__all__ = ["Data", "InputTable", "check_unmasked", "named_groups", "numpy_copy", "read", "unnamed_group_column"]

@@ -322,7 +322,7 @@ def check_unmasked(container: Any, label: str) -> None:
 def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
     check_unmasked(container, label)
     try:
-        array = _with_known_dtype(np.array(_readable(container)))
+        array = numpy_copy(container)
     except (TypeError, RuntimeError) as error:
         raise DataError(
             f"`{label}` must be an array that numpy can read; got {type(container).__name__}: {first_line(error)}. "
@@ -341,6 +341,11 @@ def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
     # A copy that nobody can write to: neither the statistic nor a later edit of the user's changes what was read.
     array.flags.writeable = False
     return array
+
+
+def numpy_copy(container: Any) -> np.ndarray[Any, Any]:
+    """Return a copy of a list or of an array of any library as an array of numpy; of tensors their numbers alone."""
+    return _with_known_dtype(np.array(_readable(container)))
 
 
 def _readable(container: Any) -> Any:

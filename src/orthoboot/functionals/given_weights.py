@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
 
-from orthoboot.data import Data
+from orthoboot.data import Data, numpy_copy
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import DataError
+from orthoboot.errors import DataError, first_line
 from orthoboot.typing import FloatArray
 
 
 def given_weights(data: Data, weights: Any) -> Resamples:
     """Return the user's weights as one resample of `data`; raise a `DataError` unless they can be weights of rows."""
     several = len(data.sizes) > 1
-    parts = tuple(weights) if several and isinstance(weights, (tuple, list)) else (weights,)
+    parts = tuple(weights) if _has_parts(weights, several=several) else (weights,)
     if len(parts) != len(data.sizes):
         raise DataError(
             f"`weights` must be a tuple with one array per sample, here {len(data.sizes)}; got {len(parts)} for "
@@ -24,6 +25,13 @@ def given_weights(data: Data, weights: Any) -> Resamples:
     labels = [f"weights[{i}]" for i in range(len(parts))] if several else ["weights"]
     checked = (_checked(part, n, label) for part, n, label in zip(parts, data.sizes, labels, strict=True))
     return Resamples(tuple(array[np.newaxis] for array in checked))
+
+
+def _has_parts(weights: Any, *, several: bool) -> bool:
+    """Return whether `weights` are a tuple or list with one array per sample, which one sample may have too."""
+    if not isinstance(weights, (tuple, list)):
+        return False
+    return several or (len(weights) == 1 and isinstance(weights[0], Sized) and not isinstance(weights[0], str))
 
 
 def _checked(weights: Any, n: int, label: str) -> FloatArray:
@@ -53,9 +61,9 @@ def _numbers(weights: Any, label: str) -> FloatArray:
     if np.ma.is_masked(weights):
         raise DataError(f"{rule}; got masked values. Give a row that is not to count the weight 0.")
     try:
-        array = np.asarray(weights)
+        array = numpy_copy(weights)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise DataError(f"{rule}; got {type(weights).__name__}: {error}.") from error
+        raise DataError(f"{rule}; got {type(weights).__name__}: {first_line(error)}.") from error
     if array.dtype.kind not in "biuf":
         got = repr(weights) if isinstance(weights, str) else f"{type(weights).__name__} of dtype {array.dtype}"
         raise DataError(f"{rule}; got {got}. Convert them first, for example with `np.asarray(weights, dtype=float)`.")
