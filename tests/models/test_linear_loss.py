@@ -84,8 +84,34 @@ def test_held_parameters_stay_where_they_are() -> None:
 def test_a_change_of_sign_under_a_linear_penalty_is_no_minimum() -> None:
     loss, ones = ridge(), np.ones(N_ROWS)
     signs = np.sign(loss.minimum(np.zeros(2), ones))
-    with pytest.raises(FitError, match="found no minimum"):
+    with pytest.raises(FitError, match="^a, b changed sign between the fit and the minimum"):
         dataclasses.replace(loss, linear=-1e-3 * signs).minimum(-signs, ones)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e3])  # the parameters overflow, or the gradient does
+def test_least_squares_that_overflow_blame_neither_newton_nor_classes(size: float) -> None:
+    (X,) = ridge().designs
+    loss = dataclasses.replace(
+        ridge(), response=1.7e308 * np.sign(X[:, 0]), quadratic=np.zeros((2, 2)), designs=(size * X,)
+    )
+    with pytest.raises(FitError, match="^least squares overflowed: the columns or the response are too large; scale"):
+        loss.minimum(np.zeros(2), np.ones(N_ROWS))
+
+
+def test_separable_classes_have_no_minimum() -> None:
+    X = np.linspace(-1, 1, N_ROWS)[:, np.newaxis]
+    loss = dataclasses.replace(
+        ridge(),
+        row_loss=FamilyLoss("binomial", "logit"),
+        response=(X[:, 0] > 0).astype(float),
+        designs=(X,),
+        quadratic=np.zeros((1, 1)),
+        linear=np.zeros(1),
+        names=("a",),
+        free=np.ones(1, dtype=bool),
+    )
+    with pytest.raises(FitError, match="classes are separable|Hessian is singular"):
+        loss.minimum(np.zeros(1), np.ones(N_ROWS))
 
 
 def test_collinear_columns_are_named() -> None:

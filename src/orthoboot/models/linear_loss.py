@@ -167,6 +167,13 @@ def _of_one_predictor(value: FloatArray, slope: FloatArray, curvature: FloatArra
     return RowLosses(value, slope[:, np.newaxis], curvature[:, np.newaxis, np.newaxis])
 
 
+def _finite(numbers: FloatArray) -> FloatArray:
+    """Return numbers of a least-squares fit; raise a `FitError` unless they are finite."""
+    if not np.isfinite(numbers).all():
+        raise FitError("least squares overflowed: the columns or the response are too large; scale them")
+    return numbers
+
+
 @dataclass(frozen=True, eq=False)
 class PenalisedLoss:
     r"""The weighted mean of a loss of linear predictors, with a penalty that is not resampled.
@@ -317,7 +324,7 @@ class PenalisedLoss:
             return start
         if self.row_loss.is_quadratic:
             theta = self._least_squares(start, weights)
-            self._check_minimum(theta, converged=bool(np.isfinite(theta).all()))
+            self._check_signs(theta)
             return theta
 
         def whole(part: FloatArray) -> FloatArray:
@@ -332,8 +339,13 @@ class PenalisedLoss:
             start[self.free],
             tolerance=0.0,
         )
+        if not found.converged:
+            raise FitError(
+                "Newton's method found no minimum from where the fit ended; none exists if the classes are separable "
+                "or the fit is exact"
+            )
         theta = whole(found.point)
-        self._check_minimum(theta, converged=found.converged)
+        self._check_signs(theta)
         return theta
 
     def _least_squares(self, start: FloatArray, weights: FloatArray) -> FloatArray:
@@ -343,14 +355,19 @@ class PenalisedLoss:
         """
         theta, factor = start.copy(), self.factor(start, weights)
         for _ in range(2):
-            theta[self.free] -= factor.solve(self.gradient(theta, weights)[self.free])
+            with np.errstate(over="ignore", invalid="ignore"):
+                gradient = _finite(self.gradient(theta, weights)[self.free])
+                theta[self.free] = _finite(theta[self.free] - factor.solve(gradient))
         return theta
 
-    def _check_minimum(self, theta: FloatArray, *, converged: bool) -> None:
-        if not converged or np.any(theta * self.linear < 0):
+    def _check_signs(self, theta: FloatArray) -> None:
+        """Raise where a parameter has another sign than the one that its linear penalty was written for."""
+        changed = np.flatnonzero(theta * self.linear < 0)
+        if changed.size:
             raise FitError(
-                "Newton's method found no minimum from where the fit ended; none exists if the classes are separable "
-                "or the fit is exact"
+                f"{', '.join(self.names[position] for position in changed)} changed sign between the fit and the "
+                "minimum with the same nonzero parameters, so that the L1 penalty selects others; lower `tol` of the "
+                "estimator"
             )
 
     def _losses(self, theta: FloatArray) -> RowLosses:

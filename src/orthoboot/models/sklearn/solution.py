@@ -191,7 +191,7 @@ def solved(adapter: RefittedModel, model: Any, X: Any, y: Any) -> Solution:
 def polished(adapter: RefittedModel, model: Any, X: Any, y: Any, weights: FloatArray) -> Any:
     """Return a fitted model moved to its exact minimum, beyond the tolerance of its solver.
 
-    Raise a `FitError` where Newton's method finds no minimum from where they stopped.
+    Raise a `FitError` where no minimum is found from where they stopped.
     """
     loss = _loss_of(adapter, model, X, y, float(weights.sum()))
     last = last_step(model)
