@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import subprocess
 import sys
@@ -379,17 +380,52 @@ def test_where_numba_may_not_compile_the_kernels_of_numpy_serve():
     assert run.stdout.split() == ["True", here.hex()]
 
 
-@pytest.mark.parametrize("error", [NotImplementedError, RuntimeError, SystemError, OSError])
+def loaded_anew(monkeypatch):
+    """Make the next import of the compiled kernels load them again."""
+    monkeypatch.delattr(draws, "numba_kernels", raising=False)
+    monkeypatch.delitem(sys.modules, "orthoboot.draws.numba_kernels", raising=False)
+
+
+@pytest.mark.parametrize("error", [ImportError, NotImplementedError, RuntimeError, SystemError, OSError, ValueError])
 def test_whatever_keeps_numba_from_loading_does_not_end_a_run(error, monkeypatch):
     class Refused:
         def find_spec(self, name, path=None, target=None):
-            if name == "orthoboot.draws.numba_kernels":
+            if name == "numba":
                 raise error("no compiler here")
 
-    monkeypatch.delattr(draws, "numba_kernels", raising=False)
-    monkeypatch.delitem(sys.modules, "orthoboot.draws.numba_kernels", raising=False)
+    loaded_anew(monkeypatch)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Refused(), *sys.meta_path])
     assert random_counts.fastest_kernels() is numpy_kernels
+
+
+def raising_njit(monkeypatch, error):
+    """Make numba raise where it compiles for a signature."""
+    numba = pytest.importorskip("numba")
+    compiled()
+    njit = numba.njit
+
+    def refusing(*arguments, **options):
+        if arguments:
+            raise error
+        return njit(**options)
+
+    loaded_anew(monkeypatch)
+    monkeypatch.setattr(numba, "njit", refusing)
+
+
+@pytest.mark.parametrize("kind", ["LoweringError", "RuntimeError", "OSError"])
+def test_where_numba_cannot_compile_the_kernels_of_numpy_serve(kind, monkeypatch):
+    errors = pytest.importorskip("numba.core.errors")
+    raising_njit(monkeypatch, (getattr(errors, kind, None) or getattr(builtins, kind))("no compiler here"))
+    assert random_counts.fastest_kernels() is numpy_kernels
+
+
+@pytest.mark.parametrize("error", [NameError, TypeError, AttributeError])
+def test_a_mistake_in_the_compiled_kernels_is_not_hidden(error, monkeypatch):
+    raising_njit(monkeypatch, error("a slip of ours"))
+    with pytest.raises(error, match="a slip of ours"):
+        random_counts.fastest_kernels()
 
 
 def test_the_poisson_rate_leaves_room_for_the_total():

@@ -1,6 +1,7 @@
 """The counter-based generator compiled with numba: the bits of `numpy_kernels`, about three times as fast.
 
-The only module that imports numba; `orthoboot.draws.random_counts` loads it when that pays.
+The only module that imports numba; `orthoboot.draws.random_counts` loads it when that pays. It raises an `ImportError`
+where numba is missing or cannot compile, and whatever a mistake of its own raises.
 """
 
 from __future__ import annotations
@@ -8,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from orthoboot.draws import numpy_kernels
 from orthoboot.draws.poisson import LANES
 from orthoboot.draws.poisson import MARK as _MARK
 from orthoboot.typing import FloatArray, IntArray
+
+try:
+    import numba
+    from llvmlite import ir
+    from numba.core.errors import NumbaError
+    from numba.extending import intrinsic
+except Exception as error:  # broken installations raise anything, such as a SystemError next to another numpy
+    raise ImportError(f"numba cannot be loaded: {error}") from error
 
 if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     raise ImportError("NUMBA_DISABLE_JIT is set: numba compiles nothing, and these kernels cannot run as plain Python.")
@@ -65,9 +71,15 @@ def _compiled(signature: Any) -> Callable[[_Function], _Function]:
     def decorate(function: _Function) -> _Function:
         try:
             return cast(_Function, numba.njit(signature, nogil=True, cache=True)(function))
-        except RuntimeError:
+        except (RuntimeError, OSError):
             # Numba finds no folder it may write its cache to, as in a read-only container.
+            pass
+        except NumbaError as error:
+            raise ImportError(f"numba cannot compile: {error}") from error
+        try:
             return cast(_Function, numba.njit(signature, nogil=True)(function))
+        except (RuntimeError, OSError, NumbaError) as error:
+            raise ImportError(f"numba cannot compile: {error}") from error
 
     return decorate
 

@@ -93,7 +93,7 @@ def fastest_kernels() -> _Backend:
     """Return the compiled kernels where numba is installed, loads and compiles, else those of numpy."""
     try:
         from orthoboot.draws import numba_kernels
-    except Exception:  # whatever keeps numba from compiling: both kernels give the same bits, so the run goes on
+    except (ImportError, OSError):  # both kernels give the same bits, so the run goes on
         return numpy_kernels
     return numba_kernels
 
