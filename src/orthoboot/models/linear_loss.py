@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from orthoboot.errors import FitError
-from orthoboot.functionals.regression.exact_fit import are_rounding
+from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES
 from orthoboot.optimisation.newton import newton_minimum
 from orthoboot.solvers import Cholesky, DenseOperator, FactoredMatrix, triangular_factors
@@ -238,7 +238,7 @@ class PenalisedLoss:
         twice = self.row_loss(2 * self.response, (design @ theta)[:, np.newaxis]).slope
         sizes = np.abs(design) @ np.abs(theta)
         parts = slope[:, 0], curvature[:, 0, 0], (twice - slope)[:, 0], sizes
-        return are_rounding(*parts, len(theta)) and self._penalty_is_flat(theta, np.abs(twice - slope)[:, 0])
+        return residuals_are_rounding(*parts, len(theta)) and self._penalty_is_flat(theta, np.abs(twice - slope)[:, 0])
 
     def _penalty_is_flat(self, theta: FloatArray, of_response: FloatArray) -> bool:
         """Return whether the penalty pulls at no parameter, by what the responses pull with."""

@@ -10,7 +10,7 @@ _ROUNDING = 32 * float(np.finfo(np.float64).eps)
 """Of a residual, for each column, relative to what it is the difference of."""
 
 
-def are_rounding(
+def residuals_are_rounding(
     slopes: FloatArray, curvature: FloatArray, of_response: FloatArray, predictor_sizes: FloatArray, n_columns: int
 ) -> bool:
     """Return whether the slopes of all rows' losses are rounding alone.

@@ -22,7 +22,7 @@ from orthoboot.functionals.regression.design_matrix import (
     positive_solution,
     rows_times,
 )
-from orthoboot.functionals.regression.exact_fit import are_rounding
+from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family, PredictorLosses
 from orthoboot.functionals.regression.linear import CatalogueRegression, PreparedRegression
 from orthoboot.optimisation.newton import newton_minimum
@@ -320,7 +320,9 @@ class GlmFit(PreparedRegression[Glm]):
         # All losses are linear in the response.
         twice = self.model.family.losses(2 * rows.response, self.model.predictors(self.fit), self.model.link)
         sizes = np.abs(rows.X) @ np.abs(self.model.factor.coefficients(self.fit))
-        return are_rounding(losses.slope, losses.information, twice.slope - losses.slope, sizes, rows.X.shape[1])
+        return residuals_are_rounding(
+            losses.slope, losses.information, twice.slope - losses.slope, sizes, rows.X.shape[1]
+        )
 
     @cached_property
     def model(self) -> Model:

@@ -274,15 +274,15 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
                 'the solver calls the solution "optimal_inaccurate": it may have few correct digits, and so may the '
                 "influence function. Scale the variables and the parameters so that their sizes are near one."
             )
-        several = self._several
-        if several.size:
+        not_unique = self._not_unique
+        if not_unique.size:
             yield (
-                f"the solution is not unique, or nearly so, for {self._listed(several)}: a millionth part more or less "
+                f"the solution is not unique, or nearly so, for {self._listed(not_unique)}: a millionth part more or less "
                 "in the objective moves it farther than a standard error. The solver's choice among the solutions "
                 "says nothing about the data, and neither does its standard error. Add a small strictly convex term, "
                 'such as `1e-3 * cp.sum_squares(x)`, or take a target that all solutions share, such as "value".'
             )
-        kinked = np.setdiff1d(self._disagreeing(), several)
+        kinked = np.setdiff1d(self._disagreeing(), not_unique)
         if kinked.size:
             yield (
                 f"the derivative of the solution is unstable for {self._listed(kinked)}: a step of a hundredth of a "
@@ -292,7 +292,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
             )
 
     @cached_property
-    def _several(self) -> Any:
+    def _not_unique(self) -> Any:
         """Return which numbers differ between solutions that are as good as each other."""
         influence = self.influence()
         errors = np.zeros(self.solution.size) if influence is None else _standard_errors(influence)

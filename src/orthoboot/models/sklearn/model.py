@@ -133,12 +133,13 @@ class FittedSklearnModel(Prepared[SklearnModel]):
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the target of a refit on each resample, shape ``(B, k)``; raise where one of them failed."""
-        return np.stack([self._value(made) for made in self._refits_with_weights(resamples)])
+        return np.stack([self._value(refit_and_weights) for refit_and_weights in self._refits_with_weights(resamples)])
 
     def evaluate(self, resamples: Resamples) -> Evaluation:
         """Return the target of a refit on each resample or why there is none, and which refits converged."""
-        made = self._refits_with_weights(resamples)
-        return evaluated_refits(self._value, made, [refit.converged for refit, _ in made], self.output.size)
+        refits_and_weights = self._refits_with_weights(resamples)
+        converged = [refit.converged for refit, _ in refits_and_weights]
+        return evaluated_refits(self._value, refits_and_weights, converged, self.output.size)
 
     def _refits_with_weights(self, resamples: Resamples) -> list[tuple[Refit, FloatArray]]:
         return list(zip(self.refits(resamples), resamples.weights[0], strict=True))
@@ -354,8 +355,8 @@ class FittedSklearnModel(Prepared[SklearnModel]):
             return [{}] * len(resamples)
         return [random_states(self._random_parameters, seed) for seed in resamples.seeds(0)]
 
-    def _value(self, made: tuple[Refit, FloatArray]) -> FloatArray:
-        refit, weights = made
+    def _value(self, refit_and_weights: tuple[Refit, FloatArray]) -> FloatArray:
+        refit, weights = refit_and_weights
         if refit.error is not None:
             raise refit.error
         target = self.functional.model_target.at(self._target_rows.weighted(weights))
