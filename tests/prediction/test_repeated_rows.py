@@ -1,4 +1,4 @@
-"""Copies of rows: one observation each, and what may be observations of their own is told."""
+"""Copies of rows: one observation each, and a warning where they may be observations of their own."""
 
 from __future__ import annotations
 

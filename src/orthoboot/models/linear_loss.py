@@ -22,7 +22,7 @@ _CAUSES = (
 )
 
 _NO_PULL = 1e-13
-"""Of the penalty at parameters that are zero but for rounding, relative to that of the responses."""
+"""Largest gradient of the penalty, relative to that of the loss, that is negligible."""
 
 
 class RowLosses(NamedTuple):
@@ -241,7 +241,7 @@ class PenalisedLoss:
         return residuals_are_rounding(*parts, len(theta)) and self._penalty_is_flat(theta, np.abs(twice - slope)[:, 0])
 
     def _penalty_is_flat(self, theta: FloatArray, of_response: FloatArray) -> bool:
-        """Return whether the penalty pulls at no parameter, by what the responses pull with."""
+        """Return whether the penalty's gradient is negligible against that of the loss."""
         pull = np.abs(self.designs[0]).T @ of_response / len(of_response)
         return bool(np.all(np.abs(self._penalty_gradient(theta)) <= _NO_PULL * pull))
 

@@ -22,7 +22,7 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 _STEP = 1e-3
 """Of the weights, in units of ``1/sqrt(n)``: a target is a weighted mean or a smooth function of some."""
 _MOST_ROWS = 10_000
-"""Up to so many rows the target itself is evaluated twice for each, at the same model."""
+"""Largest n for numerical differentiation by weights (two evaluations a row)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class TargetRows:
 def rows_taken(target: Callable[..., Any]) -> tuple[str, ...]:
     """Return which of X, y and weights a target takes beside the model; raise where it takes rows without weights.
 
-    What has a default is the user's own.
+    Parameters with a default are left to the user.
     """
     try:
         parameters = inspect.signature(target).parameters
@@ -114,6 +114,6 @@ def unweighted_rows(target: Callable[..., Any], n_rows: int) -> list[UnweightedR
             f"`target` reads `{read[0]}`, which has {n_rows} rows as the data have. If these are the rows that the "
             "model is fitted to, the target counts each once, whatever the resample, and the standard error misses "
             "their part. Write `def target(model, X, y, weights)`: it gets the data and the weights of the resample, "
-            "to take means as `np.average(values, weights=weights)`. If they are other rows, all is well."
+            "to take means as `np.average(values, weights=weights)`. Otherwise ignore this warning."
         )
     ]

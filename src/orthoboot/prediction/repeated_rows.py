@@ -16,11 +16,9 @@ from orthoboot.typing import FloatArray, IntArray
 _NOTED_SHARE = 0.05
 """Of the rows: fewer copies change little, and some chance repeats are in any rounded data."""
 _SAME_RESPONSE = 0.5
-"""Of rows alike in X, how many more than chance are alike in y too before they are called copies."""
+"""Excess agreement in y, over chance, above which rows equal in X are copies."""
 _OWN_RESPONSE = 0.5
-"""Of different rows, how many have a response of their own: with few values of y rows may agree that are no copies."""
-
-
+"""Share of distinct rows that must have distinct responses."""
 _BEYOND_CHANCE = 100
 """How many times more rows than by chance agree in all columns before X alone calls them copies."""
 

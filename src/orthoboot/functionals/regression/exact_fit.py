@@ -7,7 +7,7 @@ import numpy as np
 from orthoboot.typing import FloatArray
 
 _ROUNDING = 32 * float(np.finfo(np.float64).eps)
-"""Of a residual, for each column, relative to what it is the difference of."""
+"""Relative rounding error of a residual, per column."""
 
 
 def residuals_are_rounding(

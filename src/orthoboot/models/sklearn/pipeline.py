@@ -25,7 +25,7 @@ _COUNTS_NO_ROWS: dict[str, Callable[[Any], bool]] = {
     "max_samples": lambda value: value is None,
     "subsample": lambda value: not isinstance(value, float) or value >= 1,
 }
-"""Options of trees and ensembles that count or draw rows, however heavy these are, and when they do not matter."""
+"""Options that count or draw rows regardless of `sample_weight`, and values for which they have no effect."""
 
 
 def is_pipeline(estimator: Any) -> bool:

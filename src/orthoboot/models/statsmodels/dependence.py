@@ -1,4 +1,4 @@
-"""What the covariance of a statsmodels fit says of the dependence of its rows, and how they are drawn then."""
+"""Resampling plan implied by the `cov_type` of a statsmodels fit."""
 
 from __future__ import annotations
 
