@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import orthoboot as ob
 from orthoboot.data import read
-from orthoboot.errors import ArgumentError, InfluenceError, UnweightedRowsWarning
+from orthoboot.errors import ArgumentError, InfluenceError, StatisticError, UnweightedRowsWarning
 from orthoboot.models import target_rows
 from orthoboot.models.target_rows import direct_influence, rows_taken, unweighted_rows
 
@@ -192,3 +192,57 @@ def test_rows_that_something_else_holds_are_told(held):
     statistic = ob.from_sklearn(LinearRegression(), targets[held])
     with pytest.warns(UnweightedRowsWarning, match="which has 120 rows"):
         ob.bootstrap((rows, y), statistic, paired=True, rng=0)
+
+
+def unweighted_error(model: Any, X: Any, y: Any, weights: Any) -> float:
+    return float(np.mean((y - model.predict_proba(X)[:, 1]) ** 2))
+
+
+def unweighted_share(params: Any, X: Any, y: Any, weights: Any) -> float:
+    return float(np.mean(1 / (1 + np.exp(-X.to_numpy() @ params.to_numpy()))))
+
+
+IGNORED = "`target` ignores its `weights`: with the counts of a resample as weights it stays at"
+
+
+@pytest.mark.parametrize("estimator", ["standard", "orthogonal"])
+def test_a_target_that_takes_the_weights_and_ignores_them_is_refused(estimator: str) -> None:
+    model = ob.from_sklearn(MODEL, unweighted_error)
+    with pytest.raises(StatisticError, match=IGNORED):
+        ob.bootstrap((X, Y), model, paired=True, estimator=estimator, n_resamples=10, rng=0)
+
+
+def test_a_target_of_statsmodels_that_ignores_its_weights_is_refused() -> None:
+    with pytest.raises(StatisticError, match=IGNORED):
+        ob.from_statsmodels(sm.Logit(Y, FRAME), target=unweighted_share)
+
+
+def test_a_target_that_takes_the_weights_and_reads_no_rows_needs_none() -> None:
+    def first(model: Any, X: Any, y: Any, weights: Any) -> float:
+        return float(model.coef_[0, 0])
+
+    found = ob.bootstrap((X, Y), ob.from_sklearn(MODEL, first), paired=True, rng=0)
+    same = ob.bootstrap((X, Y), ob.from_sklearn(MODEL, lambda model: model.coef_[0, 0]), paired=True, rng=0)
+    assert found.standard_error == pytest.approx(same.standard_error, rel=1e-6)
+
+
+def test_a_target_that_reads_the_rows_of_the_fit_itself_is_told() -> None:
+    fit = sm.Logit(Y, FRAME).fit(disp=0)
+    model = ob.from_statsmodels(fit, target=lambda params: fit.model.predict(params).mean())
+    with pytest.warns(UnweightedRowsWarning, match="reads `fit"):
+        ob.bootstrap(model.data, model, paired=True, rng=0)
+
+
+def test_a_target_that_reads_rows_from_a_class_is_told() -> None:
+    class Held:
+        rows = X
+
+    for holder in (Held, Held()):
+        target = ob.from_sklearn(MODEL, lambda model, holder=holder: model.predict_proba(holder.rows)[:, 1].mean())
+        with pytest.warns(UnweightedRowsWarning, match="rows`, which has 150 rows"):
+            ob.bootstrap((X, Y), target, paired=True, rng=0)
+
+
+def test_the_source_of_the_influence_tells_what_the_weights_of_a_target_cost() -> None:
+    found = ob.bootstrap((X, Y), ob.from_sklearn(MODEL, effect), paired=True, rng=0)
+    assert "and differences of `target` in its weights, 300 evaluations" in found.influence_source

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.errors import ArgumentError, InfluenceError, UnweightedRowsWarning
+from orthoboot.data import Data
+from orthoboot.errors import ArgumentError, InfluenceError, StatisticError, UnweightedRowsWarning
+from orthoboot.functionals.output import Output
 from orthoboot.functionals.user.outside import n_rows_of, read_from_outside
+from orthoboot.functionals.user.user_function import named
 from orthoboot.typing import FloatArray
 
 ROWS = ("X", "y", "weights")
@@ -18,6 +21,10 @@ ROWS = ("X", "y", "weights")
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 """The kinds of parameters that can be passed by name."""
+
+_TRIAL_SEED = 20240607
+_SAME_VALUE = 1e-9
+"""A relative difference that rounding makes."""
 
 _STEP = 1e-3
 """Of the weights, in units of ``1/sqrt(n)``: a target is a weighted mean or a smooth function of some."""
@@ -70,6 +77,42 @@ def rows_taken(target: Callable[..., Any]) -> tuple[str, ...]:
             "as `np.average(values, weights=weights)` does."
         )
     return names
+
+
+def check_weights_count(value: Callable[[TargetRows], Any], output: Output, rows: TargetRows, data: Data) -> None:
+    """Raise a `StatisticError` if a target takes the weights and counts every row once all the same.
+
+    Its value then stays at other weights, and changes on the rows that those weights stand for.
+
+    Parameters
+    ----------
+    value
+        The target of the fit to the data, as a function of the rows.
+    output
+        The shape of that value.
+    rows, data
+        The rows that the target takes, and all of the data.
+    """
+    n_rows = data.sizes[0]
+    drawn = np.random.default_rng(_TRIAL_SEED).integers(n_rows, size=n_rows)
+    counts = np.bincount(drawn, minlength=n_rows).astype(np.float64)
+    X, y = data.taken((drawn,)).containers[:2]
+    try:
+        once, weighted, repeated = (
+            output.flatten(value(one)) for one in (rows, rows.weighted(counts), TargetRows(X, y, np.ones(n_rows)))
+        )
+    except Exception:  # the target may raise anything; a replicate in which it does is reported
+        return
+    rounding = _SAME_VALUE * np.maximum(np.abs(once), np.abs(repeated))
+    ignored = (np.abs(weighted - once) <= rounding) & (np.abs(repeated - once) > rounding)
+    if not ignored.any():
+        return
+    worst = int(np.argmax(ignored))
+    raise StatisticError(
+        f"`target` ignores its `weights`{named(output, worst)}: with the counts of a resample as weights it stays at "
+        f"{once[worst]:.6g}, but on the rows of that resample it is {repeated[worst]:.6g}. Count each row with its "
+        "weight, as `np.average(values, weights=weights)` does."
+    )
 
 
 def direct_influence(value: Callable[[FloatArray], FloatArray], n_rows: int) -> FloatArray:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dis
+import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 from types import CodeType, MethodType, ModuleType
 from typing import Any
 
-_DEPTH, _MOST_PARTS = 3, 50
-"""How many steps are followed from a function, and how many parts of each thing on the way."""
+_DEPTH, _MOST_PARTS, _MOST_HOLDERS = 5, 50, 500
+"""How many steps are followed from a function, how many parts of each thing on the way, and how many things in all.
+
+A fit of statsmodels holds its rows four steps away.
+"""
 
 
 def read_from_outside(function: Any) -> Iterator[tuple[str, Any]]:
@@ -21,7 +25,7 @@ def read_from_outside(function: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _held(holder: Any, name: str, depth: int, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    if depth == 0 or id(holder) in seen:
+    if depth == 0 or id(holder) in seen or len(seen) >= _MOST_HOLDERS:
         return
     seen.add(id(holder))
     for inner, value in _parts(holder):
@@ -46,8 +50,19 @@ def _parts(holder: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(key), value) for key, value in list(holder.items())[:_MOST_PARTS])
     elif isinstance(holder, (list, tuple)):
         yield from ((str(place), value) for place, value in enumerate(holder[:_MOST_PARTS]))
-    elif not isinstance(holder, (type, ModuleType)):
+    elif isinstance(holder, type):
+        yield from _of_class(holder)
+    elif not isinstance(holder, ModuleType):
         yield from list(getattr(holder, "__dict__", {}).items())[:_MOST_PARTS]
+        yield from _of_class(type(holder))
+
+
+def _of_class(kind: type) -> Iterator[tuple[str, Any]]:
+    """Yield what a class of the user's holds, not its methods."""
+    if kind.__module__.partition(".")[0] in sys.stdlib_module_names:
+        return
+    values = ((name, value) for name, value in vars(kind).items() if not name.startswith("__"))
+    yield from [(name, value) for name, value in values if n_rows_of(value) is not None][:_MOST_PARTS]
 
 
 def _of_function(function: Any) -> Iterator[tuple[str, Any]]:

@@ -277,9 +277,9 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
         not_unique = self._not_unique
         if not_unique.size:
             yield (
-                f"the solution is not unique, or nearly so, for {self._listed(not_unique)}: perturbing the objective by "
-                "a relative 1e-6 moves it by more than a standard error. The solver's choice among the solutions says "
-                "nothing about the data, and neither does its standard error. Add a small strictly convex term, "
+                f"the solution is not unique, or nearly so, for {self._listed(not_unique)}: perturbing the objective "
+                "by a relative 1e-6 moves it by more than a standard error. The solver's choice among the solutions "
+                "says nothing about the data, and neither does its standard error. Add a small strictly convex term, "
                 'such as `1e-3 * cp.sum_squares(x)`, or take a target that all solutions share, such as "value".'
             )
         kinked = np.setdiff1d(self._disagreeing(), not_unique)

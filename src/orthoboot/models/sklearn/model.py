@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -55,7 +55,13 @@ from orthoboot.models.sklearn.refitting import (
 )
 from orthoboot.models.sklearn.solution import Solution, polished
 from orthoboot.models.sklearn.targets import FunctionTarget, ModelTarget, RowsTarget, target_of, target_on_data
-from orthoboot.models.target_rows import TargetRows, direct_influence, direct_source, unweighted_rows
+from orthoboot.models.target_rows import (
+    TargetRows,
+    check_weights_count,
+    direct_influence,
+    direct_source,
+    unweighted_rows,
+)
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.typing import FloatArray, Influence
 from orthoboot.warning_scopes import silenced
@@ -105,6 +111,8 @@ class FittedSklearnModel(Prepared[SklearnModel]):
         _ = self.output
         if self.functional.batched and self.functional.model_target.attributes:
             self._check_parameters(self.functional.model_target.attributes)
+        if self._target_takes_rows:
+            self._check_target_weights()
 
     @found_once
     def output(self) -> Output:
@@ -169,9 +177,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
         if adapter is not None:
             where, held = adapter.source(last), [*held, *adapter.held(last)]
         fixed = f"; held fixed: {', '.join(held)}" if held else ""
-        target = self.functional.target
-        takes_rows = isinstance(target, FunctionTarget) and bool(target.rows_taken)
-        direct = direct_source(self.data.sizes[0]) if takes_rows else ""
+        direct = direct_source(self.data.sizes[0]) if self._target_takes_rows else ""
         return f"implicit function theorem for `{self.functional.name}`{where}{direct}{fixed}"
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
@@ -245,12 +251,26 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     def _direct_influence(self, solution: Solution) -> FloatArray | float:
         """Return the influence of the rows on a target that takes their weights, at the same model."""
         target, rows = self.functional.model_target, self._target_rows
-        if not (isinstance(target, FunctionTarget) and target.rows_taken):
+        if not self._target_takes_rows:
             return 0.0
         return direct_influence(
             lambda weights: self.output.flatten(target.at(rows.weighted(weights)).value(solution.model)),
             self.data.sizes[0],
         )
+
+    def _check_target_weights(self) -> None:
+        target = self.functional.model_target
+
+        def value(rows: TargetRows) -> Any:
+            return target.at(replace(rows, y=response_of(rows.y))).value(self.fitted)
+
+        with silenced():  # shown already, by the first value of the target
+            check_weights_count(value, self.output, self._target_rows, self.data)
+
+    @property
+    def _target_takes_rows(self) -> bool:
+        target = self.functional.model_target
+        return isinstance(target, FunctionTarget) and bool(target.rows_taken)
 
     @property
     def _target(self) -> ModelTarget:

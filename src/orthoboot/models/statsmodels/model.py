@@ -30,7 +30,14 @@ from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.models.statsmodels.coefficients import READERS, is_of_statsmodels, not_covered, specification
 from orthoboot.models.statsmodels.dependence import plan_options
-from orthoboot.models.target_rows import TargetRows, direct_influence, direct_source, rows_taken, unweighted_rows
+from orthoboot.models.target_rows import (
+    TargetRows,
+    check_weights_count,
+    direct_influence,
+    direct_source,
+    rows_taken,
+    unweighted_rows,
+)
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.result import Result
 from orthoboot.typing import FloatArray, Influence
@@ -220,6 +227,11 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
         """Raise unless the data have the columns that the model was fitted to."""
         _check_tables(self.functional, self.data)
         self.coefficients.check()
+        target, point = self.functional.target_function, self.coefficients.estimate
+        if target is not None and target.at(self.target_rows) is not target:
+            check_weights_count(
+                lambda rows: target.at(rows).function(point), target.output, self.target_rows, self.data
+            )
 
     @property
     def output(self) -> Output:
