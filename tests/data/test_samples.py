@@ -597,22 +597,33 @@ def test_labels_that_numpy_cannot_read_are_refused_by_name():
             ob.bootstrap(np.arange(5.0), ob.mean, **{argument: labels})
 
 
-@pytest.mark.parametrize(
-    "statistic",
-    [
-        lambda d: d["a"].add(d["b"].sort_values()).mean(),
-        lambda d: d["a"].loc[d.index[d["b"] > 0]].mean(),
-    ],
-    ids=["aligned", "looked up"],
-)
-def test_numbered_rows_of_pandas_are_not_multiplied(statistic):
-    """A row that is drawn twice has two numbers: by one number pandas would make four rows of two."""
-    generator = np.random.default_rng(29)
-    frame = pd.DataFrame({"a": generator.gamma(2, size=50), "b": generator.normal(size=50)})
-    result = ob.bootstrap(frame, statistic, estimator="standard", n_resamples=200, rng=0)
-    rows = [result.run.resamples([b]).indices(0)[0] for b in range(200)]
-    by_hand = [statistic(frame.iloc[one].reset_index(drop=True)) for one in rows]
-    np.testing.assert_allclose(result.bootstrap_distribution, by_hand, rtol=1e-12)
+YEARS = pd.RangeIndex(1960, 2020)
+TREND = pd.Series(0.5 * np.arange(60) + np.random.default_rng(2).normal(size=60), index=YEARS)
+
+
+@pytest.mark.parametrize("options", [{}, {"block_length": 4}], ids=["rows", "blocks"])
+def test_a_function_of_the_index_gets_the_index_of_the_drawn_rows(options):
+    """An index that counts is data too: a trend by year in the index is a trend by year in a column."""
+    frame = pd.DataFrame({"year": np.asarray(YEARS), "y": TREND.to_numpy()})
+    by_index, by_column = (
+        ob.bootstrap(data, slope, estimator="standard", n_resamples=300, rng=1, **options)
+        for data, slope in (
+            (TREND, lambda s: np.polyfit(s.index.to_numpy(), s.to_numpy(), 1)[0]),
+            (frame, lambda d: np.polyfit(d["year"], d["y"], 1)[0]),
+        )
+    )
+    np.testing.assert_array_equal(by_index.bootstrap_distribution, by_column.bootstrap_distribution)
+    assert by_index.warnings == by_column.warnings == ()
+
+
+@pytest.mark.parametrize("index", [pd.RangeIndex(50), pd.Index([*range(50)]), pd.Index([*range(50)], dtype=float)])
+def test_paired_series_are_aligned_row_by_row_whatever_the_kind_of_their_index(index):
+    a, noise = np.random.default_rng(4).normal(size=(2, 50))
+    first, second = pd.Series(a), pd.Series(a + noise, index=index)
+    options = {"paired": True, "estimator": "standard", "n_resamples": 100, "rng": 0}
+    aligned = ob.bootstrap((first, second), lambda a, b: (a - b).mean(), **options)
+    plain = ob.bootstrap((a, a + noise), lambda a, b: (a - b).mean(), **options)
+    np.testing.assert_allclose(aligned.bootstrap_distribution, plain.bootstrap_distribution, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")

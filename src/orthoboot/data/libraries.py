@@ -75,11 +75,7 @@ class _Pandas(Library):
         return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan)) if numeric else None
 
     def take(self, container: Any, rows: IntArray) -> Any:
-        taken = container.iloc[rows]
-        # Rows that were only numbered are numbered anew: repeated numbers would multiply rows where pandas aligns them.
-        if isinstance(container.index, sys.modules["pandas"].RangeIndex):
-            taken.index = sys.modules["pandas"].RangeIndex(len(rows))
-        return taken
+        return container.iloc[rows]
 
     def with_column(self, frame: Any, position: int, values: Any) -> Any:
         pandas = sys.modules["pandas"]
