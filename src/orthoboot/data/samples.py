@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.data.group_column import GroupColumn
 from orthoboot.data.tables import InputTable, table_of
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.typing import FloatArray, IntArray
@@ -38,7 +39,7 @@ class Data:
     tables: tuple[InputTable, ...]
     sample_of: tuple[int, ...]
     sizes: tuple[int, ...]
-    group_columns: tuple[Any, ...] = ()
+    group_columns: tuple[GroupColumn, ...] = ()
 
     @property
     def containers(self) -> tuple[Any, ...]:
