@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -68,6 +70,28 @@ def test_a_group_that_is_drawn_twice_is_two(kind, name):
     assert result.estimate == pytest.approx(spread_of_groups(frame))
     np.testing.assert_allclose(result.replicates.values, by_hand(labels, result), rtol=1e-12)
     assert set(result.bootstrap_distribution["groups"]) == {N_GROUPS}
+
+
+OTHER_LABELS = {
+    "dates": [datetime.date(2020, 1, 6) + datetime.timedelta(days=code) for code in CODES.tolist()],
+    "times": [datetime.datetime(2020, 1, 6, code) for code in CODES.tolist()],
+    "decimals": [Decimal(code) / 10 for code in CODES.tolist()],
+}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("name", OTHER_LABELS)
+def test_labels_that_are_neither_numbers_nor_text_are_numbered(library, name):
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[library]
+    result = bootstrapped(make({"g": OTHER_LABELS[name], "y": Y}), groups="g")
+    assert result.n_failed == 0
+    np.testing.assert_allclose(result.replicates.values, by_hand(CODES, result), rtol=1e-12)
+
+
+def test_labels_that_are_tuples_are_numbered():
+    labels = [("school", code) for code in CODES.tolist()]
+    result = bootstrapped(pd.DataFrame({"g": labels, "y": Y}), groups="g")
+    np.testing.assert_allclose(result.replicates.values, by_hand(CODES, result), rtol=1e-12)
 
 
 def test_a_mixed_model_has_the_error_of_a_bootstrap_by_hand():

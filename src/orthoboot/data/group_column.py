@@ -11,7 +11,7 @@ import numpy as np
 from orthoboot.typing import IntArray
 
 _LARGEST_LABEL = 2.0**52
-"""Up to here whole numbers are floating-point numbers too, with room for as many again."""
+"""Largest label at which unused whole numbers are still exact floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,10 @@ class GroupColumn:
     labels: np.ndarray[Any, Any]
 
     def drawn(self, rows: IntArray) -> np.ndarray[Any, Any]:
-        """Return labels of drawn rows: those of the data the first time a group is drawn, and another each time more.
+        """Return labels for drawn rows: the original on a group's first draw, a new one on each repeat.
 
-        Where the numbers are too large to find others beyond them, all are numbered anew.
+        Where labels are neither numbers nor text, or numbers too large to find others beyond them, all are numbered
+        anew: a column of dates holds no other labels.
 
         Parameters
         ----------
@@ -41,32 +42,43 @@ class GroupColumn:
             The rows in increasing order, each as often as it is drawn.
         """
         copies = np.arange(rows.size) - np.searchsorted(rows, rows)
-        if self.labels.dtype.kind in "biuf":
-            n_groups, codes = self._codes
-            numbers = copies * n_groups + codes[rows]
-            if self._first_free is not None:
-                numbers = np.where(copies > 0, self._first_free + numbers - n_groups, self.labels[rows])
-            return numbers.astype(np.float64) if self.labels.dtype.kind == "f" else numbers.astype(np.int64)
-        again, texts = copies > 0, self.labels[rows].astype(object)
-        texts[again] = [f"{text}{self._mark}{copy}" for text, copy in zip(texts[again], copies[again], strict=True)]
-        return texts
+        if self._is_text:
+            again, texts = copies > 0, self.labels[rows].astype(object)
+            texts[again] = [f"{text}{self._mark}{copy}" for text, copy in zip(texts[again], copies[again], strict=True)]
+            return texts
+        n_groups, codes = self._codes
+        numbers = copies * n_groups + codes[rows]
+        if self._first_free is not None:
+            numbers = np.where(copies > 0, self._first_free + numbers - n_groups, self.labels[rows])
+        return numbers.astype(np.float64) if self.labels.dtype.kind == "f" else numbers.astype(np.int64)
+
+    @cached_property
+    def _is_text(self) -> bool:
+        kind = self.labels.dtype.kind
+        return kind == "U" or (kind == "O" and all(isinstance(label, str) for label in self.labels.tolist()))
 
     @cached_property
     def _codes(self) -> tuple[int, IntArray]:
         """Return the number of groups and the number of each row's group: labels may be too large to count on."""
+        if self.labels.dtype.kind == "O":  # which may hold what does not sort
+            found: dict[Any, int] = {}
+            codes = np.array([found.setdefault(label, len(found)) for label in self.labels.tolist()], dtype=np.int64)
+            return len(found), codes
         known, codes = np.unique(self.labels, return_inverse=True)
         return known.size, codes.reshape(-1).astype(np.int64)
 
     @cached_property
     def _first_free(self) -> int | None:
-        """Return the first whole number beyond all labels; None where they are too large to count on from there."""
+        """Return the first whole number beyond all labels; None where there is none, or no float would hold it."""
+        if self.labels.dtype.kind not in "biuf":
+            return None
         largest = float(np.abs(self.labels.astype(np.float64)).max())
         return int(np.floor(float(self.labels.max()))) + 1 if largest < _LARGEST_LABEL else None
 
     @cached_property
     def _mark(self) -> str:
         """Return what stands between a label and the number of its copy, so that no label of the data is made anew."""
-        texts, mark = [str(label) for label in np.unique(self.labels.astype(str))], "#"
+        texts, mark = set(self.labels.tolist()), "#"
         while any(mark in text for text in texts):
             mark += "#"
         return mark
