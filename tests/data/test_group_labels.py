@@ -94,6 +94,52 @@ def test_labels_that_are_tuples_are_numbered():
     np.testing.assert_allclose(result.replicates.values, by_hand(CODES, result), rtol=1e-12)
 
 
+GRADES = ["poor", "fair", "good", "very good", "best"]
+"""In an order that is not that of the alphabet."""
+
+
+@pytest.mark.parametrize("names", [GRADES, [50, 10, 30, 20, 40]], ids=["texts", "numbers"])
+def test_labels_with_an_order_keep_it(names):
+    """A copy of a group ranks with the group, neither below nor beyond the others."""
+    grades = pd.Categorical.from_codes(CODES % 5, names, ordered=True)
+    result = bootstrapped_mean(pd.DataFrame({"g": grades, "y": Y}), lambda d: d["y"][d["g"] >= names[2]].mean())
+    np.testing.assert_allclose(result.bootstrap_distribution, means_of_upper_grades(result), rtol=1e-12)
+
+
+def test_labels_with_an_order_keep_it_in_polars():
+    grades = pl.Series([GRADES[code % 5] for code in CODES], dtype=pl.Enum(GRADES))
+    result = bootstrapped_mean(
+        pl.DataFrame({"g": grades, "y": Y}), lambda d: d.filter(pl.col("g") >= pl.lit("good", d["g"].dtype))["y"].mean()
+    )
+    np.testing.assert_allclose(result.bootstrap_distribution, means_of_upper_grades(result), rtol=1e-12)
+
+
+def bootstrapped_mean(frame, statistic):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ob.errors.OrthobootWarning)
+        return ob.bootstrap(frame, statistic, groups="g", estimator="standard", n_resamples=20, rng=0)
+
+
+def means_of_upper_grades(result):
+    drawn = [result.run.resamples([b]).indices(0)[0] for b in range(20)]
+    return [Y[rows][CODES[rows] % 5 >= 2].mean() for rows in drawn]
+
+
+def test_categories_without_an_order_are_those_of_the_drawn_groups():
+    frame = pd.DataFrame({"g": pd.Categorical(LABELS["texts"]), "y": Y})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ob.errors.OrthobootWarning)
+        result = ob.bootstrap(
+            frame, lambda d: len(d.groupby("g", observed=False)), groups="g", estimator="standard", n_resamples=5, rng=0
+        )
+    assert set(result.bootstrap_distribution) == {N_GROUPS}
+
+
+def test_categories_may_be_truth_values():
+    result = bootstrapped(pd.DataFrame({"g": pd.Categorical(CODES > 5), "y": Y}), groups="g")
+    np.testing.assert_allclose(result.replicates.values, by_hand(CODES > 5, result), rtol=1e-12)
+
+
 def test_a_mixed_model_has_the_error_of_a_bootstrap_by_hand():
     smf = pytest.importorskip("statsmodels.formula.api")
     frame = pd.DataFrame({"g": CODES, "y": Y})

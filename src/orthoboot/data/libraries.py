@@ -79,14 +79,22 @@ class _Pandas(Library):
 
     def with_column(self, frame: Any, position: int, values: Any) -> Any:
         pandas = sys.modules["pandas"]
-        categorical = isinstance(frame.dtypes.iloc[position], pandas.CategoricalDtype)
-        changed = frame.copy()
-        changed.isetitem(position, pandas.Categorical(values) if categorical else values)
+        column, changed = self.column(frame, position), frame.copy()
+        if isinstance(column.dtype, pandas.CategoricalDtype):
+            labels = values.tolist()
+            ranked = _ranked(column.cat.categories.tolist(), column.cat.codes.tolist(), labels)
+            places = {label: place for place, label in enumerate(ranked)}
+            # By place, since pandas finds no True by the number one.
+            codes = [places[label] for label in labels]
+            values = pandas.Categorical.from_codes(codes, ranked, ordered=column.cat.ordered)
+            # Unused ones are needed to compare with; where there is no order they would only count as empty groups.
+            values = values if column.cat.ordered else values.remove_unused_categories()
+        changed.isetitem(position, values)
         return changed
 
     def snapshot(self, container: Any) -> Any:
         copied = container.copy()
-        # Which leaves the memory of arrow's columns shared.
+        # copy() still shares Arrow buffers.
         if container.ndim == 1:
             arrow = _is_arrow(container)
             return type(container)(_apart(container), copied.index, name=copied.name) if arrow else copied
@@ -98,6 +106,20 @@ class _Pandas(Library):
 
     def for_call(self, container: Any) -> Any:
         return container.copy(deep=False)
+
+
+def _ranked(categories: list[Any], codes: list[int], labels: list[Any]) -> list[Any]:
+    """Return categories in their order, each followed by the labels that stand for it.
+
+    Parameters
+    ----------
+    categories
+        Those of the column.
+    codes, labels
+        The position of each row's category, and its new label.
+    """
+    ranks = dict(zip(categories, range(len(categories)), strict=True)) | dict(zip(labels, codes, strict=True))
+    return sorted(ranks, key=lambda label: ranks[label])
 
 
 def _is_arrow(column: Any) -> bool:
@@ -131,7 +153,11 @@ class _Polars(Library):
         return container[rows]
 
     def with_column(self, frame: Any, position: int, values: Any) -> Any:
-        return frame.with_columns(sys.modules["polars"].Series(frame.columns[position], values.tolist()))
+        polars, column, labels = sys.modules["polars"], self.column(frame, position), values.tolist()
+        dtype = None
+        if column.dtype == polars.Enum:
+            dtype = polars.Enum(_ranked(column.dtype.categories.to_list(), column.to_physical().to_list(), labels))
+        return frame.with_columns(polars.Series(column.name, labels, dtype=dtype))
 
 
 class _Pyarrow(Library):
