@@ -11,6 +11,9 @@ from orthoboot.data.group_column import GroupColumn
 from orthoboot.data.samples import Data
 from orthoboot.errors import ArgumentError
 
+_FIRST_ROWS = 10
+"""Compared as text before all of them are."""
+
 
 def named_groups(data: Data, groups: Any) -> tuple[Data, Any]:
     """Return the data with the columns that `groups` names, and the labels that they hold.
@@ -65,4 +68,9 @@ def unnamed_group_column(data: Data, groups: Any) -> GroupColumn | None:
 
 def _are_alike(values: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> bool:
     """Return whether the column holds the labels, as they are or as text."""
-    return bool(np.all(np.asarray(values == labels))) or bool(np.all(values.astype(str) == labels.astype(str)))
+    if bool(np.all(np.asarray(values == labels))):
+        return True
+    if values.dtype.kind in "biuf" and labels.dtype.kind in "biuf":
+        return False
+    # Text is slow to make of many rows, and other columns differ in the first few.
+    return all(bool(np.all(values[:n].astype(str) == labels[:n].astype(str))) for n in (_FIRST_ROWS, len(values)))
