@@ -92,6 +92,41 @@ def test_whole_numbers_of_frames(library):
         ob.bootstrap(frame, lambda frame: frame["x"].mean(), rng=0)  # it gets the whole numbers themselves
 
 
+BEYOND = np.arange(2**53, 2**53 + 80, 2) + 1
+PREDICTIONS = np.random.default_rng(1).normal(size=(2, 40))
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize(
+    ("data", "statistic"),
+    [
+        ((BEYOND, BEYOND + 4, BEYOND - 4), ob.paired_difference(ob.mae)),
+        ((BEYOND, *PREDICTIONS), ob.paired_difference(ob.correlation)),
+        ((BEYOND, PREDICTIONS[0]), ob.correlation),
+        ((BEYOND, PREDICTIONS[0]), lambda x, y, axis: (x - y).mean(axis=axis)),
+    ],
+    ids=["paired difference", "of correlations", "correlation", "vectorized"],
+)
+def test_whole_numbers_that_become_floats_are_told_for_every_statistic(data, statistic):
+    result = ob.bootstrap(data, statistic, paired=True, estimator="standard", n_resamples=20, rng=0)
+    assert [w for w in result.warnings if "`data[0]` holds whole numbers beyond 2**53" in str(w)]
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        lambda x: int((x - x[0]).max()),
+        lambda x, axis=None: float((np.asarray(x) - 2**53).mean()),
+        lambda x, weights: float(np.average(x - 2**53, weights=weights)),
+    ],
+    ids=["rows", "batches that do not work", "weights"],
+)
+def test_functions_that_get_the_whole_numbers_themselves_are_not_told(statistic):
+    result = ob.bootstrap(BEYOND, statistic, estimator="standard", n_resamples=20, rng=0)
+    assert not [w for w in result.warnings if isinstance(w, errors.DigitsWarning)]
+
+
 def test_whole_numbers_that_are_kept_are_not_told():
     assert ob.bootstrap(2**60 + 2**20 * np.arange(40), ob.mean, rng=0).warnings == ()
 

@@ -17,6 +17,9 @@ from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.evaluation import Convergence, Evaluation
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.units import PreparedInUnits, power_of_two
+from orthoboot.functionals.user.callables import VectorizedCallable
+from orthoboot.functionals.user.differentiable import DifferentiableCallable
+from orthoboot.functionals.user.user_function import CallableFunctional
 from orthoboot.influence import FINITE_DIFFERENCE_ROWS, InfluenceFunction, finite_difference_bias, influence_for
 from orthoboot.plans import Iid, Plan, PlanCovariance
 from orthoboot.typing import BoolArray, FloatArray, Influence, Key
@@ -190,7 +193,8 @@ class Run:
 
     def findings(self, convergence: Convergence) -> tuple[OrthobootWarning, ...]:
         """Return the warnings about the data, about the statistic on them and about its refits."""
-        return (*self.data.findings, *self.tried, *self.prepared.findings(convergence))
+        of_data = self.data.findings if _reads_numbers(self.functional) else ()
+        return (*of_data, *self.tried, *self.prepared.findings(convergence))
 
     def with_influence(self, found: InfluenceFunction) -> Run:
         """Return the same run with another influence function."""
@@ -228,3 +232,10 @@ class Run:
         if not (independent and self.functional.fractional and sum(self.data.sizes) <= most):
             return None
         return finite_difference_bias(self.prepared, self.execution)
+
+
+def _reads_numbers(functional: Functional) -> bool:
+    """Return whether the statistic gets the rows as floating-point numbers, and not as the user gave them."""
+    if isinstance(functional, CallableFunctional):
+        return isinstance(functional, (VectorizedCallable, DifferentiableCallable))
+    return not functional.takes_text

@@ -15,7 +15,7 @@ from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.typing import FloatArray, IntArray
 
 _FEW_DIGITS = 1e-12
-"""Rows whose standard error, relative to their size, is below this may differ by what looks like rounding."""
+"""Relative standard error below which data variation looks like rounding."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,12 @@ class Data:
 
     @cached_property
     def has_few_digits(self) -> bool:
-        """Return whether the mean of a column differs between resamples in its last digits alone, or about so."""
+        """Return whether column means vary only in their last digits."""
         return bool(self.relative_spread <= _FEW_DIGITS * np.sqrt(max(self.sizes)))
 
     @property
     def findings(self) -> tuple[OrthobootWarning, ...]:
-        """Return warnings about digits that were lost when the rows became floating-point numbers."""
-        if "arrays" not in vars(self):  # the user's own function got the rows as they are
-            return ()
+        """Return warnings about digits that are lost where the rows become floating-point numbers, as in `arrays`."""
         return tuple(finding for table in self.tables if (finding := table.lost_digits()) is not None)
 
     @property
