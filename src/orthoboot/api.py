@@ -207,9 +207,9 @@ def bootstrap(
             emit(warning)
         replicates, unmet = _simulated(first, budget)
     _check_weights_matter(first.run, replicates)
-    tried = replace(first.run, tried=_trials(first, replicates, groups))
+    run = replace(first.run, trial_warnings=_trials(first, replicates, groups))
     estimator_name = first.estimator.name
-    result = Result(tried, replicates, estimator_name, method, confidence_level, alternative, (), first.warnings)
+    result = Result(run, replicates, estimator_name, method, confidence_level, alternative, (), first.warnings)
     return reported(result, unmet, shown=first.warnings)
 
 
@@ -426,13 +426,13 @@ def _merged_groups(run: Run, groups: Any) -> tuple[OrthobootWarning, ...]:
         return ()
     names = run.data.columns[column.table]
     where = f"column {column.position if names is None else repr(names[column.position])}"
-    as_frame = ", with the data as a frame and the name of its column" if names is None else ""
+    as_frame = ", the name of the column in a data frame," if names is None else ""
     remedy = "..." if names is None else repr(names[column.position])
     return (
         MergedGroupsWarning(
-            f"the statistic reads {where}, which holds the labels of `groups`, and takes a group that is drawn twice "
-            f"for one group of twice the size. If it uses them as labels pass `groups={remedy}`{as_frame}: then a "
-            "group has a label of its own each time. If it uses them as numbers or looks them up, all is well."
+            f"the statistic reads {where}, which holds the labels of `groups`, and counts a group drawn twice as one "
+            f"group. Pass `groups={remedy}`{as_frame} to give each draw its own label. Ignore this if the column "
+            "holds numbers, such as years."
         ),
     )
 

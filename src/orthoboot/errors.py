@@ -115,7 +115,7 @@ class EqualReplicatesWarning(OrthobootWarning):
 
 
 class MergedGroupsWarning(OrthobootWarning):
-    """The statistic reads the labels of groups, and takes a group that is drawn twice for one."""
+    """The statistic reads the labels of groups, and merges a group that is drawn twice into one."""
 
 
 class LargeBiasWarning(OrthobootWarning):

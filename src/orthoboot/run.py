@@ -57,7 +57,7 @@ class Run:
         How many resamples are drawn at once; None for what fits in memory.
     execution
         How many jobs, what is shown of the progress, and where finished work is kept.
-    tried
+    trial_warnings
         Warnings about the statistic from trials of it, such as on the rows in another order.
     """
 
@@ -67,7 +67,7 @@ class Run:
     influence_function: InfluenceFunction
     batch: int | None = None
     execution: Execution = field(default_factory=Execution)
-    tried: tuple[OrthobootWarning, ...] = ()
+    trial_warnings: tuple[OrthobootWarning, ...] = ()
 
     @property
     def functional(self) -> Functional:
@@ -194,7 +194,7 @@ class Run:
     def findings(self, convergence: Convergence) -> tuple[OrthobootWarning, ...]:
         """Return the warnings about the data, about the statistic on them and about its refits."""
         of_data = self.data.findings if _reads_numbers(self.functional) else ()
-        return (*of_data, *self.tried, *self.prepared.findings(convergence))
+        return (*of_data, *self.trial_warnings, *self.prepared.findings(convergence))
 
     def with_influence(self, found: InfluenceFunction) -> Run:
         """Return the same run with another influence function."""

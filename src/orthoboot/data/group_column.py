@@ -30,7 +30,7 @@ class GroupColumn:
     position: int
     labels: np.ndarray[Any, Any]
 
-    def drawn(self, rows: IntArray) -> np.ndarray[Any, Any]:
+    def resampled(self, rows: IntArray) -> np.ndarray[Any, Any]:
         """Return labels for drawn rows: the original on a group's first draw, a new one on each repeat.
 
         Where labels are neither numbers nor text, or numbers too large to find others beyond them, all are numbered

@@ -89,13 +89,15 @@ class Data:
         rows = tuple(replace(table, container=container) for table, container in tables)
         return Data(rows, self.sample_of, tuple(map(len, indices)))
 
-    def drawn(self, indices: Sequence[IntArray]) -> tuple[Any, ...]:
+    def resampled(self, indices: Sequence[IntArray]) -> tuple[Any, ...]:
         """Return containers with the drawn rows; a group that is drawn again has another label each time."""
         taken = list(self.take(indices))
         for column in self.group_columns:
-            labels = column.drawn(indices[self.sample_of[column.table]])
+            labels = column.resampled(indices[self.sample_of[column.table]])
             taken[column.table] = self.tables[column.table].with_column(taken[column.table], column.position, labels)
         return tuple(taken)
+
+    drawn = resampled  # what `functionals.user` still calls it
 
     def sample(self, number: int) -> Data:
         """Return sample `number` alone."""

@@ -58,7 +58,7 @@ class InputTable:
     container: Any
     label: str
     may_hold_text: bool = field(default=False, kw_only=True)
-    """Whether the statistic takes labels: text is then told only where numbers are asked for."""
+    """Whether text labels are allowed; converting them still raises."""
 
     @property
     def n_rows(self) -> int:

@@ -62,7 +62,7 @@ def _checked_path(checkpoint: Any) -> Path | None:
 
 
 def _digest_of_data(data: Data) -> str:
-    # Where labels are named, drawn groups get other ones, and replicates are others.
+    # Named group columns change the replicates, so they belong in the key.
     named = [(column.table, column.position) for column in data.group_columns]
     return _digest((data.sizes, data.sample_of, data.columns, [table.container for table in data.tables], named))
 
