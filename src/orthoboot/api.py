@@ -19,12 +19,11 @@ from orthoboot.arguments import (
     too_few_replicates,
 )
 from orthoboot.autodiff import package_asked
-from orthoboot.data import Data, named_groups, read, unnamed_group_column
+from orthoboot.data import Data, named_groups, read
 from orthoboot.errors import (
     ArgumentError,
     FallbackWarning,
     InfluenceError,
-    MergedGroupsWarning,
     OrthobootWarning,
     StatisticError,
     ToleranceWarning,
@@ -35,7 +34,7 @@ from orthoboot.estimators.estimation import Estimation
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_for, checkpoint_key
 from orthoboot.functionals.base import Functional, Prepared
-from orthoboot.functionals.user.callables import PreparedRows, as_functional
+from orthoboot.functionals.user.callables import as_functional
 from orthoboot.influence import (
     Design,
     InfluenceFunction,
@@ -43,13 +42,13 @@ from orthoboot.influence import (
     design_for,
     ignored_weights,
     requested_regression,
-    row_order_finding,
 )
 from orthoboot.intervals import INTERVALS, Interval
 from orthoboot.plans import plan_for
 from orthoboot.replicates import Replicates, extended, no_replicates, regressed
 from orthoboot.result import Result, progress_note, reported
 from orthoboot.run import Run
+from orthoboot.trials import merged_groups_finding, row_order_finding
 
 _FIRST_ROUND = 10
 """Replicates before the simulation error is looked at, and the least that a further round adds."""
@@ -377,7 +376,7 @@ def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[Or
     standard_error = Estimation(first.run, replicates, first.estimator).standard_error
     try:
         of_order = row_order_finding(first.run.prepared, first.run.plan, standard_error)
-        return (*of_order, *_merged_groups(first.run, groups))
+        return (*of_order, *merged_groups_finding(first.run.prepared, first.run.plan, first.run.key, groups))
     except KeyboardInterrupt:
         return ()
 
@@ -408,33 +407,6 @@ def _check_enough(estimator: Estimator, replicates: Replicates) -> None:
         cause = f"The first failure was: {replicates.first_failure}."
         got = f"only {len(replicates)} of {replicates.n_drawn} succeeded"
         raise StatisticError(too_few_replicates(f"estimator={estimator.name!r}", estimator.minimum, got, cause))
-
-
-def _merged_groups(run: Run, groups: Any) -> tuple[OrthobootWarning, ...]:
-    """Return a warning if the statistic reads the labels of groups from a column that nobody named.
-
-    Such a column may hold more than labels, as years do, so it is only tried whether other labels change anything.
-    """
-    column = unnamed_group_column(run.data, groups) if isinstance(run.prepared, PreparedRows) else None
-    if column is None:
-        return ()
-    apart = replace(run.prepared, data=replace(run.data, group_columns=(column,)))
-    resamples = run.plan.resamples(run.key, range(2))  # of a few groups one resample may hold each once
-    own, other, again = (one.evaluate(resamples).values for one in (run.prepared, apart, run.prepared))
-    is_random = not np.array_equal(own, again, equal_nan=True)
-    if is_random or np.allclose(own, other, rtol=1e-9, atol=0, equal_nan=True):
-        return ()
-    names = run.data.columns[column.table]
-    where = f"column {column.position if names is None else repr(names[column.position])}"
-    as_frame = ", the name of the column in a data frame," if names is None else ""
-    remedy = "..." if names is None else repr(names[column.position])
-    return (
-        MergedGroupsWarning(
-            f"the statistic reads {where}, which holds the labels of `groups`, and counts a group drawn twice as one "
-            f"group. Pass `groups={remedy}`{as_frame} to give each draw its own label. Ignore this if the column "
-            "holds numbers, such as years."
-        ),
-    )
 
 
 def _check_weights_matter(run: Run, replicates: Replicates) -> None:

@@ -12,7 +12,6 @@ from orthoboot.influence.regression import (
     regression_on,
     requested_regression,
 )
-from orthoboot.influence.row_order import row_order_finding
 from orthoboot.influence.selection import (
     ENGINES,
     FINITE_DIFFERENCE_ROWS,
@@ -43,5 +42,4 @@ __all__ = [
     "regression_fit",
     "regression_on",
     "requested_regression",
-    "row_order_finding",
 ]
