@@ -24,6 +24,7 @@ from orthoboot.errors import (
     ArgumentError,
     FallbackWarning,
     InfluenceError,
+    InterruptedWarning,
     OrthobootWarning,
     StatisticError,
     ToleranceWarning,
@@ -373,12 +374,19 @@ def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[Or
     """Return warnings from a few more evaluations; Ctrl-C there, or before, keeps the replicates."""
     if replicates.interrupted:
         return ()
-    standard_error = Estimation(first.run, replicates, first.estimator).standard_error
+    run, found = first.run, list[OrthobootWarning]()
+    standard_error = Estimation(run, replicates, first.estimator).standard_error
     try:
-        of_order = row_order_finding(first.run.prepared, first.run.plan, standard_error)
-        return (*of_order, *merged_groups_finding(first.run.prepared, first.run.plan, first.run.key, groups))
+        found += row_order_finding(run.prepared, run.plan, standard_error)
+        found += merged_groups_finding(run.prepared, run.plan, run.key, groups)
     except KeyboardInterrupt:
-        return ()
+        found.append(
+            InterruptedWarning(
+                "interrupted after the last replicate, while the statistic was tried on other rows: the result is "
+                "complete, but some of its checks were not made."
+            )
+        )
+    return tuple(found)
 
 
 def _relative_error(first: _FirstRound, replicates: Replicates) -> float:

@@ -103,7 +103,7 @@ class ToleranceWarning(OrthobootWarning):
 
 
 class InterruptedWarning(OrthobootWarning):
-    """The run was interrupted; the result uses the replicates done so far."""
+    """The run was interrupted; the result uses the replicates and checks done so far."""
 
 
 class IntervalWarning(OrthobootWarning):

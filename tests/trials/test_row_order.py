@@ -124,7 +124,8 @@ def test_ctrl_c_in_a_trial_keeps_the_replicates(groups):
         return rows[:, 1].mean()
 
     options = {"groups": labels} if groups else {}
-    result = ob.bootstrap(rows, statistic, estimator="standard", n_resamples=30, rng=0, **options)
+    with pytest.warns(errors.InterruptedWarning, match="some of its checks were not made"):
+        result = ob.bootstrap(rows, statistic, estimator="standard", n_resamples=30, rng=0, **options)
     assert result.n_resamples == 30
 
 
