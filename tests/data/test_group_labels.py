@@ -244,6 +244,19 @@ def test_labels_passed_as_text_are_told_too():
         ob.bootstrap(frame, spread_of_groups, groups=frame["g"].astype(str), estimator="standard", n_resamples=5, rng=0)
 
 
+def test_a_function_that_fails_without_the_dates_reads_more_than_labels():
+    days = pd.Series(pd.to_datetime(OTHER_LABELS["dates"]), name="g")
+    result = ob.bootstrap(
+        pd.DataFrame({"g": days, "y": Y}),
+        lambda d: (d["y"] * d["g"].dt.day).mean(),
+        groups=days,
+        estimator="standard",
+        n_resamples=5,
+        rng=0,
+    )
+    assert not [w for w in result.warnings if isinstance(w, MergedGroupsWarning)]
+
+
 def test_a_random_function_is_not_said_to_read_labels():
     frame, generator = pd.DataFrame({"g": LABELS["numbers"], "y": Y}), np.random.default_rng(0)
     result = ob.bootstrap(

@@ -27,7 +27,8 @@ def merged_groups_finding(prepared: Prepared[Any], plan: Plan, key: Key, groups:
     resamples = plan.resamples(key, range(2))  # of a few groups one resample may hold each once
     own, other, again = (one.evaluate(resamples).values for one in (prepared, apart, prepared))
     is_random = not np.array_equal(own, again, equal_nan=True)
-    if is_random or np.allclose(own, other, rtol=1e-9, atol=0, equal_nan=True):
+    needs_values = (np.isnan(other) & ~np.isnan(own)).any()  # of the column: it fails without, as with dates
+    if is_random or needs_values or np.allclose(own, other, rtol=1e-9, atol=0, equal_nan=True):
         return ()
     names = prepared.data.columns[column.table]
     where = f"column {column.position if names is None else repr(names[column.position])}"
