@@ -118,6 +118,10 @@ class MergedGroupsWarning(OrthobootWarning):
     """The statistic reads the labels of groups, and merges a group that is drawn twice into one."""
 
 
+class RepeatedLabelsWarning(OrthobootWarning):
+    """The statistic aligns rows by their index, and confuses rows that were drawn twice."""
+
+
 class LargeBiasWarning(OrthobootWarning):
     """The bias is large compared with the standard error: resamples differ systematically from the data."""
 

@@ -44,6 +44,14 @@ class Library(ABC):
     def with_column(self, frame: Any, position: int, values: Any) -> Any:
         """Return a frame with other values in one column."""
 
+    def row_labels(self, container: Any) -> Any:
+        """Return the labels of the rows by which the library aligns containers; None where it has none."""
+        return None
+
+    def with_row_labels(self, container: Any, labels: Any) -> Any:
+        """Return the container with other labels of its rows."""
+        return container
+
     def snapshot(self, container: Any) -> Any:
         """Return the container as it is now, whatever the user does later to it or to the arrays that it was made of.
 
@@ -91,6 +99,12 @@ class _Pandas(Library):
             values = values if column.cat.ordered else values.remove_unused_categories()
         changed.isetitem(position, values)
         return changed
+
+    def row_labels(self, container: Any) -> Any:
+        return container.index
+
+    def with_row_labels(self, container: Any, labels: Any) -> Any:
+        return container.set_axis(labels, axis=0)
 
     def snapshot(self, container: Any) -> Any:
         copied = container.copy()

@@ -96,6 +96,15 @@ class InputTable:
         changed[:, position] = values
         return changed
 
+    @property
+    def row_labels(self) -> Any:
+        """Return the labels of the rows by which containers are aligned, an index of pandas, or None."""
+        return None
+
+    def with_row_labels(self, taken: Any, labels: Any) -> Any:
+        """Return rows that were taken with other labels, where they have any."""
+        return taken
+
     def numbers(self) -> FloatArray:
         """Return all rows as one float array; raise where they are not numbers."""
         array = self.container
@@ -219,6 +228,13 @@ class _SeriesTable(InputTable):
             )
         return values
 
+    @property
+    def row_labels(self) -> Any:
+        return self.library.row_labels(self.container)
+
+    def with_row_labels(self, taken: Any, labels: Any) -> Any:
+        return self.library.with_row_labels(taken, labels)
+
     def for_call(self) -> Any:
         return self.library.for_call(self.container)
 
@@ -267,6 +283,13 @@ class _FrameTable(InputTable):
                 f"the numeric columns, or make the others numbers. {' '.join(advice)}"
             )
         return np.stack([values for _, _, values in columns if values is not None], axis=1)
+
+    @property
+    def row_labels(self) -> Any:
+        return self.library.row_labels(self.container)
+
+    def with_row_labels(self, taken: Any, labels: Any) -> Any:
+        return self.library.with_row_labels(taken, labels)
 
     def for_call(self) -> Any:
         return self.library.for_call(self.container)

@@ -1,0 +1,83 @@
+"""Whether a statistic aligns rows by their index, in which a row that is drawn twice has the same label twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from orthoboot.data import Data
+from orthoboot.errors import OrthobootWarning, RepeatedLabelsWarning
+from orthoboot.functionals.base import Prepared
+from orthoboot.functionals.user.callables import PreparedRows
+from orthoboot.influence.probe import PROBE_SEED
+from orthoboot.plans import Plan
+from orthoboot.typing import FloatArray, Key
+
+
+def repeated_labels_finding(prepared: Prepared[Any], plan: Plan, key: Key) -> tuple[OrthobootWarning, ...]:
+    """Return a warning if the statistic confuses rows of pandas that have the same label: two evaluations, or three.
+
+    Pandas makes four rows of two where it aligns or looks up a label that stands twice. A function that does so has
+    another value on a resample once its rows are numbered; but so has one that reads the labels, as years. On the data,
+    where no label stands twice, only the second one has another value with the labels exchanged.
+    """
+    if not isinstance(prepared, PreparedRows) or not _are_unique(prepared.data):
+        return ()
+    rows = plan.resamples(key, range(1)).indices(0)
+    drawn = prepared.data.resampled(rows)
+    numbers = [np.arange(len(rows[sample])) for sample in prepared.data.sample_of]
+    own, numbered = _value(prepared, drawn), _value(prepared, _labelled(prepared.data, drawn, numbers))
+    if own is None or numbered is None or _are_equal(own, numbered):
+        return ()
+    exchanged = _value(prepared, _labelled(prepared.data, prepared.data.containers, _exchanged(prepared.data)))
+    if exchanged is None or not _are_equal(exchanged, prepared.estimate):
+        return ()
+    worst = int(np.argmax(np.abs(own - numbered)))
+    name = prepared.functional.name if prepared.output.is_scalar else prepared.output.names[worst]
+    return (
+        RepeatedLabelsWarning(
+            f"`{name}` aligns rows by their index, where rows drawn twice share a label: on one resample it is "
+            f"{own[worst]:.6g} instead of {numbered[worst]:.6g} with a label for every row. Call "
+            "`.reset_index(drop=True)` first in your function."
+        ),
+    )
+
+
+def _are_unique(data: Data) -> bool:
+    """Return whether some rows have labels, and no label stands twice in a table."""
+    known = [table.row_labels for table in data.tables if table.row_labels is not None]
+    return bool(known) and all(labels.is_unique for labels in known)
+
+
+def _labelled(data: Data, containers: tuple[Any, ...], labels: list[Any]) -> tuple[Any, ...]:
+    triples = zip(data.tables, containers, labels, strict=True)
+    return tuple(table.with_row_labels(container, own) for table, container, own in triples)
+
+
+def _exchanged(data: Data) -> list[Any]:
+    """Return the labels of each table with each replaced by another one, the same in all tables."""
+    known = [table.row_labels for table in data.tables]
+    first, *others = (labels for labels in known if labels is not None)
+    codes, labels = first.append(others).factorize()
+    mixed = labels.take(np.random.default_rng(PROBE_SEED).permutation(len(labels))).take(codes)
+    ends = np.cumsum([0 if labels is None else len(labels) for labels in known])
+    return [
+        None
+        if labels is None
+        else mixed[end - len(labels) : end].rename(labels.names if labels.nlevels > 1 else labels.name)
+        for labels, end in zip(known, ends, strict=True)
+    ]
+
+
+def _value(prepared: Prepared[Any], containers: tuple[Any, ...]) -> FloatArray | None:
+    """Return the statistic of the containers, or None if it has no finite value there."""
+    try:
+        value = prepared.output.flatten(prepared.functional.function(*containers))
+    except Exception:  # the user's function may raise anything
+        return None
+    return value if np.isfinite(value).all() else None
+
+
+def _are_equal(first: FloatArray, second: FloatArray) -> bool:
+    return bool(np.allclose(first, second, rtol=1e-9, atol=0))
