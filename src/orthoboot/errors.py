@@ -118,6 +118,10 @@ class MergedGroupsWarning(OrthobootWarning):
     """The statistic reads the labels of groups, and merges a group that is drawn twice into one."""
 
 
+class GroupValuesWarning(OrthobootWarning):
+    """The statistic reads the labels of groups as values, which a group that is drawn again does not keep."""
+
+
 class RepeatedLabelsWarning(OrthobootWarning):
     """The statistic aligns rows by their index, and confuses rows that were drawn twice."""
 

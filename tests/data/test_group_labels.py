@@ -16,7 +16,7 @@ import pytest
 
 import orthoboot as ob
 from orthoboot.data import read, unnamed_group_column
-from orthoboot.errors import ArgumentError, MergedGroupsWarning
+from orthoboot.errors import ArgumentError, GroupValuesWarning, MergedGroupsWarning
 
 N_GROUPS, SIZE = 12, 4
 RNG = np.random.default_rng(3)
@@ -283,3 +283,37 @@ def test_labels_that_differ_late_are_others():
     other = labels.copy()
     other[-1] = 0
     assert unnamed_group_column(read(pd.DataFrame({"g": labels, "y": labels / 2})), other.astype(str)) is None
+
+
+def panel_of_years():
+    years = np.repeat(np.arange(1935, 1955), 6)
+    return pd.DataFrame(
+        {"year": years, "invest": 100 + 8 * (years - 1935) + np.random.default_rng(4).normal(0, 30, 120)}
+    )
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        lambda d: d.loc[d["year"] >= 1945, "invest"].mean() - d.loc[d["year"] < 1945, "invest"].mean(),
+        lambda d: np.polyfit(d["year"], d["invest"], 1)[0],
+    ],
+    ids=["comparison", "slope"],
+)
+def test_a_column_that_is_read_as_numbers_is_no_column_of_labels(statistic):
+    frame = panel_of_years()
+    options = {"estimator": "standard", "n_resamples": 300, "rng": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ob.errors.LargeBiasWarning)
+        with pytest.warns(GroupValuesWarning, match="reads the values of column 'year'.*Pass the labels as an array"):
+            ob.bootstrap(frame, statistic, groups="year", **options)
+    kept = ob.bootstrap(frame, statistic, groups=frame["year"], **options)
+    assert kept.warnings == ()
+    assert abs(kept.bias) < 0.2 * kept.standard_error
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_labels_that_only_tell_groups_apart_may_be_renamed(labels):
+    frame = pd.DataFrame({"g": LABELS[labels], "y": Y})
+    found = bootstrapped(frame, groups="g")
+    assert not any(isinstance(warning, GroupValuesWarning) for warning in found.warnings)

@@ -52,6 +52,15 @@ class GroupColumn:
             numbers = np.where(copies > 0, self._first_free + numbers - n_groups, self.labels[rows])
         return numbers.astype(np.float64) if self.labels.dtype.kind == "f" else numbers.astype(np.int64)
 
+    def exchanged(self, seed: int) -> np.ndarray[Any, Any]:
+        """Return the labels of the rows with every group under the label of another one."""
+        n_groups, codes = self._codes
+        order = np.random.default_rng(seed).permutation(n_groups)
+        other = np.empty_like(order)
+        other[order] = np.roll(order, 1)  # one cycle through all groups, so that none keeps its label
+        _, first_rows = np.unique(codes, return_index=True)
+        return self.labels[first_rows[other[codes]]]
+
     @cached_property
     def _is_text(self) -> bool:
         kind = self.labels.dtype.kind

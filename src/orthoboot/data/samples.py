@@ -97,8 +97,6 @@ class Data:
             taken[column.table] = self.tables[column.table].with_column(taken[column.table], column.position, labels)
         return tuple(taken)
 
-    drawn = resampled  # what `functionals.user` still calls it
-
     def sample(self, number: int) -> Data:
         """Return sample `number` alone."""
         tables = tuple(table for table, i in zip(self.tables, self.sample_of, strict=True) if i == number)

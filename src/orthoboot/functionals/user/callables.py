@@ -90,7 +90,7 @@ class PreparedRows(PreparedCallable[RowsCallable]):
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return its values on the resampled rows, shape ``(B, k)``."""
-        rows = (self.data.drawn(resamples.indices(b)) for b in range(len(resamples)))
+        rows = (self.data.resampled(resamples.indices(b)) for b in range(len(resamples)))
         return np.stack([self.output.flatten(self.functional.function(*samples)) for samples in rows])
 
 
