@@ -575,7 +575,9 @@ def test_any_tensor_is_read_as_its_numbers(make):
     numbers = np.array([1.0, 2.0, 4.0, 0.5])
     given = make(torch, numbers)
     assert ob.bootstrap(given, ob.mean, estimator="jackknife").estimate == 1.875
-    assert ob.bootstrap(given, lambda x: float(np.mean(x)), estimator="standard", n_resamples=5, rng=0).estimate == 1.875
+    assert (
+        ob.bootstrap(given, lambda x: float(np.mean(x)), estimator="standard", n_resamples=5, rng=0).estimate == 1.875
+    )
 
 
 def test_short_floats_of_jax_are_read_as_numbers():

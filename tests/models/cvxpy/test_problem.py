@@ -565,3 +565,30 @@ def test_without_cvxpy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(ob.from_cvxpy.__globals__, "find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match=re.escape('pip install "orthoboot[cvxpy]"')):
         ob.from_cvxpy(problem, {mean: ob.mean}, x)
+
+
+def test_a_unique_solution_of_zero_is_constant_and_not_one_of_several():
+    mu, shrunk = cp.Parameter(3), cp.Variable(3, name="s")
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(shrunk - mu) / 2 + cp.norm1(shrunk)))
+    rows = np.random.default_rng(0).normal(0.1, 0.2, (250, 3))
+    with pytest.warns(ob.errors.ConstantDataWarning):
+        result = ob.bootstrap(rows, ob.from_cvxpy(problem, {mu: ob.mean}, shrunk), rng=0)
+    np.testing.assert_array_equal(result.estimate, 0.0)
+    np.testing.assert_array_equal(result.standard_error, 0.0)
+    assert [type(warning) for warning in result.warnings] == [ob.errors.ConstantDataWarning]
+
+
+def test_a_corner_of_a_linear_program_has_no_derivative_to_learn_a_slope_from():
+    returns, shares = cp.Parameter(4), cp.Variable(4)
+    problem = cp.Problem(cp.Minimize(-returns @ shares), [cp.sum(shares) == 1, shares >= 0, shares <= 0.5])
+    rows = np.random.default_rng(0).normal(0.1, 0.2, (250, 4))
+    with pytest.warns(
+        ob.errors.OrthobootWarning, match="all zero, although its replicates vary: it is a step function"
+    ):
+        result = ob.bootstrap(rows, ob.from_cvxpy(problem, {returns: ob.mean}, shares), n_resamples=100, rng=0)
+    assert not any(isinstance(warning, ob.errors.SlopeWarning) for warning in result.warnings)
+    # The two largest means have half each.
+    weights = result.run.resamples(range(100)).weights[0]
+    largest = np.argsort(-(weights @ rows / 250), axis=1)[:, :2]
+    by_hand = np.array([[0.5 * (j in two) for j in range(4)] for two in largest])
+    np.testing.assert_allclose(result.replicates.values, by_hand, atol=1e-6)

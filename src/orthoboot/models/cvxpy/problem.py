@@ -197,7 +197,9 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
             return None
         influence = tuple(part @ jacobian.T for part in parts)
         errors = _standard_errors(influence)
-        moving = errors > _DERIVATIVE_NOISE * self.solutions.scales(errors)
+        # In a corner of a linear program all derivatives are zero, and what is found of them is the solver's.
+        noise = np.maximum(_DERIVATIVE_NOISE * self.solutions.scales(errors), self._units)
+        moving = errors > noise
         return tuple(np.where(moving, part, 0.0) for part in influence)
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
@@ -245,7 +247,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
     @property
     def _units(self) -> FloatArray:
         """Return the units to which the numbers are rounded, shape ``(k,)``."""
-        return _RESOLUTION * self.solutions.scales(self.solution)
+        return np.maximum(_RESOLUTION * self.solutions.scales(self.solution), self.solutions.zero)
 
     def _jacobian_by_differences(self, parts: Influence) -> FloatArray:
         """Return the derivative in the directions in which the estimates vary, and zero in others.
@@ -296,7 +298,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
         """Return which numbers differ between solutions that are as good as each other."""
         influence = self.influence()
         errors = np.zeros(self.solution.size) if influence is None else _standard_errors(influence)
-        least = np.maximum(errors, _SEVERAL * self.solutions.scales(self.solution))
+        least = np.max([errors, _SEVERAL * self.solutions.scales(self.solution), self._units], axis=0)
         return np.flatnonzero(self.solutions.spread(self.point) > least)
 
     def _disagreeing(self) -> Any:

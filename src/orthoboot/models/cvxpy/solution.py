@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib.util import find_spec
 from threading import RLock
-from typing import Any
+from typing import Any, ClassVar
 
 import cvxpy as cp
 import numpy as np
@@ -27,7 +27,6 @@ _PERMISSIVE: dict[str, float] = {}
 """The solver's own tolerances, for problems that are too badly scaled for better ones."""
 _CONE_TOLERANCES = (1e-11, 1e-9, 1e-8)
 """For the problem that is differentiated: squares are cones there, which costs half of the digits of a solution."""
-_SMALLEST = float(np.finfo(np.float64).tiny)
 _DIRECTIONS = 5
 _TILT = 1e-6
 """By which part the objective is changed to see whether the solution is unique."""
@@ -66,6 +65,9 @@ class SolutionMap:
     constants: tuple[tuple[Any, Any], ...]
     targets: tuple[Any, ...]
     keys: tuple[str, ...] | None
+
+    zero: ClassVar[float] = 1e-11
+    """Numbers below this are zero: the solver's tolerances are 1e-12 where a problem has no larger numbers."""
 
     def copied(self) -> SolutionMap:
         """Return a copy with its own variables, parameters and constraints, not compiled yet."""
@@ -125,7 +127,8 @@ class SolutionMap:
             self._solve()
             targets = np.concatenate([np.ravel(target.value) for target in self.targets])
             solved = [np.copy(variable.value) for variable in self.problem.variables()]
-            largest = max(max(float(np.abs(value).max()) for value in solved), _SMALLEST)
+            size = max(float(np.abs(value).max()) for value in solved)
+            largest = size if size > self.zero else 1.0
             tilt = self._tilt(solved, largest)
             # The solutions of some problems have no end in some direction.
             nearby = [
