@@ -298,7 +298,9 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
         """Return which numbers differ between solutions that are as good as each other."""
         influence = self.influence()
         errors = np.zeros(self.solution.size) if influence is None else _standard_errors(influence)
-        least = np.max([errors, _SEVERAL * self.solutions.scales(self.solution), self._units], axis=0)
+        scales = self.solutions.scales(self.solution)
+        # The other solutions of a problem whose own is zero are of the size one.
+        least = np.maximum(errors, _SEVERAL * np.where(scales > self.solutions.zero, scales, 1.0))
         return np.flatnonzero(self.solutions.spread(self.point) > least)
 
     def _disagreeing(self) -> Any:

@@ -89,7 +89,8 @@ def takes_weights(estimator: Any) -> bool:
 
     A pipeline takes them only where every step does that learns from the rows: a scaling by the rows as they are is
     not that of the resample. Balanced class weights are computed from rows, not from weights, and so are the sizes of
-    leaves: a leaf of five rows may have the weight of eight.
+    leaves: a leaf of five rows may have the weight of eight. For an estimator that splits the rows itself, as a search
+    over parameters does, the copies of a row are then in one fold.
     """
     last = last_step(estimator)
     if str(getattr(last, "class_weight", "")).startswith("balanced") or counts_rows(estimator):
