@@ -75,9 +75,11 @@ def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
     if is_constant(estimation) and not _is_explained(estimation):
         simulated = estimation.estimator.simulates and len(estimation.replicates)
         seen = "between resamples" if simulated else "with the weights, to first order"
+        takes_weights = run.functional.by_user and run.functional.fractional
+        and_weights = ", and that the statistic uses its `weights`" if takes_weights else ""
         yield ConstantDataWarning(
             f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. Check that the "
-            "data are not constant, and that a statistic with a `weights` parameter uses it."
+            f"data are not constant{and_weights}."
         )
     elif not is_constant(estimation) and not run.functional.smooth and estimation.estimator.needs_influence:
         yield NonSmoothWarning(

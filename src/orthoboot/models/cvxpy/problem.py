@@ -316,7 +316,8 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
         point, centre = self.point, self.solution
         errors = [np.abs((self.value(point + sign * step) - centre) / (sign * _STEP) - slope) for sign in (1, -1)]
         allowed = _DISAGREEMENT * np.maximum(_standard_errors(influence), np.abs(slope))
-        return np.flatnonzero(np.max(errors, axis=0) > allowed + _SOLVER_NOISE / _STEP * np.abs(centre).max())
+        noise = max(_SOLVER_NOISE * float(np.abs(centre).max()), self.solutions.zero)
+        return np.flatnonzero(np.max(errors, axis=0) > allowed + noise / _STEP)
 
     def _listed(self, numbers: Any) -> str:
         names = [self.output.names[i] for i in numbers]
