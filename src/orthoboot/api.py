@@ -202,7 +202,7 @@ def bootstrap(
     )
     with checkpointed.opened():
         first = _first_round(run, influence, chosen, interval, budget)
-        # Before the replicates: who does not want to wait for so many can stop now.
+        # Warn before the simulation, so that the user can interrupt it.
         for warning in first.warnings:
             emit(warning)
         replicates, unmet = _simulated(first, budget)

@@ -106,7 +106,7 @@ class Replicates:
         return replace(self, values=self.values[keep], linear=linear, numbers=self.numbers[keep])
 
     def divided_by(self, unit: FloatArray, run: Run) -> Replicates:
-        """Return the replicates with every output divided by a unit, shape ``(k,)``, as those of `run`, which is."""
+        """Return the replicates divided by a unit for each output, shape ``(k,)``; `run` must be divided already."""
         bias = self.second_order_bias
         return replace(
             self,
@@ -118,7 +118,7 @@ class Replicates:
         )
 
     def settled(self, run: Run) -> Replicates:
-        """Return the replicates with outputs that differ between them by rounding alone made equal, and so L.
+        """Return the replicates with outputs, and linear parts, that vary by rounding alone made constant.
 
         Whether all of a few replicates are equal decides about the slope, so that rounding must not.
         """

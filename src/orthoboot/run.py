@@ -222,7 +222,7 @@ class Run:
         In closed form where the statistic has one, else by second differences: two evaluations per row. A nonzero mean
         of the linear part, as for moving blocks, is a bias too.
         """
-        with np.errstate(all="ignore"):  # a bias that is not finite is told
+        with np.errstate(all="ignore"):  # a warning reports a bias that is not finite
             closed = self.prepared.second_order_bias(PlanCovariance(self.plan))
         if closed is not None:
             return closed + self.linear_mean

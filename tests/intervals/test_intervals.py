@@ -239,14 +239,12 @@ def test_the_mean_has_the_quantiles_of_its_exact_law_at_any_level(method, level)
 @pytest.mark.parametrize("method", ["percentile", "basic"])
 def test_levels_that_ordinary_replicates_cannot_show_are_told(method):
     table = np.stack([X, np.sqrt(X)], axis=1)
-    message = (
-        r"end of `variance\[0\]` .* probability of 5e-06 beyond it, more than 200 replicates .* Use about 200,000 repl"
-    )
+    message = r"tail probability of 5e-06 for `variance\[0\]`, too small for 200 replicates, .* Use about 200,000 repl"
     with pytest.warns(ob.errors.IntervalWarning, match=message):
         result = ob.bootstrap(
             table, ob.variance, estimator="standard", n_resamples=200, method=method, confidence_level=0.99999, rng=0
         )
-    assert any("replicates can show" in str(warning) for warning in result.warnings)
+    assert any("too small for 200 replicates" in str(warning) for warning in result.warnings)
 
 
 def test_levels_that_ordinary_replicates_can_show_are_not_told():
@@ -266,7 +264,9 @@ def test_an_end_beyond_all_resamples_is_told():
     """Of six groups no resample has less than six times the lowest: one in 46,656."""
     groups = np.repeat(np.arange(6), 5)
     options = {"groups": groups, "method": "percentile", "rng": 2}
-    message = 'method="percentile" has no end of `mean` at this level: no resample of 6 groups lies so far out'
+    message = (
+        'method="percentile" asks for an end of `mean` beyond all resamples of 6 groups, so the end is the most extreme'
+    )
     with pytest.warns(ob.errors.IntervalWarning, match=message):
         ob.bootstrap(X[:30], ob.mean, confidence_level=1 - 1e-8, **options)
     told = ob.bootstrap(X[:30], ob.mean, confidence_level=0.99, **options).warnings
@@ -277,7 +277,7 @@ def test_an_end_beyond_all_resamples_is_told():
 def test_tails_of_a_statistic_that_does_not_follow_its_influence_are_those_of_its_replicates():
     """The influence values are those of other rows, so that ten replicates are all there is."""
     shuffled = np.random.default_rng(0).permutation((X - X.mean()) ** 2 - X.var())
-    with pytest.warns(ob.errors.IntervalWarning, match="10 replicates can show, which do not follow"):
+    with pytest.warns(ob.errors.IntervalWarning, match="too small for 10 replicates, which do not follow"):
         ob.bootstrap(X, ob.variance, influence=shuffled, method="percentile", confidence_level=0.99, rng=5)
 
 
@@ -309,7 +309,7 @@ def test_no_method_has_a_loop_over_outputs(estimator, n_resamples):
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.NonSmoothWarning")
 def test_ends_of_a_step_function_from_ten_replicates_are_told():
     x = np.random.default_rng(9).gamma(2, size=40)
-    with pytest.warns(ob.errors.IntervalWarning, match="10 replicates can show, which do not follow"):
+    with pytest.warns(ob.errors.IntervalWarning, match="too small for 10 replicates, which do not follow"):
         ob.bootstrap(x, lambda x: np.round(x.mean(), 1), method="percentile", rng=0)
 
 

@@ -95,9 +95,9 @@ def _about_size(estimation: Estimation) -> Iterator[OrthobootWarning]:
     if outside.any():
         first = int(np.argmax(outside))
         yield DigitsWarning(
-            f"the variance of `{estimation.run.output.names[first]}` is out of the range of floating-point numbers and "
-            f"counts as {variance[first]:.3g}, in covariances too; its standard error, {error[first]:.3g}, and its "
-            "interval are right. Rescale the data to have all of them."
+            f"the variance of `{estimation.run.output.names[first]}` is outside the range of floating-point numbers "
+            f"and reported as {variance[first]:.3g}, in covariances too. Its standard error, {error[first]:.3g}, and "
+            "its interval are not affected. Rescale the data to have all of them."
         )
 
 
@@ -207,8 +207,8 @@ def _about_errors(estimation: Estimation) -> Iterator[OrthobootWarning]:
         return
     name, n_resamples = estimation.run.output.names[int(np.argmax(unknown))], len(estimation.replicates)
     yield FewReplicatesWarning(
-        f"the simulation error of the standard error of `{name}` is not known: {n_resamples} replicate(s) "
-        "are too few for it, or one of them carries all the variation. Use more."
+        f"cannot estimate the simulation error of the standard error of `{name}` from {n_resamples} replicate(s): they "
+        "are too few, or one of them carries all the variation. Use more."
     )
 
 

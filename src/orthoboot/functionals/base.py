@@ -54,7 +54,7 @@ class Functional(ABC):
     releases_gil
         Whether its work is done in compiled code, so that threads of one process can share it.
     by_user
-        Whether a user's function computes it, of which nothing is known: what must hold for it is tried.
+        Whether it wraps a user's function, whose properties must be tested.
     takes_text
         Whether it takes labels as a series or an array, as classifiers do.
     """
@@ -78,7 +78,7 @@ class Functional(ABC):
     def plan_options(self, data: Data) -> dict[str, Any]:
         """Return how to draw the rows where the user does not say: options of the plan, none to draw row by row.
 
-        Raise an `ArgumentError` where they depend on one another in a way of which only the user knows how to draw it.
+        Raise an `ArgumentError` if the rows are dependent and the user must choose the plan.
         """
         return {}
 
@@ -104,11 +104,11 @@ class Functional(ABC):
         unknown = sorted(set(options) - known)
         if unknown:
             has = f"its options are {', '.join(sorted(known))}" if known else "it has none"
-            rows_first = " Rows come first, and every column is a number of its own." if unknown[0] == "axis" else ""
+            rows_first = " Statistics reduce axis 0: one value per column." if unknown[0] == "axis" else ""
             raise ArgumentError(f"`{self.name}` has no option {unknown[0]!r}; {has}.{rows_first}")
 
     def _refuse(self, options: Mapping[str, Any]) -> NoReturn:
-        """Raise: options do not belong in the call, and those that the statistic does not have nowhere."""
+        """Raise: options are set with `replace`, not in the call."""
         self.replace(**options)
         written = ", ".join(f"{name}={value!r}" for name, value in options.items())
         raise ArgumentError(f"options of `{self.name}` are set beforehand; write `{self.name}.replace({written})`.")

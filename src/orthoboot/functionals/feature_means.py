@@ -35,7 +35,7 @@ def centred_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
 class FeatureMeans:
     """The features of one data set: their means ``(p,)`` and their deviations ``(n, p)`` from them.
 
-    Where the features are in units of the data, `unit` ``(k,)`` is what the value is to be multiplied by.
+    `unit` ``(k,)`` rescales the value to the units of the data.
     """
 
     centre: FloatArray
@@ -67,7 +67,7 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         """Return g at `means`, shape ``(p, ...)``, as shape ``(k, ...)``."""
 
     def unit(self, data: Data) -> FloatArray | float:
-        """Return what the value is to be multiplied by, where the features are in units of the data; one by default."""
+        """Return the factor that rescales the value to the units of the data; one by default."""
         return 1.0
 
     def jacobian(self, means: FloatArray) -> FloatArray | None:

@@ -24,7 +24,7 @@ _FLAT = 1e-9
 """A statistic that comes back by no more than this share is flat but for rounding."""
 
 _SHORT_OF_THE_END = 0.95
-"""Where it is looked at whether the statistic still rises, as a share of the way to an end."""
+"""Share of the way to an end at which the statistic must still rise."""
 
 
 class Abc(Interval):

@@ -44,7 +44,7 @@ _FARTHEST = 9.0
 """Normal scores beyond this are taken to be this one, a probability of 1e-19."""
 
 _RESOLUTION = 2e-5
-"""Probabilities smaller than this are the fitted curve's word alone, which no replicate has seen."""
+"""Smallest tail probability that replicates support; below it the fitted curve extrapolates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +242,7 @@ class _Mixture:
         return (middle + roots(excess, low, high)).reshape(score.shape)
 
     def _carried(self, values: FloatArray) -> FloatArray:
-        """Return G = L + f(L), less its constant, at values of L; made to increase from the middle outwards.
+        """Return G = L + f(L), less its constant, at values of L, forced to be monotone outwards from the median.
 
         Where the cubic turns back, beyond the replicates, G grows by a share of its mean slope, which is 1 + the
         coefficient of degree 1.
@@ -271,7 +271,7 @@ class _Tails:
     side
         1 where the tail is the lower one, -1 where it is the upper one, shape ``(m,)``.
     lowest, highest
-        Between which normal scores of L the end of the tail lies for certain, shape ``(m,)``.
+        Bounds on the normal score of L at which the tail ends, shape ``(m,)``.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ class EmpiricalDistribution:
 
     @property
     def resolution(self) -> float:
-        """Return half a replicate: so much is thought to lie beyond the last one."""
+        """Return the probability assumed beyond the last replicate, half a replicate."""
         return 0.5 / len(self.values)
 
     def quantile(self, p: ArrayLike) -> FloatArray:

@@ -271,8 +271,8 @@ def _told(method: str, estimation: Estimation, pieces: Sequence[_Piece]) -> list
 def _edge(method: str, name: str, estimation: Estimation) -> OrthobootWarning:
     smallest = min(estimation.run.plan.schemes, key=lambda scheme: scheme.n_units)
     return IntervalWarning(
-        f'method="{method}" has no end of `{name}` at this level: no resample of {smallest.n_units} {smallest.unit} '
-        'lies so far out, and the end is the farthest that one can. Use a lower confidence_level, or method="normal".'
+        f'method="{method}" asks for an end of `{name}` beyond all resamples of {smallest.n_units} {smallest.unit}, so '
+        'the end is the most extreme of these. Use a lower confidence_level, or method="normal".'
     )
 
 
@@ -289,9 +289,9 @@ def _extremes(method: str, name: str, tail: float, estimation: Estimation) -> Or
     advice = (
         f'which do not follow its influence function. Use estimator="standard" with {needed} replicates'
         if informed
-        else f'the most extreme of which it is. Use {needed} replicates, estimator="orthogonal"'
+        else f'so the end is the most extreme one. Use {needed} replicates, estimator="orthogonal"'
     )
     return IntervalWarning(
-        f'method="{method}" asks for an end of `{name}` with a probability of {tail:.2g} beyond it, more than {size:,} '
-        f'replicates can show, {advice}, or method="normal".'
+        f'method="{method}" needs a tail probability of {tail:.2g} for `{name}`, too small for {size:,} replicates, '
+        f'{advice}, or method="normal".'
     )

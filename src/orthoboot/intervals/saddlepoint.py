@@ -29,7 +29,7 @@ _EDGE_GAP = 1e-4
 """The curve is joined to the edge of the support once r is this close to its limit there."""
 
 _AT_EDGE = 1e-9
-"""In standard deviations: so near to the end of the support is at it."""
+"""Distance, in standard deviations, within which a value is at the edge of the support."""
 
 _TIE = 1e-6
 """Values count as equal to the largest where this moves the sum by at most so many standard deviations."""
@@ -53,7 +53,7 @@ _IN_CACHE = 2**14
 """How many numbers an array may have that is read again at once."""
 
 _NO_WIDTH = 1e-200
-"""The standard deviation of what does not vary."""
+"""Stand-in standard deviation of a constant output."""
 
 GRID = np.concatenate([np.arange(-10, -4, 1 / 4), np.arange(-4, 4, 1 / 8), np.arange(4, 10.25, 1 / 4)])
 """Normal scores between which any law is nearly straight: 1/8 between two costs 2e-3 of its curvature."""

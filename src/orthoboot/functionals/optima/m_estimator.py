@@ -164,7 +164,7 @@ class MEstimatorFit(Prepared[MEstimator]):
         try:
             distance = self.linearization.distance
         except (FitError, InfluenceError, StatisticError):
-            distance = 0.0  # another influence function was used, and its own errors are told elsewhere
+            distance = 0.0  # another influence function was used, and its own errors are reported elsewhere
         if distance > _NOTED_DISTANCE:
             found.append(
                 f"the fit of `{name}` is {distance:.2g} standard errors from the solution, not zero; its "

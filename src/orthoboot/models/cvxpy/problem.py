@@ -316,8 +316,8 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
         point, centre = self.point, self.solution
         errors = [np.abs((self.value(point + sign * step) - centre) / (sign * _STEP) - slope) for sign in (1, -1)]
         allowed = _DISAGREEMENT * np.maximum(_standard_errors(influence), np.abs(slope))
-        noise = max(_SOLVER_NOISE * float(np.abs(centre).max()), self.solutions.zero)
-        return np.flatnonzero(np.max(errors, axis=0) > allowed + noise / _STEP)
+        off = max(_SOLVER_NOISE * float(np.abs(centre).max()), self.solutions.zero)
+        return np.flatnonzero(np.max(errors, axis=0) > allowed + off / _STEP)
 
     def _listed(self, numbers: Any) -> str:
         names = [self.output.names[i] for i in numbers]
