@@ -109,3 +109,12 @@ def test_shares_outside_of_the_range_are_refused(p):
 def test_several_samples_are_refused_with_the_way_out():
     with pytest.raises(DataError, match=r"takes one sample; got 2 .*`difference\(trimmed_mean\(0\.1\)\)`"):
         trimmed_mean(0.1)([1.0, 2.0], [3.0, 4.0])
+
+
+def test_cuts_that_fall_on_one_row_leave_no_influence_of_rounding():
+    x = np.random.default_rng(0).normal(565, 1, 37)
+    # 0.489 of 37 rows are 18.09: both cuts fall on row 19, to which all rows are moved.
+    with pytest.warns(ob.errors.ConstantDataWarning, match="to first order"):
+        result = ob.bootstrap(x, ob.trimmed_mean(0.489), estimator="jackknife")
+    assert not result.influence.any()
+    assert result.standard_error == 0.0

@@ -13,6 +13,7 @@ from orthoboot.errors import ArgumentError
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.columns.moments import columns_of
 from orthoboot.functionals.columns.sorted_columns import SortedColumns, SortedColumnStatistic
+from orthoboot.functionals.feature_means import centred_rows
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.typing import FloatArray, Influence
 
@@ -48,7 +49,8 @@ class TrimmedMean(SortedColumnStatistic):
         """Return the rows, those beyond a cut moved to it, centred and divided by ``1 - 2 p``."""
         values = at.derived.values
         winsorised = np.clip(columns_of(at.data), _at_share(values, self.p), _at_share(values, 1 - self.p))
-        return ((winsorised - winsorised.mean(axis=0)) / (1 - 2 * self.p),)
+        # Where both cuts fall on one row all are moved to it, and what rounding leaves of that would count as influence.
+        return (centred_rows(winsorised)[1] / (1 - 2 * self.p),)
 
     def second_order_bias(self, at: PreparedFormula[SortedColumns], covariance: Covariance) -> FloatArray:
         """Return ``-Cov(linear part, total weight)``: zero unless groups of unequal size are drawn whole.
