@@ -14,6 +14,7 @@ from tools.fuzz.outcomes import answer
 from tools.fuzz.runner import Summary, checked
 
 import orthoboot as ob
+from orthoboot import errors
 
 CHUNK = 20
 
@@ -93,6 +94,40 @@ def test_an_answer_that_is_not_finite_is_found():
     )
     assert "not finite" in str(_told("finite or told", case, replace(given, result=broken)))
     assert _told("finite or told", case, given) is None
+
+
+@pytest.mark.parametrize(
+    "unrelated",
+    [
+        errors.FitWarning("scale the columns"),
+        errors.FallbackWarning("the closed form is not finite at these data"),
+        errors.SlopeWarning('influence="finite-difference" was used; the range of digits is too small'),
+    ],
+)
+def test_a_warning_about_something_else_excuses_nothing(unrelated):
+    case = planted(lambda x: np.std(x))
+    given = answer(case)
+    broken = replace(
+        given.result,
+        replicates=replace(given.result.replicates, values=given.result.replicates.values * np.nan),
+        warnings=(unrelated,),
+    )
+    assert "not finite" in str(_told("finite or told", case, replace(given, result=broken)))
+    assert not replace(given, result=broken).out_of_range
+
+
+def test_a_statistic_that_is_no_floating_point_number_is_excused():
+    case = replace(planted(ob.variance), samples=(X * 1e200,))
+    assert answer(case).out_of_range
+    # Another error with the same words is not.
+    assert not replace(answer(case), error=ValueError(str(answer(case).error))).out_of_range
+
+
+def test_rounded_numbers_are_excused_by_the_class_of_the_warning():
+    given = answer(planted(lambda x: np.std(x)))
+    assert replace(given, result=replace(given.result, warnings=(errors.DigitsWarning("lost"),))).out_of_range
+    right = errors.DigitsWarning("the standard error and the interval are right")
+    assert not replace(given, result=replace(given.result, warnings=(right,))).out_of_range
 
 
 def _told(name, case, outcome):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ LIBRARY_ERRORS = tuple(
     if isinstance(one, type) and issubclass(one, Exception) and not issubclass(one, Warning)
 )
 
-ABOUT_SCALE = re.compile(r"scale|overflow|underflow|too large|too small|range of|finite|float64|digits", re.IGNORECASE)
-"""How an error or a warning says that the numbers are beyond what float64 can hold or tell apart."""
+OUT_OF_RANGE = "is out of the range of floating-point numbers"
+"""How a `DataError` says that a statistic of the data is no floating-point number; no class says so."""
 
 Numbers = dict[str, np.ndarray]
 
@@ -75,13 +74,14 @@ class Outcome:
         return any(isinstance(warning, classes) for warning in self.result.warnings)
 
     @property
-    def mentions_scale(self) -> bool:
-        """Return whether an error or a warning says that the numbers are too large or too small.
+    def out_of_range(self) -> bool:
+        """Return whether an error or a warning says that the numbers are too large, too small or too close together.
 
-        One that says which numbers are right all the same excuses nothing.
+        A warning is known by its class, and one that says which numbers are right all the same excuses nothing.
         """
-        said = [str(self.error)] if self.error is not None else [text for _, text in self.told]
-        return any(ABOUT_SCALE.search(text) and "are right" not in text for text in said)
+        if self.error is not None:
+            return isinstance(self.error, errors.DataError) and OUT_OF_RANGE in str(self.error)
+        return any(issubclass(kind, errors.DigitsWarning) and "are right" not in text for kind, text in self.told)
 
     def __str__(self) -> str:
         if self.error is not None:

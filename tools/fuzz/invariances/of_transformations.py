@@ -22,7 +22,7 @@ from tools.fuzz.invariances.base import (
     natural_size,
     rounding,
 )
-from tools.fuzz.outcomes import ABOUT_SCALE, Numbers, Outcome, answer, flat, outcome
+from tools.fuzz.outcomes import Numbers, Outcome, answer, flat, outcome
 from tools.fuzz.resampling import of_rows
 
 
@@ -72,7 +72,7 @@ def scale(asked: Questioned) -> str | None:
         return None
     samples = _changed(case, lambda one: np.ldexp(one, exponent))
     scaled = answer(_with_samples(case, samples))
-    if asked.found.mentions_scale or scaled.mentions_scale:
+    if asked.found.out_of_range or scaled.out_of_range:
         return None
     wrong = disagreement(asked.found, scaled)
     if wrong is not None:
@@ -110,7 +110,7 @@ def shift(asked: Questioned) -> str | None:
     if tolerance > TOO_ROUGH:
         return None
     shifted = answer(_with_samples(case, samples))
-    if asked.found.mentions_scale or shifted.mentions_scale:
+    if asked.found.out_of_range or shifted.out_of_range:
         return None
     wrong = disagreement(asked.found, shifted)
     if wrong is not None:
@@ -148,7 +148,7 @@ def order_of_rows(asked: Questioned) -> str | None:
     jackknife = {**case.options, "estimator": "jackknife", "method": method, "tol": None, "max_resamples": None}
     plain = _with_samples(replace(case, options=jackknife), case.samples)
     first, second = answer(plain), answer(_with_samples(replace(plain, plan=plan), samples))
-    if first.mentions_scale or second.mentions_scale:
+    if first.out_of_range or second.out_of_range:
         return None
     wrong = disagreement(first, second)
     if wrong is not None or first.error is not None:
@@ -177,7 +177,7 @@ def weights_are_repeated_rows(asked: Questioned) -> str | None:
     if any(one.error is not None and not one.refused for one in (direct, weighted)):
         return f"weighted: {_value(weighted)}; repeated: {_value(direct)}"
     if direct.error is not None or weighted.error is not None:
-        return _one_refused(direct, weighted, natural_size(case))
+        return _one_refused(direct, weighted)
     first, second = flat(direct.result), flat(weighted.result)
     with np.errstate(all="ignore"):
         lost = rounding(case) + _lost_to_outliers(case, repeated)
@@ -201,9 +201,9 @@ def _lost_to_outliers(case: Case, repeated: list[np.ndarray]) -> float:
         return float(EPSILON * np.float64(farthest / spread) ** case.row.powers) if spread > 0 else 0.0
 
 
-def _one_refused(direct: Outcome, weighted: Outcome, size: float) -> str | None:
+def _one_refused(direct: Outcome, weighted: Outcome) -> str | None:
     """Return what is wrong where rows or weights are refused: what has no value with rows has none with weights."""
-    if any(one.error is not None and ABOUT_SCALE.search(str(one.error)) for one in (direct, weighted)):
+    if any(one.error is not None and one.out_of_range for one in (direct, weighted)):
         return None
     if direct.error is None:
         return f"weights refused: {_value(weighted)}; repeated rows give {_value(direct)}"
