@@ -52,3 +52,24 @@ def test_a_column_that_follows_from_the_others_is_an_error() -> None:
 def test_a_single_column_without_a_second_axis_is_refused() -> None:
     with pytest.raises(DataError, match="use `variance`"):
         ob.covariance_matrix([1.0, 2.0, 4.0])
+
+
+@pytest.mark.parametrize("offset", [0.0, 20.0, 900.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_columns_that_depend_on_each_other_have_no_factor_whatever_rounding_says(seed: int, offset: float) -> None:
+    first = np.random.default_rng(seed).normal(size=(12, 2))
+    dependent = np.column_stack([first, first @ [0.3, -1.7]]) + offset
+    with pytest.raises(FitError, match="a combination of the columns does not vary"):
+        ob.covariance_factor(dependent)
+    few = np.random.default_rng(seed).normal(size=(3, 4)) + offset  # fewer rows than columns
+    with pytest.raises(FitError, match="there must be more rows than columns"):
+        ob.covariance_factor(few)
+
+
+def test_columns_that_nearly_depend_on_each_other_have_a_factor() -> None:
+    rng = np.random.default_rng(0)
+    first, noise = rng.normal(size=(2, 50))
+    # What the first column leaves of the second, by least squares.
+    rest = 1e-5 * np.sqrt(noise.var() - np.cov(first, noise, ddof=0)[0, 1] ** 2 / first.var())
+    factor = ob.covariance_factor(np.column_stack([first, first + 1e-5 * noise]))
+    np.testing.assert_allclose(factor[1, 1], rest, rtol=1e-4)

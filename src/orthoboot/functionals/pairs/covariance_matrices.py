@@ -23,6 +23,14 @@ from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.units import divided
 from orthoboot.typing import BoolArray, FloatArray
 
+_DEPENDENT = 1e-13
+"""A share of a column's square that is rounding: what the columns before it leave of it is no number of its own."""
+
+_NO_FACTOR = (
+    "the covariance matrix has no triangular factor, since a combination of the columns does not vary. Leave out a "
+    "column that follows from the others; there must be more rows than columns."
+)
+
 
 @dataclass(frozen=True)
 class CovarianceMatrix(FunctionOfMeans):
@@ -145,11 +153,11 @@ class CovarianceFactor(CovarianceMatrix):
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the factor, row by row; raise where a combination of the columns does not vary."""
-        return _flat(np.swapaxes(_lower_factors(self._matrices(means)), -1, -2))
+        return _flat(np.swapaxes(self._lower_factors(means), -1, -2))
 
     def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
         """Return the change of the factor, row by row, for changes of the means."""
-        lower = _lower_factors(self._matrices(means.centre))
+        lower = self._lower_factors(means.centre)
         inverse = np.linalg.inv(lower)
         relative = np.tril(inverse @ self._changes(means, changes) @ inverse.T)
         half = np.where(np.eye(len(lower), dtype=bool), relative / 2, relative)
@@ -158,6 +166,19 @@ class CovarianceFactor(CovarianceMatrix):
     def curvature(self, means: FloatArray, directions: FloatArray) -> None:
         """Return None, to use finite differences."""
         return
+
+    def _lower_factors(self, means: FloatArray) -> FloatArray:
+        """Return the factors at means in columns; raise where columns depend on each other, up to rounding."""
+        matrices = self._matrices(means)
+        try:
+            factors: FloatArray = np.linalg.cholesky(matrices).astype(np.float64, copy=False)
+        except np.linalg.LinAlgError as error:
+            raise FitError(_NO_FACTOR) from error
+        # The digits of a sum of squares are lost where it is taken about a mean that is far away, too.
+        squares = np.diagonal(_moments(means)[1], axis1=-2, axis2=-1)
+        if (np.square(np.diagonal(factors, axis1=-2, axis2=-1)) <= _DEPENDENT * squares).any():
+            raise FitError(_NO_FACTOR)
+        return factors
 
 
 def _n_columns(n_features: int) -> int:
@@ -174,17 +195,6 @@ def _moments(means: FloatArray) -> tuple[FloatArray, FloatArray]:
     second[..., upper[0], upper[1]] = points[..., d:]
     second[..., upper[1], upper[0]] = points[..., d:]
     return points[..., :d], second
-
-
-def _lower_factors(matrices: FloatArray) -> FloatArray:
-    try:
-        factors: FloatArray = np.linalg.cholesky(matrices).astype(np.float64, copy=False)
-        return factors
-    except np.linalg.LinAlgError as error:
-        raise FitError(
-            "the covariance matrix has no triangular factor, since a combination of the columns does not vary. Leave "
-            "out a column that follows from the others; there must be more rows than columns."
-        ) from error
 
 
 def _flat(matrices: FloatArray) -> FloatArray:
