@@ -14,7 +14,10 @@ from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.units import divided, power_of_two, root_mean_square
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import BoolArray, FloatArray, Influence
+
+_VANISHING = 8 * float(np.finfo(np.float64).eps)
+"""A mean below this share of the size of its numbers is what rounding leaves of zero."""
 
 
 def centred_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -46,6 +49,12 @@ class FeatureMeans:
     def scale(self) -> FloatArray:
         """Return the standard deviations of the features, shape ``(p,)``."""
         return root_mean_square(self.deviations)
+
+    @property
+    def vanishing(self) -> BoolArray:
+        """Return which means are zero but for rounding, as those of centred data are, shape ``(p,)``."""
+        vanishing: BoolArray = np.abs(self.centre) <= _VANISHING * self.scale
+        return vanishing
 
 
 class FunctionOfMeans(Formula[FeatureMeans]):

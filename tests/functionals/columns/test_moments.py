@@ -179,3 +179,12 @@ def test_a_column_alone_is_that_column_among_all(statistic):
     prepared = statistic.prepared(read(table))
     resamples = Resamples((weights,))
     np.testing.assert_allclose(prepared.own_values(resamples), np.diag(prepared.values(resamples)), rtol=1e-13)
+
+
+def test_a_norm_of_a_mean_that_is_zero_but_for_rounding_is_not_smooth():
+    x = np.array([[0.1, 3.0], [0.2, -1.0], [-0.3, -2.0]])
+    assert x.mean(axis=0).any()
+    with pytest.raises(DataError, match=r"`norm_of_mean\(1\)` is not smooth where the mean is zero"):
+        norm_of_mean(1)(x)
+    assert norm_of_mean(2)(x) < 1e-30
+    assert norm_of_mean(1)(x + [1e-12, 0.0]) == pytest.approx(1e-12, rel=1e-3)

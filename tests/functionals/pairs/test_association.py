@@ -138,3 +138,12 @@ def test_a_nearly_perfect_correlation_still_varies():
     x, noise = np.random.default_rng(1).normal(size=(2, 200))
     result = ob.bootstrap((x, x + 1e-5 * noise), ob.correlation, paired=True, rng=0)
     assert 0 < result.standard_error < 1e-10
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-800, 2.0**800])
+def test_a_ratio_by_a_mean_that_is_zero_but_for_rounding_is_refused(scale):
+    y = np.array([0.1, 0.2, -0.3]) * scale
+    assert y.mean() != 0
+    with pytest.raises(DataError, match=r"`ratio` divides by .* must not be zero; got .*, zero but for rounding"):
+        ratio([1.0, 2.0, 4.0], y)
+    assert np.isfinite(ratio([1.0, 2.0, 4.0], y + 1e-12 * scale))

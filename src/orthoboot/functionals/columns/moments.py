@@ -404,7 +404,7 @@ class NormOfMean(FunctionOfMeans):
         """Raise unless there is one table, with a mean at which the power has a derivative."""
         super().check(at)
         check_one_table(self.name, at.data)
-        if self.power < 2 and not at.derived.centre.any():
+        if self.power < 2 and at.derived.vanishing.all():
             raise DataError(
                 f"`norm_of_mean({self.power})` is not smooth where the mean is zero, and the mean of the data is. Use "
                 "a power of 2 or more."

@@ -256,10 +256,11 @@ class Ratio(QuotientOfMeans):
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs whose second mean is not zero."""
         super().check(at)
-        if at.derived.centre[1] == 0:
+        if at.derived.vanishing[1]:
             raise DataError(
-                "`ratio` divides by the mean of the second column, which must not be zero; got 0.0. Swap the columns, "
-                "or study the two means with `mean`."
+                "`ratio` divides by the mean of the second column, which must not be zero; got "
+                f"{at.derived.centre[1]:.2g}, zero but for rounding. Swap the columns, or study the two means with "
+                "`mean`."
             )
 
     def features(self, data: Data) -> FloatArray:
