@@ -22,6 +22,7 @@ class Chosen(NamedTuple):
 
 
 Choose = Callable[[np.random.Generator], Chosen]
+Condition = Callable[[samples.Samples], float]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,9 @@ class Row:
         Whether it takes few values, as a quantile and a share of rows do.
     powers
         The highest power of the data in it: about the mean of all rows it loses so many digits to an outlier.
+    condition
+        Takes the samples and returns by how much it enlarges rounding errors there: without bound at a singularity,
+        such as a quotient by a mean of zero, where no answer is right.
     odds
         How often it is drawn, relative to the others.
     """
@@ -74,6 +78,7 @@ class Row:
     row_function: bool = False
     steps: bool = False
     powers: int = 2
+    condition: Condition = lambda samples: 1.0
     odds: float = 1.0
 
 
@@ -135,6 +140,34 @@ def _power_of_norm(statistic: Any) -> float:
     return float(statistic.power)
 
 
+def _of_mean(sample: int = 0, column: int | None = None) -> Condition:
+    """Return the condition of a quotient by the mean of a sample, or of one column: what cancels in that mean."""
+
+    def condition(data: samples.Samples) -> float:
+        chosen = data[sample].reshape(len(data[sample]), -1)
+        # In units of the largest number, whose sum may overflow.
+        columns = (chosen if column is None else chosen[:, [column]]) / max(float(np.abs(chosen).max()), 1e-300)
+        with np.errstate(all="ignore"):
+            return float(np.nan_to_num(np.abs(columns).mean(axis=0) / np.abs(columns.mean(axis=0)), nan=np.inf).max())
+
+    return condition
+
+
+def _of_second_column(data: samples.Samples) -> float:
+    """Return the condition of a quotient by the second of two columns, in one array or in two."""
+    return _of_mean(0, 1)(data) if len(data) == 1 else _of_mean(1)(data)
+
+
+def _of_dependence(data: samples.Samples) -> float:
+    """Return the condition of the correlation matrix: infinite for columns that depend on each other."""
+    with np.errstate(all="ignore"):
+        scaled = data[0] / np.abs(data[0]).max(axis=0)
+        scaled = scaled - scaled.mean(axis=0)
+        values = np.linalg.svd(np.nan_to_num(scaled / np.sqrt(np.square(scaled).sum(axis=0))), compute_uv=False)
+        full = len(values) == scaled.shape[1] and values[-1] > 0
+        return float(np.square(values[0] / values[-1])) if full else np.inf
+
+
 _PAIRED_ROW = partial(Row, paired=True)
 _PLAIN_ROW = partial(Row, row_function=True, most_rows=300)
 
@@ -154,11 +187,18 @@ ROWS = [
     # Pairs and tables.
     _PAIRED_ROW("covariance", _with_ddof("covariance"), samples.pair, 2, "stays"),
     _PAIRED_ROW("correlation", _fixed("correlation"), samples.pair, 0, "stays"),
-    _PAIRED_ROW("ratio", _fixed("ratio"), samples.pair, 0),
+    _PAIRED_ROW("ratio", _fixed("ratio"), samples.pair, 0, condition=_of_second_column),
     _PAIRED_ROW("spearman", _fixed("spearman"), samples.pair, 0, "stays", most_rows=1_000),
     _PAIRED_ROW("kendall", _fixed("kendall"), samples.pair, 0, "stays", most_rows=500),
     Row("covariance_matrix", _with_ddof("covariance_matrix"), samples.table, 2, "stays"),
-    Row("covariance_factor", _with_ddof("covariance_factor"), samples.table, 1, "stays"),
+    Row(
+        "covariance_factor",
+        _with_ddof("covariance_factor"),
+        samples.table,
+        1,
+        "stays",
+        condition=_of_dependence,
+    ),
     # Metrics.
     _PAIRED_ROW("rmse", _fixed("rmse"), samples.predictions, 1, "stays"),
     _PAIRED_ROW("mae", _fixed("mae"), samples.predictions, 1, "stays"),
@@ -204,7 +244,13 @@ ROWS = [
     Row("difference of medians", _between("difference", "median"), samples.two_samples, 1, "stays", steps=True),
     Row("difference of variances", _between("difference", "variance"), samples.two_samples, 2, "stays"),
     Row("difference of correlations", _between("difference", "correlation"), samples.two_tables, 0, "stays"),
-    Row("relative_difference of means", _between("relative_difference", "mean"), samples.two_samples, 0),
+    Row(
+        "relative_difference of means",
+        _between("relative_difference", "mean"),
+        samples.two_samples,
+        0,
+        condition=_of_mean(1),
+    ),
     Row("relative_difference of stds", _between("relative_difference", "std"), samples.two_samples, 0, "stays"),
     # Composed.
     Row(
@@ -212,6 +258,7 @@ ROWS = [
         _fixed("ob.compose(quotient, ob.std, ob.mean)", ob.compose(functions.quotient, ob.std, ob.mean)),
         samples.column,
         0,
+        condition=_of_mean(),
     ),
     Row(
         "compose: root of variance",
@@ -238,10 +285,18 @@ ROWS = [
         ),
         samples.table,
         0,
+        condition=_of_mean(0, 1),
     ),
     # Functions of the user's.
     _PLAIN_ROW("plain mean", _fixed("plain_mean", functions.plain_mean), samples.column, 1, "moves"),
-    _PLAIN_ROW("plain std / mean", _fixed("plain_variation", functions.plain_variation), samples.column, 0, decades=70),
+    _PLAIN_ROW(
+        "plain std / mean",
+        _fixed("plain_variation", functions.plain_variation),
+        samples.column,
+        0,
+        decades=70,
+        condition=_of_mean(),
+    ),
     _PLAIN_ROW("plain range", _fixed("plain_range", functions.plain_range), samples.column, 1, "stays", steps=True),
     _PLAIN_ROW("plain dict", _fixed("plain_dict", functions.plain_dict), samples.column, 1, decades=70),
     _PLAIN_ROW("plain of two samples", _fixed("plain_gap", functions.plain_gap), samples.two_samples, 1, "stays"),

@@ -15,11 +15,7 @@ import numpy as np
 
 from tools.fuzz.cases import Case, drawn
 from tools.fuzz.invariances import ALWAYS, SOMETIMES, Invariance, Questioned
-from tools.fuzz.known import KNOWN, reason
 from tools.fuzz.outcomes import Outcome, answer
-
-ENOUGH = 5_000
-"""Cases after which a known failure that was not seen may be gone."""
 
 N_DRAWN = 2
 """How many of the invariances that ask again are tried for each case."""
@@ -33,7 +29,6 @@ class Failure(NamedTuple):
     invariance: str
     message: str
     snippet: str
-    known: str | None
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -79,8 +74,7 @@ def _failures(case: Case, found: Outcome) -> Iterator[Failure]:
             continue
         message = _message(one, Questioned(case, found, rng))
         if message is not None:
-            known = reason(case, one.name, message)
-            yield Failure(case.number, case.row.name, one.name, message, case.snippet(), known)
+            yield Failure(case.number, case.row.name, one.name, message, case.snippet())
 
 
 def _message(one: Invariance, asked: Questioned) -> str | None:
@@ -114,23 +108,13 @@ class Summary:
         self.failures.extend(one.failures)
         self.slowest = sorted([*self.slowest, (one.seconds, one.number)], reverse=True)[:5]
 
-    @property
-    def new(self) -> list[Failure]:
-        """Return the failures that are not known."""
-        return [failure for failure in self.failures if failure.known is None]
-
-    def report(self, seconds: float, *, every: bool = False) -> str:
-        """Return the summary as text, with all failures or only those that are not known."""
+    def report(self, seconds: float) -> str:
+        """Return the summary as text."""
         lines = [f"{self.cases} cases in {seconds:.0f} s, {self.cases / max(seconds, 1e-9):.1f} a second."]
         lines += [f"  {count:6} {kind}" for kind, count in self.outcomes.most_common()]
         lines.append("slowest: " + ", ".join(f"case {number} {took:.1f} s" for took, number in self.slowest))
-        known = Counter(failure.known for failure in self.failures if failure.known is not None)
-        lines += [f"known, {count} times: {text}" for text, count in known.most_common()]
-        unseen = sorted({one.reason for one in KNOWN} - set(known)) if self.cases >= ENOUGH else []
-        lines += [f"known and not seen, so perhaps mended: {text}" for text in unseen]
-        listed = self.failures if every else self.new
-        groups = grouped(listed)
-        lines.append(f"{len(listed)} failures in {len(groups)} groups.")
+        groups = grouped(self.failures)
+        lines.append(f"{len(self.failures)} failures in {len(groups)} groups.")
         for (statistic, invariance, _), members in groups:
             first = min(members, key=lambda failure: len(failure.snippet))
             numbers = ", ".join(str(failure.number) for failure in members[:6])

@@ -81,7 +81,13 @@ def rounding(case: Case, *samples: np.ndarray) -> float:
     """Return how far two ways of adding up may be apart, relative to the answer; the data set it by their condition."""
     worst = max(condition(sample) for sample in (*case.samples, *samples))
     n_rows = max(len(sample) for sample in case.samples)
-    return max(case.row.tolerance, 100 * EPSILON * np.sqrt(n_rows) * worst**2)
+    own = max(of_statistic(case, one) for one in (case.samples, samples) if one)
+    return max(case.row.tolerance, 100 * EPSILON * np.sqrt(n_rows) * worst**2, own)
+
+
+def of_statistic(case: Case, samples: tuple[np.ndarray, ...]) -> float:
+    """Return the rounding error that the statistic itself makes of that of the data, relative to its value."""
+    return 10 * EPSILON * case.row.condition(samples)
 
 
 TOO_ROUGH = 1e-4

@@ -20,6 +20,7 @@ from tools.fuzz.invariances.base import (
     disagreement,
     invariance,
     natural_size,
+    of_statistic,
     rounding,
 )
 from tools.fuzz.outcomes import Numbers, Outcome, answer, flat, outcome
@@ -170,7 +171,9 @@ def weights_are_repeated_rows(asked: Questioned) -> str | None:
         return None
     # As many as there are rows, so that divisors such as n - 1 are the same.
     counts = [asked.rng.multinomial(n, np.full(n, 1 / n)) for n in case.sizes]
-    repeated = [np.repeat(one, counts[0 if case.paired else i], axis=0) for i, one in enumerate(case.samples)]
+    repeated = tuple(np.repeat(one, counts[0 if case.paired else i], axis=0) for i, one in enumerate(case.samples))
+    if of_statistic(case, repeated) > TOO_ROUGH:
+        return None
     weights = counts[0] if len(counts) == 1 else tuple(counts)
     direct = outcome(lambda: of_rows(case, repeated))
     weighted = outcome(lambda: case.statistic(*case.containers, weights=weights))
@@ -180,7 +183,7 @@ def weights_are_repeated_rows(asked: Questioned) -> str | None:
         return _one_refused(direct, weighted)
     first, second = flat(direct.result), flat(weighted.result)
     with np.errstate(all="ignore"):
-        lost = rounding(case) + _lost_to_outliers(case, repeated)
+        lost = rounding(case) + of_statistic(case, repeated) + _lost_to_outliers(case, repeated)
         if lost > TOO_ROUGH:
             return None
         slack = lost * np.abs(first)
@@ -193,7 +196,7 @@ def weights_are_repeated_rows(asked: Questioned) -> str | None:
     )
 
 
-def _lost_to_outliers(case: Case, repeated: list[np.ndarray]) -> float:
+def _lost_to_outliers(case: Case, repeated: tuple[np.ndarray, ...]) -> float:
     """Return the digits that powers lose about the mean of the data where an outlier is not among the rows."""
     farthest = max(float(np.ptp(one, axis=0).max()) for one in case.samples)
     spread = min(float(one.std(axis=0).min()) for one in repeated)
