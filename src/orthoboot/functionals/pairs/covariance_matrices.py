@@ -23,8 +23,8 @@ from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.units import divided
 from orthoboot.typing import BoolArray, FloatArray
 
-_DEPENDENT = 1e-13
-"""A share of a column's square that is rounding: what the columns before it leave of it is no number of its own."""
+_ROUNDING = 1e-14
+"""Of the means of squares and products, relative to the sizes of their columns: fifty units in the last place."""
 
 _NO_FACTOR = (
     "the covariance matrix has no triangular factor, since a combination of the columns does not vary. Leave out a "
@@ -174,9 +174,11 @@ class CovarianceFactor(CovarianceMatrix):
             factors: FloatArray = np.linalg.cholesky(matrices).astype(np.float64, copy=False)
         except np.linalg.LinAlgError as error:
             raise FitError(_NO_FACTOR) from error
-        # The digits of a sum of squares are lost where it is taken about a mean that is far away, too.
-        squares = np.diagonal(_moments(means)[1], axis1=-2, axis2=-1)
-        if (np.square(np.diagonal(factors, axis1=-2, axis2=-1)) <= _DEPENDENT * squares).any():
+        # A diagonal entry is the length of v'x, v a row of the inverse times that entry: so its square has the rounding
+        # error (sum |v_i| size_i)**2. About a mean that is far from that of the resample the sizes are larger, too.
+        sizes = np.sqrt(np.diagonal(_moments(means)[1], axis1=-2, axis2=-1))
+        reach = np.sum(np.abs(np.linalg.inv(factors)) * sizes[..., np.newaxis, :], axis=-1)
+        if not (_ROUNDING * np.square(reach) < 1).all():
             raise FitError(_NO_FACTOR)
         return factors
 
