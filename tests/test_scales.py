@@ -198,3 +198,20 @@ def test_an_estimate_next_to_the_largest_number():
         result = ob.bootstrap(large, ob.variance, rng=0)
     plain = ob.bootstrap(large / 2.0**500, ob.variance, rng=0)
     assert result.standard_error == plain.standard_error * 2.0**1000
+
+
+@pytest.mark.parametrize("method", ["percentile", "basic", "bca"])
+@pytest.mark.parametrize("exponent", [-600, -75, 75, 600])
+def test_quantiles_of_replicates_without_a_linear_part_have_the_unit_of_the_data(method, exponent):
+    # By finite differences a quantile does not move with the weights, so that all is left to the replicates.
+    x = np.random.default_rng(4).standard_t(2, 12)
+    options = {"estimator": "paper", "method": method, "confidence_level": 0.5, "rng": 1}
+    options["influence"] = "finite-difference"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = ob.bootstrap(x, ob.quantile(0.753), **options)
+        scaled = ob.bootstrap(np.ldexp(x, exponent), ob.quantile(0.753), **options)
+    assert not plain.influence.any()
+    assert plain.confidence_interval.low < plain.confidence_interval.high
+    ends = [np.ldexp(end, -exponent) for end in scaled.confidence_interval]
+    np.testing.assert_allclose(ends, plain.confidence_interval, rtol=1e-12)

@@ -130,17 +130,24 @@ class ControlDistribution:
         """Return the values below which phi falls with probability `p`, which broadcasts with the outputs."""
         z = np.clip(ndtri(np.asarray(p, dtype=np.float64)), -_FARTHEST, _FARTHEST)
         y = by_output(self._mixture.quantile, z, self.shape)
-        return np.asarray(self.estimate + self.distribution.scale * y)
+        return np.asarray(self.estimate + self._scale * y)
 
     def cdf(self, x: ArrayLike) -> FloatArray:
         """Return the probability of a value of at most `x`, which broadcasts with the outputs."""
-        y = (np.asarray(x, dtype=np.float64) - self.estimate) / self.distribution.scale
+        y = (np.asarray(x, dtype=np.float64) - self.estimate) / self._scale
         return by_output(self._mixture.cdf, y, self.shape)
+
+    @cached_property
+    def _scale(self) -> FloatArray:
+        """Return the standard deviation of L; where it is constant a power of two of the size of the changes of phi."""
+        size = np.abs(self.values - self.estimate).max(axis=0)
+        of_changes = np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0))))
+        return np.where(self.distribution.variance > 0, self.distribution.scale, of_changes)
 
     @cached_property
     def _mixture(self) -> _Mixture:
         """Return the distribution of (phi - phi_hat) / scale."""
-        scale = self.distribution.scale
+        scale = self._scale
         linear = _rows(self.linear / scale)
         order = np.argsort(linear.round(_SAME_LINEAR), axis=1, kind="stable")
         z = np.maximum.accumulate(np.take_along_axis(linear, order, axis=1), axis=1)
@@ -188,7 +195,7 @@ class _Law:
 
 @dataclass(frozen=True, eq=False)
 class _Mixture:
-    """The law of L + f(L) + e, L and e in standard deviations of L, for every output.
+    """The law of L + f(L) + e, L and e in units of `ControlDistribution._scale`, for every output.
 
     Parameters
     ----------
