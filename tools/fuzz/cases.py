@@ -118,7 +118,7 @@ def drawn(number: int) -> Case:
     row = catalogue.row(rng)
     chosen = row.choose(rng)
     samples = tuple(_within(row, sample) for sample in row.draw(rng, number_of_rows(rng, row.most_rows)))
-    names = [containers.container_name(rng) for _ in samples]
+    names = [containers.container_name(rng, labelled=row.reads_labels) for _ in samples]
     samples = tuple(_representable(name, sample) for name, sample in zip(names, samples, strict=True))
     holders = tuple(containers.usable(name, sample) for name, sample in zip(names, samples, strict=True))
     case = Case(number, row, chosen, samples, holders, {}, {})

@@ -61,6 +61,8 @@ class Row:
     condition
         Takes the samples and returns by how much it enlarges rounding errors there: without bound at a singularity,
         such as a quotient by a mean of zero, where no answer is right.
+    reads_labels
+        Whether it reads the index of a series.
     odds
         How often it is drawn, relative to the others.
     """
@@ -79,6 +81,7 @@ class Row:
     steps: bool = False
     powers: int = 2
     condition: Condition = lambda samples: 1.0
+    reads_labels: bool = False
     odds: float = 1.0
 
 
@@ -134,6 +137,22 @@ def _with_intercept(statistic: Any, words: str) -> Choose:
 def _between(how: str, name: str) -> Choose:
     """Return the choice of a comparison of two samples."""
     return _fixed(f"ob.{how}(ob.{name})", getattr(ob, how)(getattr(ob, name)))
+
+
+def _bound(rng: np.random.Generator) -> Chosen:
+    """Return a function with arguments that the user has bound, some of them to None."""
+    options: dict[str, Any] = {"power": rng.choice([1, 2]).item()}
+    options |= {name: None for name in ("weights", "axis") if rng.random() < 0.5}
+    words = ", ".join(f"{name}={value}" for name, value in options.items())
+    return Chosen(partial(functions.power_mean, **options), f"partial(power_mean, {words})")
+
+
+def _power_of_bound(statistic: Any) -> float:
+    return float(statistic.keywords["power"])
+
+
+def _numbers_of_labels(rng: np.random.Generator, n: int) -> samples.Samples:
+    return samples.progression(rng, n) if rng.random() < 0.5 else samples.column(rng, n)
 
 
 def _power_of_norm(statistic: Any) -> float:
@@ -310,6 +329,27 @@ ROWS = [
         decades=70,
     ),
     _PLAIN_ROW("vectorised mean", _fixed("vectorised_mean", functions.vectorised_mean), samples.column, 1, "moves"),
+    _PLAIN_ROW("mean by choice", _fixed("mean_by_choice", functions.mean_by_choice), samples.column, 1, "moves"),
+    _PLAIN_ROW(
+        "variance by choice",
+        _fixed("variance_by_choice", functions.variance_by_choice),
+        samples.column,
+        2,
+        "stays",
+        decades=70,
+    ),
+    _PLAIN_ROW(
+        "range by choice", _fixed("range_by_choice", functions.range_by_choice), samples.column, 1, "stays", steps=True
+    ),
+    _PLAIN_ROW("bound", _bound, samples.column, _power_of_bound, decades=70),
+    _PLAIN_ROW(
+        "mean of labels",
+        _fixed("mean_of_index", functions.mean_of_index),
+        _numbers_of_labels,
+        1,
+        "moves",
+        reads_labels=True,
+    ),
     _PLAIN_ROW("np.var", _fixed("np.var", np.var), samples.column, 2, "stays"),
     _PLAIN_ROW("np.median", _fixed("np.median", np.median), samples.column, 1, "moves", steps=True),
 ]

@@ -36,6 +36,28 @@ def _pandas(array: np.ndarray) -> Any:
     return pd.DataFrame(array, index=index, columns=[f"x{j}" for j in range(array.shape[1])])
 
 
+def _labelled(array: np.ndarray) -> Any:
+    """Return a series whose labels are its numbers."""
+    import pandas as pd
+
+    return pd.Series(array, index=array, name="x")
+
+
+def _numbered(array: np.ndarray) -> Any:
+    """Return a series whose labels are its numbers, as a range: that of a series that was given none is one."""
+    import pandas as pd
+
+    step = int(array[1] - array[0]) if len(array) > 1 else 1
+    return pd.Series(array, index=pd.RangeIndex(int(array[0]), int(array[0]) + step * len(array), step), name="x")
+
+
+def _is_range(array: np.ndarray) -> bool:
+    """Return whether the numbers are whole and at equal distances."""
+    small = array.ndim == 1 and find_spec("pandas") is not None and np.abs(array).max() < 2**53
+    steps = np.unique(np.diff(array)) if small else np.zeros(2)
+    return bool(small and (array == np.round(array)).all() and len(steps) <= 1 and steps.all())
+
+
 def _polars(array: np.ndarray) -> Any:
     import polars as pl
 
@@ -74,19 +96,24 @@ CONTAINERS: dict[str, tuple[Callable[[np.ndarray], bool], Callable[[np.ndarray],
     "pandas": (lambda array: array.ndim < 3 and find_spec("pandas") is not None, _pandas),
     "polars": (lambda array: array.ndim < 3 and find_spec("polars") is not None, _polars),
 }
+LABELLED: dict[str, tuple[Callable[[np.ndarray], bool], Callable[[np.ndarray], Any]]] = {
+    # For statistics that read the labels: these belong to the rows.
+    "labelled": (lambda array: array.ndim == 1 and find_spec("pandas") is not None, _labelled),
+    "numbered": (_is_range, _numbered),
+}
 PLAIN = "array"
 
 
-def container_name(rng: np.random.Generator) -> str:
-    """Return the name of a container, that of a plain array half of the time."""
-    return PLAIN if rng.random() < 0.5 else str(rng.choice(list(CONTAINERS)))
+def container_name(rng: np.random.Generator, *, labelled: bool = False) -> str:
+    """Return the name of a container, that of a plain array half of the time; of one with labels where they are read."""
+    return PLAIN if rng.random() < 0.5 else str(rng.choice(list(LABELLED if labelled else CONTAINERS)))
 
 
 def usable(name: str, array: np.ndarray) -> str:
     """Return the name of the container, or that of a plain array where it cannot hold the numbers."""
-    return name if name != PLAIN and CONTAINERS[name][0](array) else PLAIN
+    return name if name != PLAIN and (CONTAINERS | LABELLED)[name][0](array) else PLAIN
 
 
 def held(name: str, array: np.ndarray) -> Any:
     """Return the numbers in the container of that name."""
-    return array if name == PLAIN else CONTAINERS[name][1](array)
+    return array if name == PLAIN else (CONTAINERS | LABELLED)[name][1](array)

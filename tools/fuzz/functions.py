@@ -81,3 +81,30 @@ def weighted_variance(x: Any, weights: Any) -> Any:
 def vectorised_mean(x: Any, axis: int = -1) -> Any:
     """Return the means along an axis."""
     return np.mean(_numbers(x), axis=axis)
+
+
+def mean_by_choice(x: Any, weights: Any = None) -> Any:
+    """Return the mean, weighted where weights are given."""
+    return np.average(_numbers(x), weights=weights)
+
+
+def variance_by_choice(x: Any, weights: Any = None) -> Any:
+    """Return the variance, weighted where weights are given."""
+    with np.errstate(all="ignore"):
+        return np.average((_numbers(x) - mean_by_choice(x, weights)) ** 2, weights=weights)
+
+
+def range_by_choice(x: Any, axis: int | None = None) -> Any:
+    """Return the range of all numbers, or along an axis."""
+    return np.ptp(_numbers(x), axis=axis)
+
+
+def power_mean(x: Any, power: float, weights: Any = None, axis: int | None = None) -> Any:
+    """Return the mean of a power of the absolute numbers, with options that users bind."""
+    with np.errstate(all="ignore"):
+        return np.average(np.abs(_numbers(x)) ** power, weights=weights, axis=axis)
+
+
+def mean_of_index(x: Any) -> Any:
+    """Return the mean of the labels of a series, which here are its numbers, or of the numbers of anything else."""
+    return _numbers(x.index if hasattr(x, "iloc") else x).mean()

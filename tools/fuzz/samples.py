@@ -68,8 +68,10 @@ def _scale(rng: np.random.Generator) -> float:
 
 
 def placed(rng: np.random.Generator, array: np.ndarray, *, positive: bool = False) -> np.ndarray:
-    """Return the numbers with a random offset and scale, within the range of float64."""
-    shifted = (np.abs(array) if positive else array) + _offset(rng)
+    """Return the numbers with a random offset and scale, within the range of float64; centred now and then."""
+    centred = rng.random() < 0.05 and not positive
+    # The mean of centred numbers is what rounding leaves of zero.
+    shifted = array - array.mean(axis=0) if centred else (np.abs(array) if positive else array) + _offset(rng)
     largest = np.abs(shifted).max(initial=0.0)
     scale = min(_scale(rng), LARGEST / max(largest, 1.0))
     return shifted * scale
@@ -83,6 +85,11 @@ def _columns(rng: np.random.Generator) -> tuple[int, ...]:
 def column(rng: np.random.Generator, n: int) -> Samples:
     """Return one column of numbers."""
     return (placed(rng, values(rng, n)),)
+
+
+def progression(rng: np.random.Generator, n: int) -> Samples:
+    """Return whole numbers at equal distances, as a range holds them."""
+    return ((rng.integers(-100, 100) + rng.integers(1, 5) * np.arange(n)).astype(float),)
 
 
 def columns(rng: np.random.Generator, n: int) -> Samples:
