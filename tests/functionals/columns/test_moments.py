@@ -187,4 +187,4 @@ def test_a_norm_of_a_mean_that_is_zero_but_for_rounding_is_not_smooth():
     with pytest.raises(DataError, match=r"`norm_of_mean\(1\)` is not smooth where the mean is zero"):
         norm_of_mean(1)(x)
     assert norm_of_mean(2)(x) < 1e-30
-    assert norm_of_mean(1)(x + [1e-12, 0.0]) == pytest.approx(1e-12, rel=1e-3)
+    assert norm_of_mean(1)(x + np.array([1e-12, 0.0])) == pytest.approx(1e-12, rel=1e-3)

@@ -49,7 +49,7 @@ class TrimmedMean(SortedColumnStatistic):
         """Return the rows, those beyond a cut moved to it, centred and divided by ``1 - 2 p``."""
         values = at.derived.values
         winsorised = np.clip(columns_of(at.data), _at_share(values, self.p), _at_share(values, 1 - self.p))
-        # Where both cuts fall on one row all are moved to it, and what rounding leaves of that would count as influence.
+        # Where both cuts fall on one row all are moved to it: what rounding leaves then must not count as influence.
         return (centred_rows(winsorised)[1] / (1 - 2 * self.p),)
 
     def second_order_bias(self, at: PreparedFormula[SortedColumns], covariance: Covariance) -> FloatArray:
