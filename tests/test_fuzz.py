@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tools.fuzz import catalogue
+from tools.fuzz import catalogue, functions
 from tools.fuzz.__main__ import main
 from tools.fuzz.cases import Case, drawn
 from tools.fuzz.invariances import ALWAYS, SOMETIMES, Questioned
+from tools.fuzz.invariances.base import is_singular
 from tools.fuzz.outcomes import answer
 from tools.fuzz.runner import Summary, checked
 
@@ -138,6 +139,23 @@ def _told(name, case, outcome):
 def test_an_error_that_is_not_the_librarys_is_found(monkeypatch):
     monkeypatch.setattr(ob, "bootstrap", lambda *args, **kwargs: 1 / 0)
     assert found(planted(np.std), "only the library's errors") == "ZeroDivisionError: division by zero"
+
+
+def test_only_a_value_that_rounding_decides_has_no_right_answer():
+    (row,) = [row for row in catalogue.ROWS if row.name == "compose: std / mean"]
+    case = replace(planted(ob.compose(np.divide, ob.std, ob.mean)), row=row)
+    assert not is_singular(case)
+    centred = X - X.mean()
+    assert is_singular(replace(case, samples=(centred,)))
+    assert not is_singular(replace(case, samples=(centred + 1e-9,)))
+
+
+def test_labels_that_do_not_stay_with_their_rows_are_found():
+    (row,) = [row for row in catalogue.ROWS if row.name == "mean of labels"]
+    case = replace(planted(functions.mean_of_index), row=row, holders=("labelled",))
+    assert found(case, "container") is None
+    numbered = lambda x: np.mean(np.arange(len(x)) if hasattr(x, "iloc") else x)  # noqa: E731
+    assert found(replace(case, chosen=catalogue.Chosen(numbered, "numbered")), "container") is not None
 
 
 def test_one_case_is_run_and_shown_by_its_number(capsys):

@@ -105,7 +105,7 @@ PLAIN = "array"
 
 
 def container_name(rng: np.random.Generator, *, labelled: bool = False) -> str:
-    """Return the name of a container, that of a plain array half of the time; of one with labels where they are read."""
+    """Return the name of a container, that of a plain array half of the time; `labelled` for readers of labels."""
     return PLAIN if rng.random() < 0.5 else str(rng.choice(list(LABELLED if labelled else CONTAINERS)))
 
 

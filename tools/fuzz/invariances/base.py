@@ -94,6 +94,11 @@ TOO_ROUGH = 1e-4
 """Beyond this rounding alone explains any difference, and nothing is said."""
 
 
+def is_singular(case: Case) -> bool:
+    """Return whether no answer is right, since rounding alone decides the value: a condition beyond 1e10."""
+    return of_statistic(case, case.samples) > TOO_ROUGH
+
+
 def natural_size(case: Case, samples: tuple[np.ndarray, ...] | None = None) -> float:
     """Return the largest number of the data to the power of the statistic's degree, with which rounding errors grow."""
     degree = case.degree

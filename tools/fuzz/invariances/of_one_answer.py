@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from orthoboot import errors
-from tools.fuzz.invariances.base import ALWAYS, EPSILON, Questioned, invariance, natural_size, rounding
+from tools.fuzz.invariances.base import ALWAYS, EPSILON, Questioned, invariance, is_singular, natural_size, rounding
 from tools.fuzz.outcomes import Numbers, flat, outcome
 from tools.fuzz.resampling import of_rows, values_on_resamples
 
@@ -135,7 +135,7 @@ def zero_only_where_nothing_varies(asked: Questioned) -> str | None:
     size = np.maximum(np.abs(found.numbers["estimate"]), natural_size(asked.case))
     # Of a function of the user's nobody knows how it rounds.
     zero = found.numbers["standard error"] <= (0.0 if asked.case.row.row_function else 10 * EPSILON * size)
-    if not zero.any() or found.out_of_range:
+    if not zero.any() or found.out_of_range or is_singular(asked.case):
         return None
     if found.warns(errors.EqualReplicatesWarning) or _is_first_order(asked) or _all_equal(asked):
         return None
