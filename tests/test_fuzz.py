@@ -150,6 +150,20 @@ def test_only_a_value_that_rounding_decides_has_no_right_answer():
     assert not is_singular(replace(case, samples=(centred + 1e-9,)))
 
 
+def test_a_statistic_that_is_refused_for_no_reason_is_found(monkeypatch):
+    def refused(*args, **kwargs):
+        raise errors.StatisticError("it has no value")
+
+    monkeypatch.setattr(ob, "bootstrap", refused)
+    assert "it has no value" in found(planted(lambda x: np.std(x)), "a value is taken")
+    assert found(planted(lambda x: np.nan), "a value is taken") is None
+
+
+def test_a_warning_about_an_order_that_there_is_not_is_found():
+    assert found(planted(lambda x: np.std(x)), "no order of rows") is None
+    assert "depends on the order" in found(planted(lambda x: x[0]), "no order of rows")
+
+
 def test_labels_that_do_not_stay_with_their_rows_are_found():
     (row,) = [row for row in catalogue.ROWS if row.name == "mean of labels"]
     case = replace(planted(functions.mean_of_index), row=row, holders=("labelled",))

@@ -106,6 +106,26 @@ def estimate_is_the_statistic(asked: Questioned) -> str | None:
     return f"statistic(data) = {expected.tolist()}, estimate = {got.tolist()}"
 
 
+@invariance("a value is taken", ALWAYS, needs_result=False)
+def value_is_taken(asked: Questioned) -> str | None:
+    """A statistic with a finite value on the data is not refused as one that has none."""
+    case = asked.case
+    if not isinstance(asked.found.error, errors.StatisticError):
+        return None
+    direct = outcome(lambda: of_rows(case, case.samples if case.row.row_function else case.containers))
+    if direct.error is not None or not np.isfinite(flat(direct.result)).all():
+        return None
+    return f"statistic(data) = {flat(direct.result).tolist()}, but {asked.found}"
+
+
+@invariance("no order of rows", ALWAYS)
+def no_order_of_rows(asked: Questioned) -> str | None:
+    """No statistic here depends on the order of the rows, so that none is told to; but where rounding decides."""
+    if not asked.found.warns(errors.RowOrderWarning) or is_singular(asked.case):
+        return None
+    return next(text for kind, text in asked.found.told if issubclass(kind, errors.RowOrderWarning))
+
+
 @invariance("ends in order", ALWAYS)
 def ends_in_order(asked: Questioned) -> str | None:
     """The low end is not above the high end, and symmetric intervals hold the estimate."""

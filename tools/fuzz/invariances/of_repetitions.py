@@ -165,7 +165,7 @@ def influence_of_single_rows(asked: Questioned) -> str | None:
     # Leaving out whole rows is a step of another length.
     if "jackknife" in result.influence_source or not case.statistic.fractional or rounding(case) > TOO_ROUGH:
         return None
-    # Differences that the library takes itself have a step of about this length: nearer than that is no slope of theirs.
+    # Differences that the library takes itself have a step of about this length, and know nothing nearer than that.
     if "finite-difference" in result.influence_source and STEP * case.row.condition(case.samples) > 1:
         return None
     sample = int(asked.rng.integers(len(case.sizes)))
