@@ -79,3 +79,11 @@ def test_a_frame_beside_an_array_and_a_random_function_are_not_told():
 def test_labels_that_the_user_repeats_are_the_users():
     frame = FRAME.set_axis(np.repeat(np.arange(10), 5), axis=0)
     assert not told(ob.bootstrap(frame, lambda d: d["a"].groupby(level=0).mean().var(), **OPTIONS))
+
+
+@pytest.mark.parametrize("index", [pd.RangeIndex(20), pd.Index(np.arange(20) * 4 - 12)])
+def test_a_symmetric_function_of_the_labels_reads_them(index):
+    """The mean of the labels stays where they are exchanged, and not where they are others."""
+    series = pd.Series(np.random.default_rng(0).normal(size=20), index=index)
+    result = ob.bootstrap(series, lambda s: s.index.to_numpy().mean(), estimator="standard", n_resamples=50, rng=0)
+    assert result.warnings == ()

@@ -20,7 +20,7 @@ def repeated_labels_finding(prepared: Prepared[Any], plan: Plan, key: Key) -> tu
 
     Pandas makes four rows of two where it aligns or looks up a label that stands twice. A function that does so has
     another value on a resample once its rows are numbered; but so has one that reads the labels, as years. On the data,
-    where no label stands twice, only the second one has another value with the labels exchanged.
+    where no label stands twice, only the second one has another value with other labels.
     """
     if not isinstance(prepared, PreparedRows) or not _are_unique(prepared.data):
         return ()
@@ -30,8 +30,8 @@ def repeated_labels_finding(prepared: Prepared[Any], plan: Plan, key: Key) -> tu
     own, numbered = _value(prepared, drawn), _value(prepared, _labelled(prepared.data, drawn, numbers))
     if own is None or numbered is None or _are_equal(own, numbered):
         return ()
-    exchanged = _value(prepared, _labelled(prepared.data, prepared.data.containers, _exchanged(prepared.data)))
-    if exchanged is None or not _are_equal(exchanged, prepared.estimate):
+    renamed = _value(prepared, _labelled(prepared.data, prepared.data.containers, _other_labels(prepared.data)))
+    if renamed is None or not _are_equal(renamed, prepared.estimate):
         return ()
     worst = int(np.argmax(np.abs(own - numbered)))
     name = prepared.functional.name if prepared.output.is_scalar else prepared.output.names[worst]
@@ -55,18 +55,16 @@ def _labelled(data: Data, containers: tuple[Any, ...], labels: list[Any]) -> tup
     return tuple(table.with_row_labels(container, own) for table, container, own in triples)
 
 
-def _exchanged(data: Data) -> list[Any]:
-    """Return the labels of each table with each replaced by another one, the same in all tables."""
+def _other_labels(data: Data) -> list[Any]:
+    """Return other labels for each table: whole numbers at uneven distances, equal where the data's are equal."""
     known = [table.row_labels for table in data.tables]
     first, *others = (labels for labels in known if labels is not None)
     codes, labels = first.append(others).factorize()
-    mixed = labels.take(np.random.default_rng(PROBE_SEED).permutation(len(labels))).take(codes)
+    generator = np.random.default_rng(PROBE_SEED)
+    numbers = generator.permutation(np.cumsum(generator.integers(1, 1000, size=len(labels))))[codes]
     ends = np.cumsum([0 if labels is None else len(labels) for labels in known])
     return [
-        None
-        if labels is None
-        else mixed[end - len(labels) : end].rename(labels.names if labels.nlevels > 1 else labels.name)
-        for labels, end in zip(known, ends, strict=True)
+        None if labels is None else numbers[end - len(labels) : end] for labels, end in zip(known, ends, strict=True)
     ]
 
 
