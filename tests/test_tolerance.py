@@ -166,3 +166,13 @@ def test_a_real_signal_gives_back_a_result():
     assert word == "done"
     assert int(n_resamples) >= 15
     assert interrupted == "True"
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_replicates_that_are_all_equal_meet_no_tolerance():
+    """Nine resamples of three rows happen to have a correlation of one each; others have not."""
+    rows = np.array([[-0.5589896277495996, -3.420608821015012], [0.9864032678313105, 0.7422139784563829]])
+    rows = np.vstack([rows, [0.5955557016427742, -0.5518772279815078]])
+    options = {"block_length": 1, "n_resamples": 9, "tol": 0.019, "max_resamples": 60, "rng": 20132139}
+    result = ob.bootstrap(rows, ob.correlation, **options)
+    assert result.n_resamples > 9

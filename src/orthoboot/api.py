@@ -319,7 +319,7 @@ def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval
         interval.check(run.functional, run.plan, usable)
         budget.check_for(interval, usable)
     more = budget.first_round(interval, usable)
-    fallback = () if usable is chosen else (_fallback(chosen, found, more),)
+    fallback = () if usable is chosen else (_fallback(chosen, found, budget, more),)
     return _FirstRound(run, usable, no_replicates(run), more, (*found.warnings, *fallback))
 
 
@@ -346,10 +346,12 @@ def _usable(estimator: Estimator, interval: Interval, found: InfluenceFunction) 
     return ESTIMATORS["standard"] if estimator.needs_influence else estimator
 
 
-def _fallback(estimator: Estimator, found: InfluenceFunction, n_resamples: int) -> OrthobootWarning:
+def _fallback(estimator: Estimator, found: InfluenceFunction, budget: _Budget, n_resamples: int) -> OrthobootWarning:
+    # Who has asked for a number knows it, and may ask for more later.
+    cost = f", with {n_resamples:,} evaluations of the statistic" if budget.n_resamples is None else ""
     return FallbackWarning(
-        f"the standard bootstrap is used instead of estimator={estimator.name!r}, with {n_resamples:,} evaluations of "
-        f"the statistic; influence function: {found.source}." + (f" {found.advice}" if found.advice else "")
+        f"the standard bootstrap is used instead of estimator={estimator.name!r}{cost}; influence function: "
+        f"{found.source}." + (f" {found.advice}" if found.advice else "")
     )
 
 
@@ -392,7 +394,15 @@ def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[Or
 
 
 def _relative_error(first: _FirstRound, replicates: Replicates) -> float:
-    error = float(np.max(Estimation(first.run, replicates, first.estimator).error.relative_standard_error))
+    """Return the largest relative simulation error of a standard error; infinite where it is not known.
+
+    Replicates that are all equal although the output varies know nothing of it.
+    """
+    estimation = Estimation(first.run, replicates, first.estimator)
+    sums = estimation.moments
+    if ((sums.total == 0) & ((sums.linear_variance > 0) | (sums.shift != 0))).any():
+        return math.inf
+    error = float(np.max(estimation.error.relative_standard_error))
     return math.inf if math.isnan(error) else error
 
 

@@ -188,3 +188,9 @@ def test_a_norm_of_a_mean_that_is_zero_but_for_rounding_is_not_smooth():
         norm_of_mean(1)(x)
     assert norm_of_mean(2)(x) < 1e-30
     assert norm_of_mean(1)(x + np.array([1e-12, 0.0])) == pytest.approx(1e-12, rel=1e-3)
+
+
+def test_the_norm_of_a_mean_that_is_zero_but_for_rounding_has_no_influence():
+    rows = np.random.default_rng(6).gamma(2, size=(85, 3))
+    centred = rows - rows.mean(axis=0)
+    np.testing.assert_array_equal(norm_of_mean(2).at(read(centred)).influence()[0], 0)

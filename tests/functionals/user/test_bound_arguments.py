@@ -211,3 +211,14 @@ def test_a_mistake_in_the_weighted_branch_is_no_refusal():
 def test_the_source_says_why_weights_are_not_used():
     result = ob.bootstrap(X, partial(np.percentile, q=90), rng=0)
     assert "since its `weights` do not work: Only method 'inverted_cdf' supports weights" in result.influence_source
+
+
+def test_rounding_of_data_far_from_zero_is_no_other_value():
+    def variance(x, weights=None):
+        if weights is None:
+            return x.var()
+        return np.average((x - np.average(x, weights=weights)) ** 2, weights=weights)
+
+    far = X[:26] + 3e13  # the plain call and that with weights differ by 3e-5
+    result = ob.bootstrap(far, variance, estimator="standard", n_resamples=100, rng=0)
+    assert result.estimate == pytest.approx(X[:26].var(), rel=0.05)

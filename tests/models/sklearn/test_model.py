@@ -573,7 +573,7 @@ def test_the_fallback_is_told_before_the_first_refit() -> None:
     assert told[0] == 0  # the fit to the data
     assert set(told[1:]) == {1}
     assert len(shown) == len({str(warning.message) for warning in shown})  # each once
-    assert "with 5 evaluations of the statistic; influence function: none" in str(shown[0].message)
+    assert "instead of estimator='orthogonal'; influence function: none" in str(shown[0].message)
 
 
 # Against the standard bootstrap

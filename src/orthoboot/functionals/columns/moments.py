@@ -16,7 +16,7 @@ from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, c
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.units import divided, power_of_two
-from orthoboot.typing import FloatArray
+from orthoboot.typing import FloatArray, Influence
 
 _NO_SPREAD = 1e-14
 """A variance below this share of the second moment is rounding: every row of the resample is the same."""
@@ -422,6 +422,11 @@ class NormOfMean(FunctionOfMeans):
         """Return the unit to the power of the statistic."""
         unit: FloatArray = data_unit(data).max(keepdims=True)
         return checked_units(self.name, unit, unit**self.power)
+
+    def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
+        """Return the derivative of the power; zero where the mean is zero but for rounding."""
+        (influence,) = super().influence(at)
+        return (np.zeros_like(influence) if at.derived.vanishing.all() else influence,)
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the power of the length."""

@@ -252,7 +252,7 @@ def _check_plain_call(functional: CallableFunctional, data: Data) -> None:
         return
     prepared = functional.at(data)
     # A value that is zero but for rounding is judged by how far it moves between resamples.
-    scale = _spread(prepared)
+    scale = _spread(prepared) * _lost_digits(data)
     # A function that is random differs from itself too.
     again = prepared.values(unit_resamples(data))[0]
     if _is_close(plain, functional.value, scale) or not _is_close(again, functional.value, scale):
@@ -281,6 +281,11 @@ def _spread(prepared: Prepared[Any]) -> FloatArray:
     except Exception:  # the user's function may raise anything; a replicate that does is reported
         return np.zeros(prepared.output.size)
     return np.where(np.isfinite(spread), spread, 0.0)
+
+
+def _lost_digits(data: Data) -> float:
+    """Return by what rounding is larger than `_SAME_VALUE` where the data vary in their last digits; at least one."""
+    return max(8 * float(np.finfo(np.float64).eps) / (data.relative_spread * _SAME_VALUE), 1.0)
 
 
 def _differences(first: FloatArray, second: FloatArray, scale: FloatArray | float = 0.0) -> FloatArray:
@@ -377,7 +382,7 @@ def _check_takes_batches(functional: CallableFunctional, data: Data) -> None:
         _check_alone(functional.value, same[0])
         return
     first, second = alone[0].values[0], alone[1].values[0]
-    scale = np.abs(first - second)
+    scale = np.abs(first - second) * _lost_digits(data)
     _check_alone(functional.value, same[0], scale)
     _check_alone(first, together.values[0], scale)
     _check_alone(second, together.values[1], scale)
