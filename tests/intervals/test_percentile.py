@@ -137,3 +137,9 @@ def test_outputs_are_answered_one_by_one_at_levels_of_their_own():
         alone = EmpiricalDistribution(values[:, i, j])
         np.testing.assert_array_equal(together.quantile(p)[:, i, j], alone.quantile(p[:, i, j]))
         np.testing.assert_array_equal(together.cdf(x.round(1))[:, i, j], alone.cdf(x[:, i, j].round(1)))
+
+
+def test_replicates_next_to_the_estimate_count_as_equal_to_it():
+    """A shift of the data must not decide, by its rounding, on which side of the estimate the ties are."""
+    values = np.array([0.5, 1.0 - 2**-53, 1.0, 1.0 + 2**-52, 3.0])
+    assert EmpiricalDistribution(values).cdf(1.0) == 0.5

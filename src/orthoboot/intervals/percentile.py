@@ -39,6 +39,10 @@ class Distribution(Protocol):
         ...
 
 
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""A relative difference that rounding makes."""
+
+
 @dataclass(frozen=True, eq=False)
 class EmpiricalDistribution:
     """The empirical distribution of the replicates.
@@ -92,7 +96,10 @@ class EmpiricalDistribution:
 
     def _share_below(self, x: FloatArray) -> FloatArray:
         ordered, x = self._ordered[:, np.newaxis, :], x[:, :, np.newaxis]
-        return np.asarray(((ordered < x).sum(axis=2) + (ordered <= x).sum(axis=2)) / (2 * len(self.values)))
+        # Replicates that a trimmed mean, say, shares with the data differ from the estimate in the last digit or not.
+        rounding = _ROUNDING * np.abs(ordered[:, :, [0, -1]]).max(axis=2, keepdims=True)
+        below, up_to = (ordered < x - rounding).sum(axis=2), (ordered <= x + rounding).sum(axis=2)
+        return np.asarray((below + up_to) / (2 * len(self.values)))
 
 
 def same_levels(distribution: Distribution, probabilities: ArrayLike) -> FloatArray:

@@ -147,3 +147,10 @@ def test_a_ratio_by_a_mean_that_is_zero_but_for_rounding_is_refused(scale):
     with pytest.raises(DataError, match=r"`ratio` divides by .* must not be zero; got .*, zero but for rounding"):
         ratio([1.0, 2.0, 4.0], y)
     assert np.isfinite(ratio([1.0, 2.0, 4.0], y + 1e-12 * scale))
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.ConstantDataWarning")
+def test_a_perfect_correlation_has_no_bias_under_any_plan():
+    x = np.random.default_rng(0).lognormal(size=19)
+    for plan in ({}, {"groups": np.arange(19)}):
+        assert ob.bootstrap((x, 0.3 - 0.7 * x), ob.correlation, paired=True, estimator="jackknife", **plan).bias == 0

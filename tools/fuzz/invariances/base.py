@@ -85,6 +85,13 @@ def rounding(case: Case, *samples: np.ndarray) -> float:
     return max(case.row.tolerance, 100 * EPSILON * np.sqrt(n_rows) * worst**2, own)
 
 
+def last_digits(case: Case) -> float:
+    """Return the rounding of a standard error of zero, beside the value: a difference divides it by its step."""
+    by_differences = str(case.options.get("influence")) == "finite-difference"
+    step = 1e-4 / np.sqrt(max(len(sample) for sample in case.samples))
+    return max(1e3, 10 / step if by_differences else 0.0) * EPSILON
+
+
 def of_statistic(case: Case, samples: tuple[np.ndarray, ...]) -> float:
     """Return the rounding error that the statistic itself makes of that of the data, relative to its value."""
     return 10 * EPSILON * case.row.condition(samples)
@@ -118,7 +125,13 @@ The curvature of "abc" is a second difference, and quantiles of replicates rest 
 
 
 def differences(
-    first: Numbers, second: Numbers, tolerance: float, size: float, *, end_tolerance: float = 0.0
+    first: Numbers,
+    second: Numbers,
+    tolerance: float,
+    size: float,
+    *,
+    end_tolerance: float = 0.0,
+    last_digits: float = 1e3 * EPSILON,
 ) -> str | None:
     """Return which numbers are apart by more than the tolerance, beside the answer's own size and that of the data.
 
@@ -131,7 +144,7 @@ def differences(
         for name in first:
             one, other = first[name], second[name]
             own = unit if name in ("standard error", "bias") else np.maximum(unit, np.abs(one))
-            digits = 4 * np.sqrt(EPSILON) if name == "bias" else 1e3 * EPSILON
+            digits = 4 * np.sqrt(EPSILON) if name == "bias" else last_digits
             slack = max(tolerance, end_tolerance * ("end" in name)) * own
             slack += digits * np.maximum(size, np.abs(first["estimate"]))
             same = (one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= slack)

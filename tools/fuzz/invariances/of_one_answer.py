@@ -110,7 +110,8 @@ def estimate_is_the_statistic(asked: Questioned) -> str | None:
 def value_is_taken(asked: Questioned) -> str | None:
     """A statistic with a finite value on the data is not refused as one that has none."""
     case = asked.case
-    if not isinstance(asked.found.error, errors.StatisticError):
+    error = asked.found.error
+    if not isinstance(error, errors.StatisticError) or "succeeded. The first failure was" in str(error):
         return None
     direct = outcome(lambda: of_rows(case, case.samples if case.row.row_function else case.containers))
     if direct.error is not None or not np.isfinite(flat(direct.result)).all():

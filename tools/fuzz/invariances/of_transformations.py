@@ -19,6 +19,7 @@ from tools.fuzz.invariances.base import (
     differences,
     disagreement,
     invariance,
+    last_digits,
     natural_size,
     of_statistic,
     rounding,
@@ -154,7 +155,14 @@ def order_of_rows(asked: Questioned) -> str | None:
     wrong = disagreement(first, second)
     if wrong is not None or first.error is not None:
         return wrong
-    return differences(first.numbers, second.numbers, tolerance, natural_size(case), end_tolerance=_of_ends(case))
+    return differences(
+        first.numbers,
+        second.numbers,
+        tolerance,
+        natural_size(case),
+        end_tolerance=_of_ends(case),
+        last_digits=last_digits(case),
+    )
 
 
 def _reordered(labels: object, orders: list[np.ndarray]) -> object:

@@ -9,6 +9,7 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import ConstantDataWarning, DataError, OrthobootWarning
+from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.columns.moments import (
     check_ddof,
     check_more_rows_than,
@@ -201,6 +202,10 @@ class Correlation(Association):
     def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
         """Return the derivative towards each row, shape ``(n, 1)``."""
         return influence_of(at.estimate, super().influence(at))
+
+    def second_order_bias(self, at: PreparedFormula[FeatureMeans], covariance: Covariance) -> FloatArray:
+        """Return the bias of second order, shape ``(1,)``; zero where all rows lie on a line."""
+        return super().second_order_bias(at, covariance) if abs(at.estimate[0]) < 1 else np.zeros(1)
 
     def findings(self, at: PreparedFormula[FeatureMeans]) -> tuple[OrthobootWarning, ...]:
         """Return a warning where all rows lie on a line."""
