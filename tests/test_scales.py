@@ -215,3 +215,10 @@ def test_quantiles_of_replicates_without_a_linear_part_have_the_unit_of_the_data
     assert plain.confidence_interval.low < plain.confidence_interval.high
     ends = [np.ldexp(end, -exponent) for end in scaled.confidence_interval]
     np.testing.assert_allclose(ends, plain.confidence_interval, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.EqualReplicatesWarning")
+def test_a_standard_error_that_is_lost_in_rounding_is_told():
+    far = np.random.default_rng(0).normal(size=300) + 4e15
+    with pytest.warns(errors.DigitsWarning, match="is lost in rounding: floating-point numbers near 4e\\+15 are 0.5"):
+        ob.bootstrap(far, ob.mean, estimator="jackknife", rng=0)

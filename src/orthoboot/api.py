@@ -49,7 +49,13 @@ from orthoboot.plans import plan_for
 from orthoboot.replicates import Replicates, extended, no_replicates, regressed
 from orthoboot.result import Result, progress_note, reported
 from orthoboot.run import Run
-from orthoboot.trials import group_values_finding, merged_groups_finding, repeated_labels_finding, row_order_finding
+from orthoboot.trials import (
+    group_values_finding,
+    merged_groups_finding,
+    repeated_labels_finding,
+    row_order_finding,
+    unweighted_parts_finding,
+)
 
 _FIRST_ROUND = 10
 """Replicates before the simulation error is looked at, and the least that a further round adds."""
@@ -380,6 +386,9 @@ def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[Or
     standard_error = Estimation(run, replicates, first.estimator).standard_error
     try:
         found += row_order_finding(run.prepared, run.plan, standard_error)
+        # A function of the order of rows is another on the rows of a resample for that alone.
+        if not found:
+            found += unweighted_parts_finding(run.prepared, run.plan, run.key, standard_error)
         found += merged_groups_finding(run.prepared, run.plan, run.key, groups, standard_error)
         found += group_values_finding(run.prepared, standard_error)
         found += repeated_labels_finding(run.prepared, run.plan, run.key)

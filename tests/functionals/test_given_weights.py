@@ -115,7 +115,7 @@ def test_why_weights_cannot_be_read_ends_in_one_full_stop() -> None:
 @pytest.mark.parametrize(
     ("statistic", "options", "message"),
     [
-        (ob.mean, {"axis": 0}, "`mean` has no option 'axis'; it has none. Rows come first"),
+        (ob.mean, {"axis": 0}, "`mean` has no option 'axis'; it has none. Statistics reduce axis 0"),
         (ob.variance, {"q": 0}, "`variance` has no option 'q'; its options are ddof."),
         (ob.variance, {"ddof": 1}, "options of `variance` are set beforehand; write `variance.replace(ddof=1)`."),
         (ob.difference(ob.variance), {"axis": 0}, "`variance` has no option 'axis'; its options are ddof."),
@@ -126,3 +126,10 @@ def test_options_in_a_call_are_answered_with_those_that_there_are(
 ) -> None:
     with pytest.raises(ArgumentError, match=re.escape(message)):
         statistic(X, **options)
+
+
+@pytest.mark.parametrize("weight", [1e-320, 5e-324, 1e-300])
+def test_weights_next_to_zero_count_by_their_ratios(weight):
+    x = np.random.default_rng(0).gamma(2, size=200)
+    for statistic in (ob.mean, ob.median, ob.skewness, ob.variance):
+        assert statistic(x, weights=np.full(200, weight)) == pytest.approx(statistic(x), rel=1e-12)

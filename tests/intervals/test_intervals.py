@@ -319,3 +319,24 @@ def test_an_output_that_does_not_vary_has_an_interval_of_width_zero(method):
     table = np.column_stack([X, np.zeros_like(X)])
     interval = ob.bootstrap(table, ob.mean, method=method, rng=0).confidence_interval
     assert (interval.low[1], interval.high[1]) == (0.0, 0.0)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize(("seed", "n", "share"), [(50, 50, 0.1), (0, 100, 0.25), (7, 300, 0.25), (8, 1000, 0.2)])
+def test_abc_of_a_statistic_with_a_kink_at_the_data_is_near_bca(seed, n, share):
+    """Of a trimmed mean that cuts whole rows: the second difference over a short step had been slope over step."""
+    z = np.random.default_rng(seed).normal(size=n)
+    abc, bca = (ob.bootstrap(z, ob.trimmed_mean(share), method=method, rng=0) for method in ("abc", "bca"))
+    # Both are of second order; bca rests on ten replicates, whose simulation error is a tenth of a standard error.
+    np.testing.assert_allclose(abc.confidence_interval, bca.confidence_interval, atol=0.2 * abc.standard_error)
+
+
+@pytest.mark.parametrize("statistic", [ob.median, ob.gini, ob.trimmed_mean(0.1), ob.quantile([0.25, 0.75])])
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_abc_of_many_columns_is_that_of_each(statistic):
+    table = np.random.default_rng(3).gamma(2, size=(60, 4))
+    whole = ob.bootstrap(table, statistic, method="abc", estimator="jackknife").confidence_interval
+    for column in range(4):
+        alone = ob.bootstrap(table[:, column], statistic, method="abc", estimator="jackknife").confidence_interval
+        np.testing.assert_allclose(whole.low[..., column], alone.low, rtol=1e-12)
+        np.testing.assert_allclose(whole.high[..., column], alone.high, rtol=1e-12)

@@ -87,3 +87,11 @@ def test_a_symmetric_function_of_the_labels_reads_them(index):
     series = pd.Series(np.random.default_rng(0).normal(size=20), index=index)
     result = ob.bootstrap(series, lambda s: s.index.to_numpy().mean(), estimator="standard", n_resamples=50, rng=0)
     assert result.warnings == ()
+
+
+def test_a_function_that_changes_its_rows_in_place_confuses_nothing():
+    def changed(frame):
+        frame["a"] = frame["a"] * 1.1
+        return frame["a"].mean()
+
+    assert not told(ob.bootstrap(FRAME, changed, **OPTIONS))

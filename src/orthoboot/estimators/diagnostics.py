@@ -35,6 +35,7 @@ FEW_REPLICATES = 5
 DOMINANT_SHARE = 0.9
 WEAK_R_SQUARED = 0.5
 LARGE_BIAS = 3.0
+
 _SLOPE_DISTANCE = 0.3
 _UNRELATED = 0.05
 _SLOPE_SIGNIFICANCE = 1e-4
@@ -89,8 +90,16 @@ def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
 
 
 def _about_size(estimation: Estimation) -> Iterator[OrthobootWarning]:
-    """Yield a warning if the variance of an output is no floating-point number, although its standard error is one."""
+    """Yield a warning if floating-point numbers are too coarse for an output, or do not reach to its variance."""
     error, variance = estimation.standard_error, estimation.variance
+    coarse = (error > 0) & (error < np.spacing(np.abs(estimation.estimate)))
+    if coarse.any():
+        first = int(np.argmax(coarse))
+        yield DigitsWarning(
+            f"the standard error of `{estimation.run.output.names[first]}`, {error[first]:.3g}, is lost in rounding: "
+            f"floating-point numbers near {estimation.estimate[first]:.6g} are "
+            f"{np.spacing(abs(estimation.estimate[first])):.3g} apart. Subtract a constant from the data first."
+        )
     outside = (error > 0) & ((variance < np.finfo(np.float64).tiny) | np.isinf(variance))
     if outside.any():
         first = int(np.argmax(outside))

@@ -53,7 +53,8 @@ def _checked(weights: Any, n: int, label: str) -> FloatArray:
             "often its row counts; 0 leaves it out."
         )
     _check_total(array, label)
-    return array
+    # Only ratios matter, and those of numbers next to zero are lost in products.
+    return np.ldexp(array, 1000) if array.max() < 2.0**-900 else array
 
 
 def _numbers(weights: Any, label: str) -> FloatArray:

@@ -19,6 +19,13 @@ from orthoboot.run import Run
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _STEP = 1e-3
+"""In standard errors, as R's `abc.ci` has it: for the curvature of a smooth statistic."""
+
+_LONG_STEP = 0.5
+"""For one with a kink at the data, where the curvature grows as one over the step."""
+
+_KINK = 0.1
+"""A curvature that exceeds three times that of the long step by this is that of a kink, mostly of hundreds of times."""
 
 _FLAT = 1e-9
 """A statistic that comes back by no more than this share is flat but for rounding."""
@@ -34,6 +41,9 @@ class Abc(Interval):
     the tilt ``weights = 1 + t Cov(weights) influence / (n sigma)``, the end is the statistic at ``t = w/(1 - a w)**2``,
     ``w = z + a + c - b/sigma``. The bias is the estimator's: simulated, or of second order under "jackknife", which
     gives the digits of R's ``boot::abc.ci``.
+
+    The curvature is a second difference over steps of a thousandth of a standard error; over steps of a half where the
+    statistic has a kink at the data, as a trimmed mean has.
 
     Far out on the tilt some weights are negative, in R's as here. Where the statistic breaks down there or turns back,
     or the ends cross, there is no interval, and a warning says so.
@@ -67,7 +77,8 @@ class Abc(Interval):
         finite = np.isfinite(low) & np.isfinite(high) & (low <= high)
         sound = finite & rising[0] & rising[1] & curve.sound(probabilities, estimation)
         low, high = (np.where(sound, end, np.nan) for end in (low, high))
-        return Ends(low, high, low_error, high_error, _broken(estimation, sound, tilt.failure))
+        warnings = (*_broken(estimation, sound, tilt.failure), *_beside(estimation, low, high, probabilities))
+        return Ends(low, high, low_error, high_error, warnings)
 
 
 def _rises(tilt: _Tilt, position: FloatArray, end: FloatArray) -> BoolArray:
@@ -141,10 +152,33 @@ class _Curve:
 
 def _curve(estimation: Estimation, tilt: _Tilt) -> _Curve:
     skew = acceleration(estimation.run.plan, tilt.influence)
-    up, down = (tilt.values(np.full_like(tilt.sigma, step)) for step in (_STEP, -_STEP))
     scale = np.where(tilt.sigma > 0, tilt.sigma, 1.0)
-    curvature = (up - 2 * estimation.run.prepared.centre + down) / (2 * _STEP**2 * scale)
+    short, long = (_curvature(estimation, tilt, scale, step) for step in (_STEP, _LONG_STEP))
+    curvature = np.where(np.abs(short) > 3 * np.abs(long) + _KINK, long, short)
     return _Curve(tilt.sigma, skew, curvature, skew + curvature - estimation.bias / scale)
+
+
+def _curvature(estimation: Estimation, tilt: _Tilt, scale: FloatArray, step: float) -> FloatArray:
+    """Return half the second difference along the tilt, in standard errors, shape ``(k,)``."""
+    up, down = (tilt.values(np.full_like(tilt.sigma, sign * step)) for sign in (1, -1))
+    return np.asarray((up - 2 * estimation.run.prepared.centre + down) / (2 * step**2 * scale))
+
+
+def _beside(
+    estimation: Estimation, low: FloatArray, high: FloatArray, probabilities: Probabilities
+) -> tuple[OrthobootWarning, ...]:
+    """Return a warning if a central interval of an output does not hold its estimate."""
+    slack = 1e-9 * estimation.standard_error
+    outside = (low > estimation.estimate + slack) | (high < estimation.estimate - slack)
+    if not outside.any() or not probabilities[0] < 0.25 < 0.75 < probabilities[1]:
+        return ()
+    name = estimation.run.output.names[int(np.argmax(outside))]
+    return (
+        IntervalWarning(
+            f'the interval of method="abc" for `{name}` does not contain its estimate: the corrections for bias and '
+            'curvature are larger than the interval. Compare with method="bca" or "percentile".'
+        ),
+    )
 
 
 def _broken(estimation: Estimation, sound: BoolArray, failure: str | None) -> tuple[OrthobootWarning, ...]:

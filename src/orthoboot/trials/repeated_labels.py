@@ -25,12 +25,15 @@ def repeated_labels_finding(prepared: Prepared[Any], plan: Plan, key: Key) -> tu
     if not isinstance(prepared, PreparedRows) or not _are_unique(prepared.data):
         return ()
     rows = plan.resamples(key, range(1)).indices(0)
-    drawn = prepared.data.resampled(rows)
-    numbers = [np.arange(len(rows[sample])) for sample in prepared.data.sample_of]
-    own, numbered = _value(prepared, drawn), _value(prepared, _labelled(prepared.data, drawn, numbers))
+    data = prepared.data
+    numbers = [np.arange(len(rows[sample])) for sample in data.sample_of]
+    # Drawn anew for each call: the function may change its rows in place.
+    own = _value(prepared, data.resampled(rows))
+    numbered = _value(prepared, _labelled(data, data.resampled(rows), numbers))
     if own is None or numbered is None or _are_equal(own, numbered):
         return ()
-    renamed = _value(prepared, _labelled(prepared.data, prepared.data.containers, _other_labels(prepared.data)))
+    same_rows = data.take(tuple(np.arange(n) for n in data.sizes))
+    renamed = _value(prepared, _labelled(data, same_rows, _other_labels(data)))
     if renamed is None or not _are_equal(renamed, prepared.estimate):
         return ()
     worst = int(np.argmax(np.abs(own - numbered)))

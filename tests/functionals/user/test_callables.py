@@ -484,3 +484,32 @@ def test_interrupting_the_function_is_not_an_error_of_the_statistic():
 
     with pytest.raises(KeyboardInterrupt):
         as_functional(interrupted, read(X))
+
+
+class Unwilling:
+    """A global that does not let itself be looked at."""
+
+    @property
+    def shape(self):
+        raise RuntimeError("not now")
+
+
+UNWILLING = Unwilling()
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_whatever_a_function_reads_may_be_of_any_kind():
+    from unittest.mock import Mock
+
+    x = np.random.default_rng(0).gamma(2, size=50)
+    for statistic in (lambda x: x.mean() + 0 * (UNWILLING is None), Mock(return_value=1.5)):
+        ob.bootstrap(x, statistic, estimator="standard", n_resamples=20, rng=0)
+
+
+def test_compiled_functions_of_numba_are_functions():
+    numba = pytest.importorskip("numba")
+    spread = numba.njit(lambda x: x.std())
+    x = np.random.default_rng(0).gamma(2, size=50)
+    plain = ob.bootstrap(x, lambda x: x.std(), rng=0)
+    for statistic in (spread, lambda x: spread(x)):
+        assert ob.bootstrap(x, statistic, rng=0).standard_error == pytest.approx(plain.standard_error, rel=1e-9)

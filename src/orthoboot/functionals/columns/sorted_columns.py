@@ -51,6 +51,18 @@ class SortedColumnStatistic(Formula[SortedColumns]):
             # Indexing the second axis would leave the resamples side by side in memory, and sums would round otherwise.
             yield np.take(resamples.weights[0], order, axis=1) / totals, values
 
+    def own_values(self, at: PreparedFormula[SortedColumns], resamples: Resamples) -> FloatArray:
+        """Return each output on a resample of its own, from its own column; the columns come first in the outputs."""
+        columns = at.derived
+        n_columns = len(columns.order)
+        values = np.empty(len(resamples))
+        for number in range(len(resamples)):
+            level, column = divmod(number, n_columns)
+            own: PreparedFormula[SortedColumns] = PreparedFormula(self, at.data)
+            vars(own)["derived"] = SortedColumns(columns.order[[column]], columns.values[[column]])
+            values[number] = self.values(own, resamples.one(number))[0, level]
+        return values
+
     def derived(self, data: Data) -> SortedColumns:
         """Return the columns of `data` in increasing order."""
         columns = np.ascontiguousarray(columns_of(data).T)

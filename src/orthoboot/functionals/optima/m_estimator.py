@@ -31,6 +31,7 @@ from orthoboot.functionals.optima.parameter_target import (
     value_in_package,
 )
 from orthoboot.functionals.output import Output
+from orthoboot.functionals.user.row_by_row import rows_together
 from orthoboot.optimisation.distance import distance_in_errors
 from orthoboot.optimisation.estimating_conditions import (
     Conditions,
@@ -42,7 +43,7 @@ from orthoboot.optimisation.estimating_conditions import (
     by_products_alone,
 )
 from orthoboot.solvers import FactoredMatrix, Solver, adjoints, linear_solver, parameter_names
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import FloatArray, Influence, IntArray
 
 _NOTED_DISTANCE, _REFUSED_DISTANCE = 1e-3, 0.1
 """From the fit to the solution, in standard errors: where the user hears of it, and where it is no fit."""
@@ -170,7 +171,19 @@ class MEstimatorFit(Prepared[MEstimator]):
                 f"the fit of `{name}` is {distance:.2g} standard errors from the solution, not zero; its "
                 "influence values were centred."
             )
-        return tuple(map(FitWarning, found))
+        return (*map(FitWarning, found), *self._about_rows)
+
+    @cached_property
+    def _about_rows(self) -> tuple[OrthobootWarning, ...]:
+        """Return a warning if the loss, or the equations, of a row depend on other rows."""
+        name = "psi" if self.functional.loss is None else "loss"
+        function: PackageFunction = getattr(self.functional, name)
+
+        def values(rows: IntArray) -> FloatArray:
+            arrays = (self.library.array(array[rows]) for array in self.data.arrays)
+            return _first_array(name, self.library, function, self.fit, *arrays)
+
+        return rows_together(name, values, self.data.sizes[0])
 
     @cached_property
     def library(self) -> Autodiff:

@@ -21,6 +21,7 @@ from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, c
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.user.returned_values import feature_rows
+from orthoboot.functionals.user.row_by_row import rows_together
 from orthoboot.functionals.user.user_function import value_of
 from orthoboot.optimisation.constrained_search import METHODS, optimum_from, optimum_near
 from orthoboot.optimisation.kkt import Optimum, Problem, System, independent, system_at, with_constancy
@@ -233,7 +234,19 @@ class PreparedOptimum(Prepared[ConstrainedOptimum]):
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return warnings about dependent gradients and about constraints that may stop binding."""
-        return self._irregularities
+        return (*self._irregularities, *self._about_rows)
+
+    @cached_property
+    def _about_rows(self) -> tuple[OrthobootWarning, ...]:
+        """Return a warning if the parameters of a row depend on other rows."""
+        parameters = self.functional.parameters
+        if parameters is None:
+            return ()
+
+        def values(rows: IntArray) -> FloatArray:
+            return np.asarray(parameters(*(array[rows] for array in self.data.arrays)), dtype=np.float64)
+
+        return rows_together("parameters", values, self.data.sizes[0])
 
     @cached_property
     def _irregularities(self) -> tuple[OrthobootWarning, ...]:

@@ -6,7 +6,7 @@ import dis
 import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
-from types import CodeType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 _DEPTH, _MOST_PARTS, _MOST_HOLDERS = 5, 50, 500
@@ -28,11 +28,19 @@ def _held(holder: Any, name: str, depth: int, seen: set[int]) -> Iterator[tuple[
     if depth == 0 or id(holder) in seen or len(seen) >= _MOST_HOLDERS:
         return
     seen.add(id(holder))
-    for inner, value in _parts(holder):
+    for inner, value in _known_parts(holder):
         path = f"{name}.{inner}" if name else inner
         yield path, value
         if n_rows_of(value) is None or isinstance(value, (list, tuple)):
             yield from _held(value, path, depth - 1, seen)
+
+
+def _known_parts(holder: Any) -> list[tuple[str, Any]]:
+    """Return what something holds; nothing where it does not let itself be looked at."""
+    try:
+        return list(_parts(holder))
+    except Exception:  # objects of any library are met on the way, compiled functions and stand-ins among them
+        return []
 
 
 def _parts(holder: Any) -> Iterator[tuple[str, Any]]:
@@ -44,8 +52,10 @@ def _parts(holder: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(holder, MethodType):
         yield "self", holder.__self__
         yield from _of_function(holder.__func__)
-    elif isinstance(getattr(holder, "__code__", None), CodeType):
+    elif isinstance(holder, FunctionType):
         yield from _of_function(holder)
+    elif isinstance(getattr(holder, "py_func", None), FunctionType):  # of numba
+        yield from _of_function(holder.py_func)
     elif isinstance(holder, Mapping):
         yield from ((str(key), value) for key, value in list(holder.items())[:_MOST_PARTS])
     elif isinstance(holder, (list, tuple)):
@@ -95,7 +105,10 @@ def _globals_read(code: CodeType) -> Iterator[str]:
 
 def n_rows_of(value: Any) -> int | None:
     """Return the number of rows of an array, a series, a frame or a list of numbers; None of anything else."""
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple):
-        return int(shape[0]) if shape else None
+    try:
+        shape = getattr(value, "shape", None)
+        if isinstance(shape, tuple):
+            return int(shape[0]) if shape else None
+    except Exception:  # an attribute of an object of any library may do anything
+        return None
     return len(value) if isinstance(value, (list, tuple)) else None
