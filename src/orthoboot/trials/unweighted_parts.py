@@ -8,43 +8,52 @@ import numpy as np
 
 from orthoboot.errors import OrthobootWarning, UnweightedRowsWarning
 from orthoboot.functionals.base import Prepared
-from orthoboot.plans import Plan
-from orthoboot.typing import FloatArray, Key
+from orthoboot.replicates import Replicates
+from orthoboot.run import Run
+from orthoboot.typing import FloatArray
 
 _HARMLESS = 0.2
 """In standard errors: ways to interpolate between weighted rows, or the tolerance of a fit, make less."""
 
-_TRIALS = 2
-
 
 def unweighted_parts_finding(
-    prepared: Prepared[Any], plan: Plan, key: Key, standard_error: FloatArray
+    run: Run, replicates: Replicates, standard_error: FloatArray
 ) -> tuple[OrthobootWarning, ...]:
-    """Return a warning if counts as weights and the rows they count give different values: four evaluations.
+    """Return a warning if counts as weights and the rows they count give different values: one evaluation.
 
-    Only a user's function is tried. ``np.average(x, weights=weights) / x.std()`` changes with the weights, but not as
-    with the rows that they count.
+    Only a user's function is tried, on the resample whose value is farthest from that of the data.
+    ``np.average(x, weights=weights) / x.std()`` changes with the weights, but not as with the rows that they count.
     """
-    functional = prepared.functional
+    prepared, functional = run.prepared, run.functional
     if not (functional.by_user and functional.fractional):
         return ()
-    resamples = plan.resamples(key, range(_TRIALS))
-    by_weights = prepared.evaluate(resamples).values
-    by_rows = np.stack([_on_rows(prepared, resamples.indices(b)) for b in range(_TRIALS)])
+    number, by_weights = _farthest(run, replicates)
+    resamples = run.resamples([number])
+    by_rows = _on_rows(prepared, resamples.indices(0))
     apart = np.abs(by_weights - by_rows)
     # NaN compares as no difference: what is undefined on a resample proves nothing.
     wrong = apart > np.maximum(_HARMLESS * standard_error, 1e-6 * np.abs(prepared.estimate))
-    if not wrong.any() or not np.array_equal(by_weights, prepared.evaluate(resamples).values, equal_nan=True):
-        return ()
-    trial, worst = np.unravel_index(np.argmax(np.where(wrong, apart, -1.0)), wrong.shape)
+    if not wrong.any() or not np.array_equal(by_weights, prepared.evaluate(resamples).values[0], equal_nan=True):
+        return ()  # in the second case because the function is random
+    worst = int(np.argmax(np.where(wrong, apart, -1.0)))
     name = functional.name if prepared.output.is_scalar else prepared.output.names[worst]
     return (
         UnweightedRowsWarning(
-            f"a part of `{name}` ignores the weights: on one resample it is {by_weights[trial, worst]:.6g} with the "
-            f"counts as weights, and {by_rows[trial, worst]:.6g} on the rows that they count. The standard error "
-            "misses the variation of that part. Weight every mean and sum, and let the features of a row depend on it alone."
+            f"a part of `{name}` ignores the weights: on one resample it is {by_weights[worst]:.6g} with the counts as "
+            f"weights, and {by_rows[worst]:.6g} on the rows that they count. The standard error misses the variation "
+            "of that part. Weight every mean and sum, and let the features of a row depend on that row alone."
         ),
     )
+
+
+def _farthest(run: Run, replicates: Replicates) -> tuple[int, FloatArray]:
+    """Return the number and the value of the replicate that is farthest from the estimate; of the first without any."""
+    if not len(replicates):
+        return 0, run.prepared.evaluate(run.resamples([0])).values[0]
+    distance = np.abs(replicates.values - replicates.estimate)
+    scale = distance.max(axis=0)
+    place = int(np.argmax((distance / np.where(scale > 0, scale, 1.0)).sum(axis=1)))
+    return int(replicates.numbers[place]), replicates.values[place]
 
 
 def _on_rows(prepared: Prepared[Any], rows: Any) -> FloatArray:
