@@ -632,3 +632,12 @@ def test_rows_of_pandas_that_have_names_keep_them():
     frame = pd.DataFrame({"a": np.arange(5.0)}, index=list("vwxyz"))
     (drawn,) = read(frame).resampled([np.array([0, 0, 2, 3, 3])])
     assert list(drawn.index) == list("vvxyy")
+
+
+@pytest.mark.parametrize("dtype", [pl.Int128, pl.UInt128])
+@pytest.mark.parametrize("make", [lambda column: column, lambda column: column.to_frame("x")], ids=["series", "frame"])
+def test_whole_numbers_of_128_bits_are_numbers(dtype, make):
+    """Numpy has no such type."""
+    column = pl.Series([1, 2, 3] * 20, dtype=dtype)
+    # The standard error of a mean: sqrt(2 / 3 / 60).
+    assert ob.bootstrap(make(column), ob.mean, rng=0).standard_error == pytest.approx(0.10541, abs=1e-5)

@@ -44,6 +44,16 @@ class Library(ABC):
     def with_column(self, frame: Any, position: int, values: Any) -> Any:
         """Return a frame with other values in one column."""
 
+    def values(self, column: Any) -> np.ndarray[Any, Any]:
+        """Return what a column holds; as objects where numpy has no such type, as for whole numbers of 128 bits."""
+        try:
+            return np.asarray(column)
+        except Exception:  # each library raises its own
+            objects = np.empty(len(column), dtype=object)
+            for row, value in enumerate(column):
+                objects[row] = value
+            return objects
+
     def row_labels(self, container: Any) -> Any:
         """Return the labels of the rows by which the library aligns containers; None where it has none."""
         return None

@@ -242,7 +242,7 @@ class _SeriesTable(InputTable):
         return self.library.take(self.container, rows)
 
     def _whole_columns(self) -> Iterator[Any]:
-        yield np.asarray(self.container)
+        yield self.library.values(self.container)
 
     def _check_columns(self) -> None:
         """Do nothing: a series always has its one column."""
@@ -263,7 +263,7 @@ class _FrameTable(InputTable):
         return len(self.columns or ())
 
     def column_values(self, position: int) -> np.ndarray[Any, Any]:
-        return np.asarray(self.library.column(self.container, position))
+        return self.library.values(self.library.column(self.container, position))
 
     def with_column(self, taken: Any, position: int, values: np.ndarray[Any, Any]) -> Any:
         return self.library.with_column(taken, position, values)
@@ -299,7 +299,7 @@ class _FrameTable(InputTable):
 
     def _whole_columns(self) -> Iterator[Any]:
         for position in range(len(self.columns or ())):
-            yield np.asarray(self.library.column(self.container, position))
+            yield self.library.values(self.library.column(self.container, position))
 
     def _columns(self) -> Iterator[tuple[str, str, FloatArray | None]]:
         for position, name in enumerate(self.columns or ()):
