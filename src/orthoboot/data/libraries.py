@@ -99,14 +99,7 @@ class _Pandas(Library):
         pandas = sys.modules["pandas"]
         column, changed = self.column(frame, position), frame.copy()
         if isinstance(column.dtype, pandas.CategoricalDtype):
-            labels = values.tolist()
-            ranked = _ranked(column.cat.categories.tolist(), column.cat.codes.tolist(), labels)
-            places = {label: place for place, label in enumerate(ranked)}
-            # By place, since pandas finds no True by the number one.
-            codes = [places[label] for label in labels]
-            values = pandas.Categorical.from_codes(codes, ranked, ordered=column.cat.ordered)
-            # Unused ones are needed to compare with; where there is no order they would only count as empty groups.
-            values = values if column.cat.ordered else values.remove_unused_categories()
+            values = _categorical(column, values)
         changed.isetitem(position, values)
         return changed
 
@@ -132,6 +125,24 @@ class _Pandas(Library):
         return container.copy(deep=False)
 
 
+def _categorical(column: Any, values: np.ndarray[Any, Any]) -> Any:
+    """Return new labels as categories, in the order of those that they stand for in a categorical column of pandas."""
+    pandas, categories = sys.modules["pandas"], column.cat.categories
+    numbers, known = pandas.factorize(values)
+    codes = np.empty(len(known), dtype=np.int64)
+    codes[numbers] = column.cat.codes.to_numpy()
+    # Unused ones are needed to compare with; where there is no order they would only count as empty groups.
+    if not column.cat.ordered and categories.dtype != bool:
+        order = np.argsort(codes, kind="stable")
+        return pandas.Categorical.from_codes(np.argsort(order)[numbers], known[order])
+    ranked = _ranked(categories.tolist(), codes.tolist(), known.tolist())
+    places = {label: place for place, label in enumerate(ranked)}
+    # By place, since pandas finds no True by the number one.
+    coded = np.array([places[label] for label in known.tolist()])[numbers]
+    found = pandas.Categorical.from_codes(coded, ranked, ordered=column.cat.ordered)
+    return found if column.cat.ordered else found.remove_unused_categories()
+
+
 def _ranked(categories: list[Any], codes: list[int], labels: list[Any]) -> list[Any]:
     """Return categories in their order, each followed by the labels that stand for it.
 
@@ -140,7 +151,7 @@ def _ranked(categories: list[Any], codes: list[int], labels: list[Any]) -> list[
     categories
         Those of the column.
     codes, labels
-        The position of each row's category, and its new label.
+        The position of each label's category, and the label.
     """
     ranks = dict(zip(categories, range(len(categories)), strict=True)) | dict(zip(labels, codes, strict=True))
     return sorted(ranks, key=lambda label: ranks[label])
