@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import orthoboot as ob
-from orthoboot.data import named_groups, read, unnamed_group_column
+from orthoboot.data import named_groups, read, unnamed_group_columns
 from orthoboot.errors import ArgumentError, GroupValuesWarning, MergedGroupsWarning
 
 N_GROUPS, SIZE = 12, 4
@@ -265,24 +265,125 @@ def test_a_random_function_is_not_said_to_read_labels():
     assert not [w for w in result.warnings if isinstance(w, MergedGroupsWarning)]
 
 
+def positions(frame, codes):
+    return [column.position for column in unnamed_group_columns(read(frame), codes)]
+
+
 @pytest.mark.parametrize("as_text", [False, True], ids=["numbers", "texts"])
 def test_a_wide_table_is_not_written_out_to_find_labels(as_text):
     labels = np.repeat(np.arange(500), 40)
-    table = pd.DataFrame(np.random.default_rng(0).normal(size=(20_000, 30))).assign(g=labels)
-    data, groups = read(table), labels.astype(str) if as_text else labels
+    held = labels.astype(str) if as_text else labels
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(20_000, 30))).assign(g=held)
+    data = read(table)
     start = time.process_time()
-    found = unnamed_group_column(data, groups)
-    assert found is not None
+    (found,) = unnamed_group_columns(data, labels)
     assert found.position == 30
-    # Measured 0.002 s and, where the labels are text, 0.01 s; all columns as text took 0.45 s.
+    # Measured 0.004 s and, where the labels are text, 0.01 s; all columns as text took 0.45 s.
     assert time.process_time() - start < 0.2
 
 
 def test_labels_that_differ_late_are_others():
-    labels = np.repeat(np.arange(10), 4)
+    labels = np.repeat(np.arange(100), 4)
     other = labels.copy()
     other[-1] = 0
-    assert unnamed_group_column(read(pd.DataFrame({"g": labels, "y": labels / 2})), other.astype(str)) is None
+    assert positions(pd.DataFrame({"g": labels, "y": labels / 2}), other) == []
+
+
+def test_groups_that_a_column_joins_are_others():
+    labels = np.repeat(np.arange(10), 4)
+    assert positions(pd.DataFrame({"half": labels // 2, "g": labels}), labels) == [1]
+
+
+def test_where_every_row_is_a_group_labels_come_before_measurements():
+    rows = np.arange(50)
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 20))).assign(g=rows)
+    assert positions(frame, rows) == [20, 0, 1, 2]
+
+
+LISTS = [[1, 2], [3]] * (CODES.size // 2)
+UNRELATED = {
+    "missing text": pd.DataFrame({"y": Y, "z": pd.array(["Ulm", None] * (CODES.size // 2), dtype="string")}),
+    "lists in pandas": pd.DataFrame({"y": Y, "z": LISTS}),
+    "lists in pandas on arrow": pd.DataFrame({"y": Y, "z": pd.array(LISTS, dtype=pd.ArrowDtype(pa.list_(pa.int64())))}),
+    "lists in polars": pl.DataFrame({"y": Y, "z": LISTS}),
+    "lists in pyarrow": pa.table({"y": Y, "z": LISTS}),
+    "arrays in polars": pl.DataFrame({"y": Y, "z": pl.Series([[1, 2]] * CODES.size, dtype=pl.Array(pl.Int64, 2))}),
+    "128 bits": pl.DataFrame({"y": Y, "z": pl.Series([1, 2] * (CODES.size // 2), dtype=pl.UInt128)}),
+}
+
+
+@pytest.mark.parametrize("name", UNRELATED)
+@pytest.mark.parametrize(
+    "groups", [CODES, [("a", code) if code % 2 else code for code in CODES.tolist()]], ids=["", "mixed"]
+)
+def test_no_column_is_too_odd_to_be_compared_with_labels(name, groups):
+    result = ob.bootstrap(
+        UNRELATED[name],
+        lambda d: np.mean(np.asarray(d["y"])),
+        groups=groups,
+        estimator="standard",
+        n_resamples=5,
+        rng=0,
+    )
+    assert not [w for w in result.warnings if isinstance(w, MergedGroupsWarning)]
+
+
+def variance_of_means(y, g):
+    y, g = np.asarray(y), np.asarray(g)
+    return np.var([y[g == label].mean() for label in np.unique(g)], ddof=1)
+
+
+NAMED = pd.DataFrame({"g": CODES, "name": [f"school {7 * code % N_GROUPS}" for code in CODES], "y": Y})
+
+
+@pytest.mark.parametrize(
+    ("groups", "advice"),
+    [(CODES, "its own label."), ("g", "its own label, or let the statistic read column 'g' instead.")],
+    ids=["passed", "named"],
+)
+def test_other_names_of_the_same_groups_are_told(groups, advice):
+    with pytest.warns(MergedGroupsWarning, match=f"reads column 'name', .* Pass `groups='name'` .*{re.escape(advice)}"):
+        ob.bootstrap(
+            NAMED,
+            lambda d: variance_of_means(d["y"], d["name"]),
+            groups=groups,
+            estimator="standard",
+            n_resamples=5,
+            rng=0,
+        )
+
+
+@pytest.mark.parametrize("by", ["g", ["g", "name"]], ids=["label", "both"])
+def test_other_names_do_no_harm_where_the_named_labels_are_read(by):
+    result = ob.bootstrap(
+        NAMED, lambda d: d.groupby(by)["y"].mean().var(), groups="g", estimator="standard", n_resamples=5, rng=0
+    )
+    assert not [w for w in result.warnings if isinstance(w, MergedGroupsWarning)]
+
+
+VALUES_OF_GROUPS = {
+    "mean": lambda d: d["z"].mean(),
+    "spread": lambda d: d["z"].std(),
+    "slope": lambda d: np.polyfit(d["z"], d["y"], 1)[0],
+    "above": lambda d: d["y"][d["z"] > 3].mean(),
+}
+
+
+@pytest.mark.parametrize("name", VALUES_OF_GROUPS)
+@pytest.mark.parametrize("z", [CODES, 3 + np.sqrt(CODES)], ids=["consecutive", "measured"])
+@pytest.mark.parametrize("groups", [CODES, "g"], ids=["passed", "named"])
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_values_that_differ_between_groups_are_no_labels(name, z, groups):
+    """Of groups of one size, exchanged values have the mean and the spread that they had."""
+    frame = pd.DataFrame({"g": CODES, "z": z, "y": Y})
+    result = ob.bootstrap(frame, VALUES_OF_GROUPS[name], groups=groups, estimator="standard", n_resamples=20, rng=0)
+    assert not [w for w in result.warnings if isinstance(w, MergedGroupsWarning)]
+
+
+@pytest.mark.parametrize("statistic", [np.mean, np.median, np.std])
+def test_rows_that_are_groups_of_their_own_are_not_merged(statistic):
+    result = ob.bootstrap(Y, statistic, groups=np.arange(Y.size), estimator="standard", n_resamples=20, rng=0)
+    assert not [w for w in result.warnings if isinstance(w, MergedGroupsWarning)]
 
 
 def panel_of_years():

@@ -1,7 +1,17 @@
 """Arrays, lists, series and data frames become samples with rows."""
 
-from orthoboot.data.group_labels import named_groups, unnamed_group_column
+from orthoboot.data.group_column import GroupColumn
+from orthoboot.data.group_labels import named_groups, unnamed_group_columns
 from orthoboot.data.samples import Data, read
 from orthoboot.data.tables import InputTable, check_unmasked, numpy_copy
 
-__all__ = ["Data", "InputTable", "check_unmasked", "named_groups", "numpy_copy", "read", "unnamed_group_column"]
+__all__ = [
+    "Data",
+    "GroupColumn",
+    "InputTable",
+    "check_unmasked",
+    "named_groups",
+    "numpy_copy",
+    "read",
+    "unnamed_group_columns",
+]

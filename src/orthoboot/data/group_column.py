@@ -54,12 +54,31 @@ class GroupColumn:
 
     def exchanged(self, seed: int) -> np.ndarray[Any, Any]:
         """Return the labels of the rows with every group under the label of another one."""
+        _, codes = self._codes
+        _, first_rows = np.unique(codes, return_index=True)
+        return self.labels[first_rows[self._other(seed)[codes]]]
+
+    def renewed(self, seed: int) -> np.ndarray[Any, Any]:
+        """Return the labels of the rows with every group under a label that is not in the data, in another order.
+
+        Exchanged values of groups of one size have the same mean and spread as before; these have not.
+        """
         n_groups, codes = self._codes
+        other = self._other(seed)[codes]
+        if self._is_text:
+            _, first_rows = np.unique(codes, return_index=True)
+            return np.array([f"{text}{self._mark}1" for text in self.labels[first_rows[other]]], dtype=object)
+        # With a gap, lest consecutive labels are only shifted.
+        numbers = (self._first_free or 0) + other + n_groups * (other >= n_groups // 2)
+        return numbers.astype(np.float64) if self.labels.dtype.kind == "f" else numbers.astype(np.int64)
+
+    def _other(self, seed: int) -> IntArray:
+        """Return the number of another group for that of each."""
+        n_groups, _ = self._codes
         order = np.random.default_rng(seed).permutation(n_groups)
         other = np.empty_like(order)
         other[order] = np.roll(order, 1)  # one cycle through all groups, so that none keeps its label
-        _, first_rows = np.unique(codes, return_index=True)
-        return self.labels[first_rows[other[codes]]]
+        return other
 
     @cached_property
     def _is_text(self) -> bool:

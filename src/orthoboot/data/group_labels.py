@@ -1,8 +1,10 @@
-"""Columns that hold the labels of groups: those that the user names, and one that equals the labels."""
+"""Columns that hold the labels of groups: those that the user names, and others that tell the same groups apart."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,13 @@ import numpy as np
 from orthoboot.data.group_column import GroupColumn
 from orthoboot.data.samples import Data
 from orthoboot.errors import ArgumentError
+from orthoboot.typing import IntArray
 
-_FIRST_ROWS = 10
-"""Compared as text before all of them are."""
+_FIRST_ROWS = 100
+"""Compared before all of them are."""
+
+_MOST_COLUMNS = 4
+"""Columns that are tried as labels: where every row is a group, any column of measurements tells the groups apart."""
 
 
 def named_groups(data: Data, groups: Any) -> tuple[Data, Any]:
@@ -53,24 +59,51 @@ def _column_named(data: Data, sample: int, name: str) -> GroupColumn:
     )
 
 
-def unnamed_group_column(data: Data, groups: Any) -> GroupColumn | None:
-    """Return the first column that equals the labels of the rows although nobody named it, or None."""
-    if groups is None or data.group_columns or len(data.sizes) > 1:
-        return None
-    labels = np.asarray(groups)
+def unnamed_group_columns(data: Data, codes: IntArray) -> tuple[GroupColumn, ...]:
+    """Return columns that divide the rows into the groups although nobody named them, at most a few.
+
+    Parameters
+    ----------
+    data
+        One sample.
+    codes
+        The group of each row, numbered from 0, shape ``(n,)``.
+    """
+    _, first_rows = np.unique(codes, return_index=True)
+    fitting = (column for column in _unnamed(data) if _tells_apart(column.labels, first_rows, codes))
+    return tuple(islice(fitting, _MOST_COLUMNS))
+
+
+def _unnamed(data: Data) -> Iterator[GroupColumn]:
+    """Yield the columns that nobody named, measurements last, since they are seldom labels."""
+    named, measured = {(column.table, column.position) for column in data.group_columns}, []
     for number, table in enumerate(data.tables):
         for position in range(table.n_columns):
-            values = table.column_values(position)
-            if values.shape == labels.shape and _are_alike(values, labels):
-                return GroupColumn(number, position, values)
-    return None
+            if (number, position) not in named:
+                column = GroupColumn(number, position, table.column_values(position))
+                if not _is_fractional(column.labels):
+                    yield column
+                else:
+                    measured.append(column)
+    yield from measured
 
 
-def _are_alike(values: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> bool:
-    """Return whether the column holds the labels, as they are or as text."""
-    if bool(np.all(np.asarray(values == labels))):
-        return True
-    if values.dtype.kind in "biuf" and labels.dtype.kind in "biuf":
+def _tells_apart(values: np.ndarray[Any, Any], first_rows: IntArray, codes: IntArray) -> bool:
+    """Return whether a column holds one value in each group and another one in every other."""
+    if values.ndim != 1:
         return False
-    # Text is slow to make of many rows, and other columns differ in the first few.
-    return all(bool(np.all(values[:n].astype(str) == labels[:n].astype(str))) for n in (_FIRST_ROWS, len(values)))
+    try:
+        # Most columns differ in the first few rows.
+        for n in (_FIRST_ROWS, len(values)):
+            if not np.all(np.asarray(values[first_rows[codes[:n]]] == values[:n])):
+                return False
+        of_groups = values[first_rows]
+        known = set(of_groups.tolist()) if values.dtype.kind == "O" else np.unique(of_groups)
+        return len(known) == len(first_rows)
+    except Exception:  # values of any kind, which may refuse to be compared, as lists and missing ones do
+        return False
+
+
+def _is_fractional(values: np.ndarray[Any, Any]) -> bool:
+    """Return whether a column holds numbers that are not all whole."""
+    return values.dtype.kind == "f" and bool((values != np.floor(values)).any())

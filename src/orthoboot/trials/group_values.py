@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from orthoboot.data import Data
+from orthoboot.data import Data, GroupColumn
 from orthoboot.errors import GroupValuesWarning, OrthobootWarning
 from orthoboot.functionals.base import Prepared
 from orthoboot.functionals.user.callables import PreparedRows
 from orthoboot.influence.probe import PROBE_SEED
 from orthoboot.typing import FloatArray
+
+Relabel = Callable[[GroupColumn, int], np.ndarray[Any, Any]]
+"""Other labels of the rows, by a seed."""
 
 _HARMLESS = 0.01
 """In standard errors: an iterative fit to groups in another order moves less."""
@@ -36,10 +40,10 @@ def group_values_finding(prepared: Prepared[Any], standard_error: FloatArray) ->
     return (_warning(prepared.data, values),)
 
 
-def renamed_value(prepared: PreparedRows) -> FloatArray | Exception:
+def renamed_value(prepared: PreparedRows, relabel: Relabel = GroupColumn.exchanged) -> FloatArray | Exception:
     """Return the statistic of the data with every group renamed, or what it raises then."""
     try:
-        return prepared.output.flatten(prepared.functional.function(*_renamed(prepared.data)))
+        return prepared.output.flatten(prepared.functional.function(*_renamed(prepared.data, relabel)))
     except Exception as error:  # the user's function may raise anything
         return error
 
@@ -61,11 +65,11 @@ def _warning(data: Data, change: str) -> GroupValuesWarning:
     )
 
 
-def _renamed(data: Data) -> tuple[Any, ...]:
-    """Return the containers with every group under the label of another one."""
+def _renamed(data: Data, relabel: Relabel) -> tuple[Any, ...]:
+    """Return the containers with every group under another label."""
     rows = tuple(np.arange(n) for n in data.sizes)
     renamed = list(data.take(rows))
     for column in data.group_columns:
-        table, labels = data.tables[column.table], column.exchanged(PROBE_SEED)
+        table, labels = data.tables[column.table], relabel(column, PROBE_SEED)
         renamed[column.table] = table.with_column(renamed[column.table], column.position, labels)
     return tuple(renamed)
