@@ -333,6 +333,46 @@ def variance_of_means(y, g):
     return np.var([y[g == label].mean() for label in np.unique(g)], ddof=1)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.array,
+        pd.Series,
+        lambda v: pd.Series(v).astype("float32"),
+        pl.Series,
+        pa.array,
+        lambda v: pa.chunked_array([v]),
+    ],
+    ids=["numpy", "pandas", "float32", "polars", "pyarrow", "pyarrow in chunks"],
+)
+def test_labels_that_are_an_argument_of_their_own_are_told(make):
+    with pytest.warns(MergedGroupsWarning, match=r"reads `data\[1\]`, which holds .* the name of the column in a data"):
+        ob.bootstrap(
+            (make(Y), make(CODES)),
+            variance_of_means,
+            paired=True,
+            groups=CODES,
+            estimator="standard",
+            n_resamples=5,
+            rng=0,
+        )
+
+
+def test_labels_of_few_bits_are_told():
+    """Of 8 bits, which hold no other labels for 120 groups."""
+    codes = np.repeat(np.arange(120), 2).astype(np.int8)
+    table = np.column_stack([codes, np.random.default_rng(0).integers(0, 100, 240).astype(np.int8)])
+    with pytest.warns(MergedGroupsWarning, match="reads column 0, which holds"):
+        ob.bootstrap(
+            table,
+            lambda rows: variance_of_means(rows[:, 1], rows[:, 0]),
+            groups=codes,
+            estimator="standard",
+            n_resamples=5,
+            rng=0,
+        )
+
+
 NAMED = pd.DataFrame({"g": CODES, "name": [f"school {7 * code % N_GROUPS}" for code in CODES], "y": Y})
 
 

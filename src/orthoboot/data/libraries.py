@@ -44,6 +44,10 @@ class Library(ABC):
     def with_column(self, frame: Any, position: int, values: Any) -> Any:
         """Return a frame with other values in one column."""
 
+    @abstractmethod
+    def with_values(self, column: Any, values: np.ndarray[Any, Any]) -> Any:
+        """Return a column of the same kind with other values."""
+
     def values(self, column: Any) -> np.ndarray[Any, Any]:
         """Return what a column holds; as objects where numpy has no such type, as for whole numbers of 128 bits."""
         try:
@@ -96,12 +100,12 @@ class _Pandas(Library):
         return container.iloc[rows]
 
     def with_column(self, frame: Any, position: int, values: Any) -> Any:
-        pandas = sys.modules["pandas"]
-        column, changed = self.column(frame, position), frame.copy()
-        if isinstance(column.dtype, pandas.CategoricalDtype):
-            values = _categorical(column, values)
-        changed.isetitem(position, values)
+        changed = frame.copy()
+        changed.isetitem(position, _labelled(self.column(frame, position), values))
         return changed
+
+    def with_values(self, column: Any, values: np.ndarray[Any, Any]) -> Any:
+        return type(column)(_labelled(column, values), column.index, name=column.name)
 
     def row_labels(self, container: Any) -> Any:
         return container.index
@@ -125,9 +129,12 @@ class _Pandas(Library):
         return container.copy(deep=False)
 
 
-def _categorical(column: Any, values: np.ndarray[Any, Any]) -> Any:
-    """Return new labels as categories, in the order of those that they stand for in a categorical column of pandas."""
-    pandas, categories = sys.modules["pandas"], column.cat.categories
+def _labelled(column: Any, values: np.ndarray[Any, Any]) -> Any:
+    """Return new labels for a column of pandas: if it is categorical, in the order of those that they stand for."""
+    pandas = sys.modules["pandas"]
+    if not isinstance(column.dtype, pandas.CategoricalDtype):
+        return values
+    categories = column.cat.categories
     numbers, known = pandas.factorize(values)
     codes = np.empty(len(known), dtype=np.int64)
     codes[numbers] = column.cat.codes.to_numpy()
@@ -188,11 +195,13 @@ class _Polars(Library):
         return container[rows]
 
     def with_column(self, frame: Any, position: int, values: Any) -> Any:
-        polars, column, labels = sys.modules["polars"], self.column(frame, position), values.tolist()
-        dtype = None
+        return frame.with_columns(self.with_values(self.column(frame, position), values))
+
+    def with_values(self, column: Any, values: np.ndarray[Any, Any]) -> Any:
+        polars, labels, dtype = sys.modules["polars"], values.tolist(), None
         if column.dtype == polars.Enum:
             dtype = polars.Enum(_ranked(column.dtype.categories.to_list(), column.to_physical().to_list(), labels))
-        return frame.with_columns(polars.Series(column.name, labels, dtype=dtype))
+        return polars.Series(column.name, labels, dtype=dtype)
 
 
 class _Pyarrow(Library):
@@ -222,6 +231,10 @@ class _Pyarrow(Library):
     def with_column(self, frame: Any, position: int, values: Any) -> Any:
         column = sys.modules["pyarrow"].array(values.tolist())
         return frame.set_column(position, frame.schema.names[position], column)
+
+    def with_values(self, column: Any, values: np.ndarray[Any, Any]) -> Any:
+        pyarrow, labels = sys.modules["pyarrow"], values.tolist()
+        return pyarrow.chunked_array([labels]) if hasattr(column, "chunks") else pyarrow.array(labels)
 
 
 LIBRARIES: dict[str, Library] = {"pandas": _Pandas(), "polars": _Polars(), "pyarrow": _Pyarrow()}

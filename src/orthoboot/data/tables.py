@@ -83,16 +83,19 @@ class InputTable:
 
     @property
     def n_columns(self) -> int:
-        """Return how many columns may hold labels: none where a row is a single number, or has more axes."""
-        return int(self.container.shape[1]) if self.container.ndim == 2 else 0
+        """Return how many columns may hold labels: one where a row is a single value, none where it has more axes."""
+        return {1: 1, 2: int(self.container.shape[-1])}.get(self.container.ndim, 0)
 
     def column_values(self, position: int) -> np.ndarray[Any, Any]:
         """Return what one column holds, shape ``(n,)``."""
-        return np.asarray(self.container[:, position])
+        return np.asarray(self.container if self.container.ndim == 1 else self.container[:, position])
 
     def with_column(self, taken: Any, position: int, values: np.ndarray[Any, Any]) -> Any:
         """Return rows that were taken with other values in one column."""
-        changed = taken.copy()
+        if taken.ndim == 1:
+            return values
+        # Numbers of few bits, or short texts, would not hold other labels.
+        changed = taken.copy() if taken.dtype.kind == "f" else taken.astype(np.result_type(taken, values))
         changed[:, position] = values
         return changed
 
@@ -210,7 +213,13 @@ class _SeriesTable(InputTable):
 
     @property
     def n_columns(self) -> int:
-        return 0
+        return 1
+
+    def column_values(self, position: int) -> np.ndarray[Any, Any]:
+        return self.library.values(self.container)
+
+    def with_column(self, taken: Any, position: int, values: np.ndarray[Any, Any]) -> Any:
+        return self.library.with_values(taken, values)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
