@@ -254,6 +254,16 @@ def test_levels_that_ordinary_replicates_can_show_are_not_told():
     )
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_ends_at_the_same_step_are_in_order():
+    """Rows near zero but for one: the law of the quotient has a step, which holds both ends but for rounding."""
+    x = np.array([-0.0044, 0.0023, -0.0017, -10.45, 0.0037, 0.0028, 0.0048, -0.0017])
+    quotient = ob.compose(lambda s, m: s / m, ob.std, ob.mean)
+    for seed in (20, 29, 30, 32, 37):
+        low, high = ob.bootstrap(x, quotient, method="bca", confidence_level=0.63, rng=seed).confidence_interval
+        assert low <= high
+
+
 def test_a_corrected_level_beyond_all_numbers_is_told():
     with pytest.warns(ob.errors.IntervalWarning, match='method="bca" needs a tail probability of .* for `variance`'):
         ob.bootstrap(X, ob.variance, method="bca", confidence_level=1 - 1e-10, rng=2)

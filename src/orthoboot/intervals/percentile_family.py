@@ -109,6 +109,8 @@ class PercentileFamily(Interval):
         errors = np.concatenate([piece.errors for piece in pieces], axis=1)
         still = (estimation.replicates.values == estimation.estimate).all(axis=0) & (estimation.standard_error == 0)
         ends, errors = np.where(still, estimation.estimate, ends), np.where(still, 0.0, errors)
+        if probabilities[0] <= probabilities[1]:
+            ends = _in_order(ends)
         unknown_error = [] if known else [_unknown_error(size, least)]
         (low, high), (low_error, high_error) = ends, errors
         return Ends(low, high, low_error, high_error, (*_told(self.name, estimation, pieces), *unknown_error))
@@ -232,6 +234,11 @@ def _without_groups(size: int) -> list[IntArray]:
     return [
         np.array([np.flatnonzero(group != each) for each in range(start, stop)]) for start, stop in pairwise(starts)
     ]
+
+
+def _in_order(ends: FloatArray) -> FloatArray:
+    """Return the ends, shape ``(2, k)``, in order: where both are the same step of a law, rounding exchanges them."""
+    return np.where(ends[0] > ends[1], ends[::-1], ends)
 
 
 def _too_few(method: str, n_resamples: int) -> OrthobootWarning:
