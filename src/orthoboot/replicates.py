@@ -18,6 +18,9 @@ from orthoboot.typing import FloatArray, IntArray
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 """A relative difference that summing in another order makes."""
 
+_SAME_LINEAR = 1e-9
+"""Linear parts closer than this, in standard deviations, are the same, as those of the same rows by differences are."""
+
 _SECTION = "replicates"
 """What a checkpoint calls them."""
 
@@ -125,15 +128,17 @@ class Replicates:
         if len(self) < 2:
             return self
         values = self.values if run.data.has_few_digits else _equal_but_for_rounding(self.values)
-        linear = None if self.linear is None else _equal_but_for_rounding(self.linear)
+        linear = self.linear
+        if linear is not None and self.linear_variance is not None:
+            linear = _equal_but_for_rounding(linear, _SAME_LINEAR * np.sqrt(self.linear_variance))
         unchanged = values is self.values and linear is self.linear
         return self if unchanged else replace(self, values=values, linear=linear)
 
 
-def _equal_but_for_rounding(values: FloatArray) -> FloatArray:
-    """Return `values` ``(B, k)``, the first one throughout in columns that vary by rounding alone."""
+def _equal_but_for_rounding(values: FloatArray, least: FloatArray | float = 0.0) -> FloatArray:
+    """Return `values` ``(B, k)``, the first one throughout in columns that vary by rounding alone, or by no more."""
     spread = np.ptp(values, axis=0)
-    rounding = (spread > 0) & (spread <= _ROUNDING * np.abs(values).max(axis=0))
+    rounding = (spread > 0) & (spread <= np.maximum(_ROUNDING * np.abs(values).max(axis=0), least))
     return np.where(rounding, values[:1], values) if rounding.any() else values
 
 

@@ -76,7 +76,7 @@ class Estimation:
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the outputs, shape ``(k, k)``."""
         scaled = self.in_units
-        covariance = self.estimator.covariance(scaled.replicates, scaled.run.linear_covariance())
+        covariance = self.estimator.covariance(scaled._settled, scaled.run.linear_covariance())
         with np.errstate(over="ignore", under="ignore"):
             return self.unit * (self.unit * covariance.T).T
 
