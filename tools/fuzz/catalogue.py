@@ -304,6 +304,7 @@ ROWS = [
         ),
         samples.table,
         0,
+        decades=270,  # what cancels in a mean of features, which have no unit, must not lose its digits to underflow
         condition=_of_mean(0, 1),
     ),
     # Functions of the user's.
