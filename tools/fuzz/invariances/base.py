@@ -130,13 +130,14 @@ def differences(
     tolerance: float,
     size: float,
     *,
-    end_tolerance: float = 0.0,
+    method: str = "normal",
     last_digits: float = 1e3 * EPSILON,
 ) -> str | None:
     """Return which numbers are apart by more than the tolerance, beside the answer's own size and that of the data.
 
-    A bias may be a second difference, which keeps half of the digits.
+    A bias may be a second difference, which keeps half of the digits, and the ends of "abc" hold such ones.
     """
+    halved = ("bias", "low end", "high end") if method == "abc" else ("bias",)
     if not all(np.isfinite(one["standard error"]).all() for one in (first, second)):
         return other_bits({"standard error": first["standard error"]}, {"standard error": second["standard error"]})
     with np.errstate(all="ignore"):
@@ -144,8 +145,8 @@ def differences(
         for name in first:
             one, other = first[name], second[name]
             own = unit if name in ("standard error", "bias") else np.maximum(unit, np.abs(one))
-            digits = 4 * np.sqrt(EPSILON) if name == "bias" else last_digits
-            slack = max(tolerance, end_tolerance * ("end" in name)) * own
+            digits = 4 * np.sqrt(EPSILON) if name in halved else last_digits
+            slack = max(tolerance, END_TOLERANCE.get(method, 0.0) * ("end" in name)) * own
             slack += digits * np.maximum(size, np.abs(first["estimate"]))
             same = (one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= slack)
             if not same.all():
@@ -163,9 +164,14 @@ def other_bits(first: Numbers, second: Numbers, tolerance: float = 0.0) -> str |
     return None
 
 
+def no_answer(first: Outcome, second: Outcome) -> bool:
+    """Return whether one of two calls is refused, so that there are no numbers to compare."""
+    return first.error is not None or second.error is not None
+
+
 def disagreement(first: Outcome, second: Outcome) -> str | None:
     """Return how one call is refused and the other is not, or for another reason."""
-    if first.error is None and second.error is None:
+    if not no_answer(first, second):
         return None
     # Which resamples fail is a matter of their rows, and so of chance where these are in another order.
     if type(first.error) is type(second.error) or any(

@@ -18,6 +18,7 @@ from tools.fuzz.invariances.base import (
     invariance,
     is_singular,
     natural_size,
+    no_answer,
     of_statistic,
     other_bits,
     rounding,
@@ -34,7 +35,7 @@ LARGEST_MOVE = 1e-3
 def _other_answer(first: Outcome, second: Outcome, *, tolerance: float = 0.0) -> str | None:
     """Return what differs between two answers that should have the same bits, or the same digits."""
     wrong = disagreement(first, second)
-    if wrong is not None or first.error is not None:
+    if wrong is not None or no_answer(first, second):
         return wrong
     numbers = [{**one.numbers, **one.simulation_errors} for one in (first, second)]
     wrong = other_bits(numbers[0], numbers[1], tolerance)
@@ -100,7 +101,9 @@ def other_estimator(asked: Questioned) -> str | None:
     name = str(asked.rng.choice(["orthogonal", "paper", "standard", "cheap", "jackknife"]))
     second = outcome(lambda: result.with_estimator(name))
     first = asked.again(estimator=name, n_resamples=drawn)
-    if first.refused and second.refused:
+    # A run falls back to the standard bootstrap with a warning; `with_estimator` gives what it is asked for, or raises.
+    fell_back = first.error is None and first.warns(errors.FallbackWarning)
+    if second.refused and (first.refused or (fell_back and isinstance(second.error, errors.InfluenceError))):
         return None
     # A run of "cheap" would not have looked for the influence function that this one knows already and speaks of.
     for kind in (errors.DominantRowWarning, errors.ConstantDataWarning, errors.EqualReplicatesWarning):
@@ -148,7 +151,7 @@ def own_influence_given(asked: Questioned) -> str | None:
         return None
     given = asked.again(influence=result.influence)
     wrong = disagreement(asked.found, given)
-    if wrong is not None:
+    if wrong is not None or no_answer(asked.found, given):
         return wrong
     first, second = (one.numbers["standard error"] for one in (asked.found, given))
     if np.allclose(first, second, rtol=1e-6, atol=0, equal_nan=True):
@@ -166,7 +169,8 @@ def influence_of_single_rows(asked: Questioned) -> str | None:
     if "jackknife" in result.influence_source or not case.statistic.fractional or rounding(case) > TOO_ROUGH:
         return None
     # Differences that the library takes itself have a step of about this length, and know nothing nearer than that.
-    if "finite-difference" in result.influence_source and STEP * case.row.condition(case.samples) > 1:
+    by_differences = "finite-difference" in result.influence_source or getattr(case.statistic, "gradient", "") is None
+    if by_differences and STEP * case.row.condition(case.samples) > 1:
         return None
     sample = int(asked.rng.integers(len(case.sizes)))
     row = int(asked.rng.integers(case.sizes[sample]))

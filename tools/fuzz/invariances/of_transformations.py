@@ -12,15 +12,16 @@ from orthoboot import errors
 from tools.fuzz.cases import Case
 from tools.fuzz.containers import PLAIN
 from tools.fuzz.invariances.base import (
-    END_TOLERANCE,
     EPSILON,
     TOO_ROUGH,
     Questioned,
     differences,
     disagreement,
     invariance,
+    is_singular,
     last_digits,
     natural_size,
+    no_answer,
     of_statistic,
     rounding,
 )
@@ -77,8 +78,8 @@ def scale(asked: Questioned) -> str | None:
     if asked.found.out_of_range or scaled.out_of_range:
         return None
     wrong = disagreement(asked.found, scaled)
-    if wrong is not None:
-        return f"data * 2**{exponent}: {wrong}"
+    if wrong is not None or no_answer(asked.found, scaled):
+        return None if wrong is None else f"data * 2**{exponent}: {wrong}"
     expected = _scaled(asked.found.numbers, exponent * case.degree)
     if not (_representable(asked.found.numbers) and _representable(expected)):
         return None
@@ -115,17 +116,14 @@ def shift(asked: Questioned) -> str | None:
     if asked.found.out_of_range or shifted.out_of_range:
         return None
     wrong = disagreement(asked.found, shifted)
-    if wrong is not None:
-        return f"data + {constant!r}: {wrong}"
+    if wrong is not None or no_answer(asked.found, shifted):
+        return None if wrong is None else f"data + {constant!r}: {wrong}"
     expected = dict(asked.found.numbers)
     if case.row.shift == "moves":
         expected |= {name: expected[name] + constant for name in ("estimate", "low end", "high end")}
-    wrong = differences(expected, shifted.numbers, tolerance, natural_size(case, samples), end_tolerance=_of_ends(case))
+    size = natural_size(case, samples)
+    wrong = differences(expected, shifted.numbers, tolerance, size, method=case.options["method"])
     return None if wrong is None else f"data + {constant!r}: {wrong}"
-
-
-def _of_ends(case: Case) -> float:
-    return END_TOLERANCE.get(case.options["method"], 0.0)
 
 
 def _as_many_values(first: tuple[np.ndarray, ...], second: tuple[np.ndarray, ...]) -> bool:
@@ -153,14 +151,14 @@ def order_of_rows(asked: Questioned) -> str | None:
     if first.out_of_range or second.out_of_range:
         return None
     wrong = disagreement(first, second)
-    if wrong is not None or first.error is not None:
+    if wrong is not None or no_answer(first, second):
         return wrong
     return differences(
         first.numbers,
         second.numbers,
         tolerance,
         natural_size(case),
-        end_tolerance=_of_ends(case),
+        method=method,
         last_digits=last_digits(case),
     )
 
@@ -239,10 +237,10 @@ def container(asked: Questioned) -> str | None:
     wrong = disagreement(asked.found, plain)
     if wrong is not None:
         return f"in {case.holders}: {wrong}"
-    if rounding(case) > TOO_ROUGH:
+    if no_answer(asked.found, plain) or rounding(case) > TOO_ROUGH:
         return None
-    size, ends = natural_size(case), _of_ends(case)
-    wrong = differences(plain.numbers, asked.found.numbers, rounding(case), size, end_tolerance=ends)
+    size, method = natural_size(case), case.options["method"]
+    wrong = differences(plain.numbers, asked.found.numbers, rounding(case), size, method=method)
     return None if wrong is None else f"in {case.holders}: {wrong}"
 
 
@@ -257,14 +255,16 @@ def trivial_labels(asked: Questioned) -> str | None:
     independent = replace(case, plan={}, options=jackknife)
     first, second = answer(independent), answer(replace(independent, plan={kind: labels}))
     wrong = disagreement(first, second)
-    if wrong is not None or first.error is not None:
+    if wrong is not None or no_answer(first, second):
         return wrong
-    # The second-order bias has no closed form for labels of some statistics, and a warning says so.
+    # The second-order bias has no closed form for labels of some statistics, and a warning says so. At a singularity it
+    # is rounding, which labels change.
+    singular = is_singular(case)
     compared = [
         {
             name: value
             for name, value in one.numbers.items()
-            if name != "bias" or not one.warns(errors.MissingBiasWarning)
+            if name != "bias" or not (singular or one.warns(errors.MissingBiasWarning))
         }
         for one in (second, first)
     ]
