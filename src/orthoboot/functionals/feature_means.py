@@ -19,6 +19,9 @@ from orthoboot.typing import BoolArray, FloatArray, Influence
 _VANISHING = 8 * float(np.finfo(np.float64).eps)
 """A mean below this share of the size of its numbers is what rounding leaves of zero."""
 
+_DOUBTFUL = 1e-10
+"""A variance below this share of that of all rows has lost most of its digits about their mean."""
+
 
 def centred_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the means ``(p,)`` of the columns of `rows` and their deviations ``(n, p)``, column by column in memory.
@@ -79,6 +82,10 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         """Return the factor that rescales the value to the units of the data; one by default."""
         return 1.0
 
+    def squares(self, n_features: int) -> tuple[slice, slice] | None:
+        """Return which features have their squares among the features, and which those are; None where none has."""
+        return None
+
     def jacobian(self, means: FloatArray) -> FloatArray | None:
         """Return g' at one point, shape ``(k, p)``, or None to use finite differences."""
         return None
@@ -101,7 +108,14 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         """Return g at the weighted means, shape ``(B, k)``."""
         means = at.derived
         shifts = resamples.sums(0, means.deviations) / resamples.totals(0)[:, np.newaxis]
-        return means.unit * self.value((means.centre + shifts).T).T
+        return self.values_at(means, means.centre + shifts, resamples)
+
+    def values_at(self, means: FeatureMeans, points: FloatArray, resamples: Resamples) -> FloatArray:
+        """Return g in units of the data at the means of resamples, shape ``(B, p)``, whose squares are put right."""
+        squares = self.squares(points.shape[1])
+        if squares is not None:
+            _square_about_own_mean(points, means, resamples, *squares)
+        return means.unit * self.value(points.T).T
 
     def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
         """Return ``g' . (f_j - mean f)`` for every row."""
@@ -138,3 +152,19 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         if closed_form is not None:
             return closed_form
         return jacobian_by_differences(self.value, means.centre, means.scale, len(means.deviations))
+
+
+def _square_about_own_mean(
+    points: FloatArray, means: FeatureMeans, resamples: Resamples, first: slice, second: slice
+) -> None:
+    """Put means of squares ``(B, p)`` right where a variance is doubtful, as that of a resample of equal rows is.
+
+    Such a mean is the difference of two numbers of the size of all rows, whose rounding would be taken for a variance.
+    """
+    doubtful = points[:, second] - np.square(points[:, first]) < _DOUBTFUL * means.centre[second]
+    for b in np.flatnonzero(doubtful.any(axis=1)).tolist():
+        one, columns = resamples.one(b), doubtful[b]
+        own_mean = points[b, first][columns] - means.centre[first][columns]
+        deviations = means.deviations[:, first][:, columns] - own_mean
+        variances = one.sums(0, np.square(deviations))[0] / one.totals(0)
+        points[b, second][columns] = np.square(points[b, first][columns]) + variances

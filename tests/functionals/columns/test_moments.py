@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError
-from orthoboot.functionals import kurtosis, mean, norm_of_mean, skewness, std, variance
+from orthoboot.functionals import correlation, kurtosis, mean, norm_of_mean, r2, skewness, std, variance
 
 X = np.random.default_rng(30).exponential(size=50)
 
@@ -179,6 +179,26 @@ def test_a_column_alone_is_that_column_among_all(statistic):
     prepared = statistic.prepared(read(table))
     resamples = Resamples((weights,))
     np.testing.assert_allclose(prepared.own_values(resamples), np.diag(prepared.values(resamples)), rtol=1e-13)
+
+
+@pytest.mark.parametrize("n", [6, 300, 3000])
+def test_a_resample_of_equal_rows_of_sparse_data_has_no_spread(n):
+    """About the mean of all rows their mean square is the difference of two larger numbers."""
+    x = np.full(n, 0.1)
+    x[:3] = [2.1, 2.1, -3.4]
+    y = np.random.default_rng(2).normal(size=n)
+    equal = np.random.default_rng(1).multinomial(n, np.r_[np.zeros(3), np.full(n - 3, 1 / (n - 3))], size=50)
+    weights = Resamples((equal.astype(float),))
+    np.testing.assert_array_equal(std.prepared(read(x)).values(weights), 0)
+    assert np.isnan(skewness.prepared(read(x)).values(weights)).all()
+    for statistic in (correlation, r2):
+        assert np.isnan(statistic.prepared(read((x, y), paired=True)).values(weights)).all()
+
+
+def test_an_outlier_that_is_not_drawn_costs_the_others_few_digits():
+    x = np.r_[1e6, np.random.default_rng(0).normal(size=19)]
+    counts = np.r_[0.0, 2.0, np.ones(18)]
+    assert std(x, weights=counts) == pytest.approx(np.repeat(x, counts.astype(int)).std(), rel=1e-5)
 
 
 def test_a_norm_of_a_mean_that_is_zero_but_for_rounding_is_not_smooth():

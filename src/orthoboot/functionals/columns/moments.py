@@ -150,6 +150,11 @@ class ColumnMoment(FunctionOfMeans):
         variables = self.variables(data)
         return np.concatenate([(variables**power).T for power in range(1, self.order + 1)]).T
 
+    def squares(self, n_features: int) -> tuple[slice, slice] | None:
+        """Return the first and the second powers."""
+        d = n_features // self.order
+        return (slice(d), slice(d, 2 * d)) if self.order > 1 else None
+
     def own_values(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray:
         """Return each column's statistic on a resample of its own: the means of its own powers are all it needs."""
         means, weights = at.derived, resamples.weights[0]

@@ -32,8 +32,7 @@ class Metric(Association):
     def values(self, at: PreparedFormula[Any], resamples: Resamples) -> FloatArray:
         """Return g at the weighted means, shape ``(B, 1)``."""
         means = resamples.sums(0, at.derived.features) / resamples.totals(0)[:, np.newaxis]
-        values: FloatArray = at.derived.unit * self.value(means.T).T
-        return values
+        return self.values_at(at.derived, means, resamples)
 
     def derived(self, data: Data) -> MetricMeans:
         """Return the features of `data`, also as means and deviations."""

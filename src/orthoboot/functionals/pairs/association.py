@@ -193,6 +193,10 @@ class Correlation(Association):
         x, y = unit_range(centred_rows(self.pairs(data))[1]).T
         return np.stack([x, y, x * x, y * y, x * y]).T
 
+    def squares(self, n_features: int) -> tuple[slice, slice]:
+        """Return the deviations and their squares."""
+        return slice(2), slice(2, 4)
+
     def value(self, means: FloatArray) -> FloatArray:
         """Return the covariance over the root of both variances."""
         x, y, xx, yy, xy = means
