@@ -139,9 +139,12 @@ class Functional(ABC):
         if options:
             self._refuse(options)
         data = read(samples, paired=self.paired and len(samples) > 1, text=self.takes_text)
-        prepared = self.prepared(data)
-        value = prepared.estimate if weights is None else prepared.values(given_weights(data, weights))[0]
-        return prepared.output.pack(value)
+        if weights is None:
+            prepared = self.prepared(data)
+            return prepared.output.pack(prepared.estimate)
+        prepared = self.at(data)
+        prepared.check_rows()
+        return prepared.output.pack(prepared.values(given_weights(data, weights))[0])
 
 
 Statistic = TypeVar("Statistic", bound=Functional)
@@ -170,6 +173,10 @@ class Prepared(ABC, Generic[Statistic]):
 
     def check(self) -> None:
         """Raise a `DataError` if the statistic does not exist for the data."""
+
+    def check_rows(self) -> None:
+        """Raise a `DataError` if the statistic exists with no weights of the rows; what `check` says by default."""
+        self.check()
 
     @property
     @abstractmethod

@@ -46,6 +46,10 @@ class Formula(Functional, Generic[Derived]):
     def check(self, at: PreparedFormula[Derived]) -> None:
         """Raise a `DataError` if the statistic does not exist for the data."""
 
+    def check_rows(self, at: PreparedFormula[Derived]) -> None:
+        """Raise a `DataError` if the statistic exists with no weights of the rows; what `check` says by default."""
+        self.check(at)
+
     def influence(self, at: PreparedFormula[Derived]) -> Influence | None:
         """Return its influence function on the rows, or None if it has none in closed form."""
         return None
@@ -85,6 +89,10 @@ class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
     def check(self) -> None:
         """Raise a `DataError` if the statistic does not exist for the data."""
         self.functional.check(self)
+
+    def check_rows(self) -> None:
+        """Raise a `DataError` if the statistic exists with no weights of the rows."""
+        self.functional.check_rows(self)
 
     @cached_property
     def output(self) -> Output:

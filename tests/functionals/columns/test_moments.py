@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError
-from orthoboot.functionals import correlation, kurtosis, mean, norm_of_mean, r2, skewness, std, variance
+from orthoboot.functionals import correlation, kurtosis, mean, norm_of_mean, r2, ratio, skewness, std, variance
 
 X = np.random.default_rng(30).exponential(size=50)
 
@@ -143,6 +143,11 @@ def test_a_small_power_of_a_zero_mean_is_refused():
         DataError, match=r"`norm_of_mean\(1\)` is not smooth where the mean is zero.*power of 2 or more"
     ):
         norm_of_mean(1)([-1.0, 1.0])
+
+
+def test_a_small_power_of_a_mean_that_weights_keep_from_zero_is_taken():
+    assert norm_of_mean(1)([-1.0, 1.0], weights=[1, 3]) == norm_of_mean(1)([-1.0, 1.0, 1.0, 1.0]) == 0.5
+    assert ratio([1.0, 2.0], [-1.0, 1.0], weights=[1, 3]) == 3.5
 
 
 @pytest.mark.parametrize("power", [0, -1, np.inf, np.nan, "2", True])

@@ -407,13 +407,17 @@ class NormOfMean(FunctionOfMeans):
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one table, with a mean at which the power has a derivative."""
-        super().check(at)
-        check_one_table(self.name, at.data)
+        self.check_rows(at)
         if self.power < 2 and at.derived.vanishing.all():
             raise DataError(
                 f"`norm_of_mean({self.power})` is not smooth where the mean is zero, and the mean of the data is. Use "
                 "a power of 2 or more."
             )
+
+    def check_rows(self, at: PreparedFormula[FeatureMeans]) -> None:
+        """Raise unless there is one table: with other weights the mean is another."""
+        super().check(at)
+        check_one_table(self.name, at.data)
 
     def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
         """Return a single number."""

@@ -264,13 +264,17 @@ class Ratio(QuotientOfMeans):
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs whose second mean is not zero."""
-        super().check(at)
+        self.check_rows(at)
         if at.derived.vanishing[1]:
             raise DataError(
                 "`ratio` divides by the mean of the second column, which must not be zero; got "
                 f"{at.derived.centre[1]:.2g}, zero but for rounding. Swap the columns, or study the two means with "
                 "`mean`."
             )
+
+    def check_rows(self, at: PreparedFormula[FeatureMeans]) -> None:
+        """Raise unless the rows are pairs: with other weights the second mean is another."""
+        super().check(at)
 
     def features(self, data: Data) -> FloatArray:
         """Return the two columns."""
