@@ -260,7 +260,12 @@ def test_a_function_that_fails_without_the_dates_reads_more_than_labels():
 def test_a_random_function_is_not_said_to_read_labels():
     frame, generator = pd.DataFrame({"g": LABELS["numbers"], "y": Y}), np.random.default_rng(0)
     result = ob.bootstrap(
-        frame, lambda d: d["y"].mean() + generator.normal(), groups=frame["g"], estimator="standard", n_resamples=5
+        frame,
+        lambda d: d["y"].mean() + generator.normal(),
+        groups=frame["g"],
+        estimator="standard",
+        n_resamples=5,
+        rng=0,
     )
     assert not [w for w in result.warnings if isinstance(w, MergedGroupsWarning)]
 

@@ -110,6 +110,7 @@ def test_failures_are_kept_with_their_reasons(tmp_path):
     same(first, second)
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")  # of whatever seed comes
 def test_without_a_seed_that_of_the_file_is_taken(tmp_path):
     first = ob.bootstrap(X, ob.variance, checkpoint=tmp_path / "run")
     same(first, ob.bootstrap(X, ob.variance, checkpoint=tmp_path / "run"))
