@@ -388,7 +388,7 @@ def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[Or
         found += row_order_finding(run.prepared, run.plan, standard_error)
         # A function of the order of rows is another on the rows of a resample for that alone.
         if not found:
-            found += unweighted_parts_finding(run, replicates, standard_error)
+            found += unweighted_parts_finding(run.prepared, standard_error)
         found += merged_groups_finding(run.prepared, run.plan, run.key, groups, standard_error)
         found += group_values_finding(run.prepared, standard_error)
         found += repeated_labels_finding(run.prepared, run.plan, run.key)

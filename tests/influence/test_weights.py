@@ -101,7 +101,7 @@ def test_a_smallest_row_that_is_never_missing_by_chance_is_no_error():
         assert ob.bootstrap(data, smallest, n_resamples=10, rng=0).standard_error == 0
 
 
-def test_the_ordinary_case_costs_two_evaluations():
+def test_the_ordinary_case_costs_three_evaluations():
     calls = []
 
     def counted(x, weights):
@@ -109,8 +109,8 @@ def test_the_ordinary_case_costs_two_evaluations():
         return np.average(x, weights=weights)
 
     ob.bootstrap(X, counted, estimator="standard", n_resamples=30, rng=0)
-    # Besides on the data, on the rows in another order, and on those of one resample.
-    assert len(calls) == 30 + 3
+    # Besides on the data: on the rows in another order, and on half of them, by weights and by rows.
+    assert len(calls) == 30 + 4
 
 
 # Steps
@@ -136,8 +136,8 @@ def test_a_step_function_is_told_from_its_replicates():
         ob.bootstrap(X, counted, n_resamples=20, rng=0)
     assert [w.category for w in caught].count(errors.WeakInfluenceWarning) == 0
     # The two steps of the finite differences, the replicates and the data, which are also tried in another order, and
-    # the rows of one resample: nothing is evaluated for the warning.
-    assert len(calls) == 3 + 2 * 2 * 50 + 20
+    # half of them by weights and by rows: nothing is evaluated for the warning.
+    assert len(calls) == 4 + 2 * 2 * 50 + 20
 
 
 def test_a_step_function_of_rows_is_not_sent_to_the_jackknife_again():

@@ -64,6 +64,12 @@ class Data:
         """Return the smallest range of a column that varies, relative to its largest value; one if none varies."""
         return min((spread for table in self.tables for spread in table.relative_spreads()), default=1.0)
 
+    def first_numbers(self, sample: int) -> FloatArray | None:
+        """Return the first column of numbers of a sample, shape ``(n,)``; None where it has none."""
+        tables = (table for table, i in zip(self.tables, self.sample_of, strict=True) if i == sample)
+        columns = (values for table in tables for values in table.numeric_columns())
+        return next((values.reshape(len(values), -1)[:, 0] for values in columns), None)
+
     @cached_property
     def has_few_digits(self) -> bool:
         """Return whether column means vary only in their last digits."""

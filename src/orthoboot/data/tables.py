@@ -127,6 +127,10 @@ class InputTable:
             )
         self._check_finite()
 
+    def numeric_columns(self) -> Iterator[FloatArray]:
+        """Yield the columns of numbers, one by one or as one table."""
+        return (values for _, values in self._numeric_columns())
+
     def relative_spreads(self) -> Iterator[float]:
         """Yield the range of each column of numbers that varies, relative to its largest value."""
         for _, values in self._numeric_columns():

@@ -6,29 +6,30 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import OrthobootWarning, UnweightedRowsWarning
 from orthoboot.functionals.base import Prepared
-from orthoboot.replicates import Replicates
-from orthoboot.run import Run
 from orthoboot.typing import FloatArray
 
 _HARMLESS = 0.2
 """In standard errors: ways to interpolate between weighted rows, or the tolerance of a fit, make less."""
 
+_LAST_DIGITS = 1e-10
+"""Ranges below this share of the largest number leave too few digits to compare squares of differences."""
 
-def unweighted_parts_finding(
-    run: Run, replicates: Replicates, standard_error: FloatArray
-) -> tuple[OrthobootWarning, ...]:
-    """Return a warning if counts as weights and the rows they count give different values: one evaluation.
 
-    Only a user's function is tried, on the resample whose value is farthest from that of the data.
-    ``np.average(x, weights=weights) / x.std()`` changes with the weights, but not as with the rows that they count.
+def unweighted_parts_finding(prepared: Prepared[Any], standard_error: FloatArray) -> tuple[OrthobootWarning, ...]:
+    """Return a warning if counts as weights and the rows they count give different values: two evaluations.
+
+    Only a user's function is tried. ``np.average(x, weights=weights) / x.std()`` changes with the weights, but not as
+    with the rows that they count. Data that vary in their last digits round too differently.
     """
-    prepared, functional = run.prepared, run.functional
-    if not (functional.by_user and functional.fractional):
+    functional, data = prepared.functional, prepared.data
+    if not (functional.by_user and functional.fractional) or data.relative_spread < _LAST_DIGITS:
         return ()
-    number, by_weights = _farthest(run, replicates)
-    resamples = run.resamples([number])
+    resamples = Resamples(tuple(_upper_half(data, sample)[np.newaxis] for sample in range(len(data.sizes))))
+    by_weights = prepared.evaluate(resamples).values[0]
     by_rows = _on_rows(prepared, resamples.indices(0))
     apart = np.abs(by_weights - by_rows)
     # NaN compares as no difference: what is undefined on a resample proves nothing.
@@ -46,14 +47,17 @@ def unweighted_parts_finding(
     )
 
 
-def _farthest(run: Run, replicates: Replicates) -> tuple[int, FloatArray]:
-    """Return the number and the value of the replicate that is farthest from the estimate; of the first without any."""
-    if not len(replicates):
-        return 0, run.prepared.evaluate(run.resamples([0])).values[0]
-    distance = np.abs(replicates.values - replicates.estimate)
-    scale = distance.max(axis=0)
-    place = int(np.argmax((distance / np.where(scale > 0, scale, 1.0)).sum(axis=1)))
-    return int(replicates.numbers[place]), replicates.values[place]
+def _upper_half(data: Data, sample: int) -> FloatArray:
+    """Return counts of 2 for the rows above the median of the first column of numbers, and of 0 for those below.
+
+    So far from the data every part shows.
+    """
+    n, column = data.sizes[sample], data.first_numbers(sample)
+    order = np.arange(n) if column is None else np.argsort(column, kind="stable")
+    counts = np.zeros(n)
+    counts[order[(n + 1) // 2 :]] = 2.0
+    counts[order[n // 2]] += n % 2
+    return counts
 
 
 def _on_rows(prepared: Prepared[Any], rows: Any) -> FloatArray:
