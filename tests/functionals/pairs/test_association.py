@@ -154,3 +154,14 @@ def test_a_perfect_correlation_has_no_bias_under_any_plan():
     x = np.random.default_rng(0).lognormal(size=19)
     for plan in ({}, {"groups": np.arange(19)}):
         assert ob.bootstrap((x, 0.3 - 0.7 * x), ob.correlation, paired=True, estimator="jackknife", **plan).bias == 0
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.FailedReplicatesWarning")
+def test_one_far_row_makes_no_perfect_correlation():
+    """It is 1 to rounding on the data, and another number on every resample without that row."""
+    x, noise = np.random.default_rng(2).normal(size=(2, 14))
+    y = x + noise
+    x[12] = y[12] = -6e7
+    result = ob.bootstrap((x + 4e9, y + 4e9), ob.correlation, paired=True, estimator="standard", n_resamples=200, rng=0)
+    assert result.standard_error > 0.1
+    assert not any(isinstance(warning, ConstantDataWarning) for warning in result.warnings)

@@ -7,7 +7,16 @@ import warnings
 import numpy as np
 
 from orthoboot import errors
-from tools.fuzz.invariances.base import ALWAYS, EPSILON, Questioned, invariance, is_singular, natural_size, rounding
+from tools.fuzz.invariances.base import (
+    ALWAYS,
+    EPSILON,
+    Questioned,
+    invariance,
+    is_singular,
+    last_digits,
+    natural_size,
+    rounding,
+)
 from tools.fuzz.outcomes import Numbers, flat, outcome
 from tools.fuzz.resampling import of_rows, values_on_resamples
 
@@ -194,7 +203,7 @@ def constant_rows_give_zero(asked: Questioned) -> str | None:
         return None
     error = asked.found.numbers["standard error"]
     size = max(natural_size(case), float(np.abs(asked.found.numbers["estimate"]).max()))
-    if (error <= 1e3 * EPSILON * size).all():
+    if (error <= last_digits(case) * size).all():
         return None
     return f"all rows are equal, and the standard error is {error.tolist()}"
 

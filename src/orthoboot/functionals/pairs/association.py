@@ -205,15 +205,24 @@ class Correlation(Association):
 
     def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
         """Return the derivative towards each row, shape ``(n, 1)``."""
-        return influence_of(at.estimate, super().influence(at))
+        influence = super().influence(at)
+        return influence_of(at.estimate, influence) if self._on_a_line(at) else influence
 
     def second_order_bias(self, at: PreparedFormula[FeatureMeans], covariance: Covariance) -> FloatArray:
         """Return the bias of second order, shape ``(1,)``; zero where all rows lie on a line."""
-        return super().second_order_bias(at, covariance) if abs(at.estimate[0]) < 1 else np.zeros(1)
+        return np.zeros(1) if self._on_a_line(at) else super().second_order_bias(at, covariance)
+
+    def _on_a_line(self, at: PreparedFormula[FeatureMeans]) -> bool:
+        """Return whether the correlation is 1 or -1 on every resample, and not by one far outlier on the data alone."""
+        if abs(at.estimate[0]) < 1:
+            return False
+        x, y = unit_range(centred_rows(self.pairs(at.data))[1]).T
+        digits = _ROUNDING * max(1.0, 1 / at.data.relative_spread)
+        return bool(np.abs(x - at.estimate[0] * y).max() <= digits)
 
     def findings(self, at: PreparedFormula[FeatureMeans]) -> tuple[OrthobootWarning, ...]:
         """Return a warning where all rows lie on a line."""
-        return perfect("", float(at.estimate[0]))
+        return perfect("", float(at.estimate[0])) if self._on_a_line(at) else ()
 
     def jacobian(self, means: FloatArray) -> FloatArray:
         """Return the derivatives by the five means."""
