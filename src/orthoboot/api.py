@@ -213,7 +213,9 @@ def bootstrap(
             emit(warning)
         replicates, unmet = _simulated(first, budget)
     _check_weights_matter(first.run, replicates)
-    run = replace(first.run, trial_warnings=_trials(first, replicates, groups))
+    trial_warnings = _trials(first, replicates, groups)
+    # The same object where it can be: it remembers what it found out about the linear part.
+    run = replace(first.run, trial_warnings=trial_warnings) if trial_warnings else first.run
     estimator_name = first.estimator.name
     result = Result(run, replicates, estimator_name, method, confidence_level, alternative, (), first.warnings)
     return reported(result, unmet, shown=first.warnings)

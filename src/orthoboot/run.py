@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthoboot.arrays.passes import ranges
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import OrthobootWarning
@@ -109,7 +110,7 @@ class Run:
         size = np.abs(self.estimate)
         if self.influence is None:
             return size
-        largest = np.max([np.abs(part).max(axis=0) for part in self.influence], axis=0)
+        largest = self.influence_function.largest
         return np.where(largest > np.finfo(np.float64).eps * size, largest, size)
 
     @cached_property
@@ -150,7 +151,7 @@ class Run:
             return None
         scaled = self.in_units
         if scaled is self:
-            return np.where(self._is_flat, 0.0, self.plan.variance(self.influence))
+            return np.where(self._is_flat, 0.0, self._plan_variance)
         with np.errstate(over="ignore", under="ignore"):
             return None if scaled.linear_variance is None else self.unit * (self.unit * scaled.linear_variance)
 
@@ -175,8 +176,9 @@ class Run:
         if self.in_units is not self:
             scaled = self.in_units.linear(resamples)
             return None if scaled is None else self.unit * scaled
-        parts = [resamples.sums(i, part) / len(part) for i, part in enumerate(self.influence)]
-        total: FloatArray = np.sum(parts, axis=0)
+        total = self.prepared.linear(resamples) if self.influence_function.own else None
+        if total is None:
+            total = np.sum([resamples.sums(i, part) / len(part) for i, part in enumerate(self.influence)], axis=0)
         return np.where(self._is_flat, 0.0, total - self.linear_mean)
 
     @property
@@ -208,8 +210,14 @@ class Run:
         """
         if self.influence is None:
             return np.zeros(len(self.estimate), dtype=bool)
-        rounding = [_ROUNDING * np.abs(part).max(axis=0) / len(part) ** 0.5 for part in self.influence]
-        return np.asarray(self.plan.variance(self.influence) <= np.square(np.max(rounding, axis=0)))
+        rounding = [_ROUNDING * ranges(part).largest / len(part) ** 0.5 for part in self.influence]
+        return np.asarray(self._plan_variance <= np.square(np.max(rounding, axis=0)))
+
+    @cached_property
+    def _plan_variance(self) -> FloatArray:
+        """Return the variance of the linear part under the plan, rounding included, shape ``(k,)``."""
+        assert self.influence is not None
+        return self.plan.variance(self.influence)
 
     def find_influence(self, request: Any, replaced: int | None = None) -> InfluenceFunction:
         """Return the influence function that `request` asks for; see `influence_for`."""

@@ -7,10 +7,12 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from orthoboot.arrays.passes import Ranges, ranges
 from orthoboot.data.libraries import LIBRARIES, Library
 from orthoboot.errors import DataError, DigitsWarning, OrthobootWarning, first_line
 from orthoboot.typing import FloatArray, IntArray
@@ -133,12 +135,15 @@ class InputTable:
 
     def relative_spreads(self) -> Iterator[float]:
         """Yield the range of each column of numbers that varies, relative to its largest value."""
-        for _, values in self._numeric_columns():
-            columns = values.reshape(len(values), -1)
-            low, high = columns.min(axis=0), columns.max(axis=0)
-            largest = np.maximum(np.abs(low), np.abs(high))
+        for found in self.ranges:
+            low, high, largest = found.low, found.high, found.largest
             # Halved, since the range of huge numbers of both signs is not a number any more.
             yield from ((high / 2 - low / 2)[low < high] / largest[low < high] * 2).tolist()
+
+    @cached_property
+    def ranges(self) -> tuple[Ranges, ...]:
+        """Return the ranges of the columns of numbers, one by one or of one table."""
+        return tuple(ranges(values.reshape(len(values), -1)) for values in self.numeric_columns())
 
     def lost_digits(self) -> OrthobootWarning | None:
         """Return a warning if whole numbers are too large to be kept exactly as floating-point numbers."""
@@ -172,9 +177,9 @@ class InputTable:
 
     def _check_finite(self) -> None:
         """Raise if a number is NaN or infinite: how many there are, and where the first one is."""
-        broken = [(name, values) for name, values in self._numeric_columns() if not np.isfinite(values).all()]
-        if not broken:
+        if all(np.isfinite(found).all() for found in self.ranges):
             return
+        broken = [(name, values) for name, values in self._numeric_columns() if not np.isfinite(values).all()]
         tests = {"NaN": np.isnan, "infinite": np.isinf}
         counts = {kind: sum(int(test(values).sum()) for _, values in broken) for kind, test in tests.items()}
         found = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)

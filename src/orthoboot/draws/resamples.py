@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
+from orthoboot.arrays.passes import column_sums
 from orthoboot.typing import FloatArray, IntArray
 
 _NUMBERS_IN_CACHE = 1 << 15
@@ -82,6 +84,29 @@ class Resamples:
             for b, row in enumerate(weights):
                 result[b] += np.einsum("pj,j->p", piece, row[start : start + rows])
         return result
+
+
+class UnitResamples(Resamples):
+    """The data themselves: one resample, in which every row has weight one."""
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        self._sizes = sizes
+
+    @cached_property
+    def weights(self) -> tuple[FloatArray, ...]:
+        """Return ones, one array ``(1, n_i)`` for each sample."""
+        return tuple(np.ones((1, n)) for n in self._sizes)
+
+    def __len__(self) -> int:
+        return 1
+
+    def totals(self, sample: int) -> FloatArray:
+        """Return the number of rows, shape ``(1,)``."""
+        return np.array([float(self._sizes[sample])])
+
+    def sums(self, sample: int, values: FloatArray) -> FloatArray:
+        """Return the sums of the columns of `values`, shape ``(1, p)``."""
+        return column_sums(values)[np.newaxis]
 
 
 class SampleResamples(Resamples):

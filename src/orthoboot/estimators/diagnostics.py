@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
+from orthoboot.arrays.passes import ranges, sums_of_squares
 from orthoboot.errors import (
     ConstantDataWarning,
     DigitsWarning,
@@ -133,9 +134,8 @@ def _about_unit_shares(estimation: Estimation) -> Iterator[OrthobootWarning]:
     if run.influence is None:
         return
     parts = [(scheme, scheme.unit_totals(part)) for scheme, part in zip(run.plan.schemes, run.influence, strict=True)]
-    squares = [np.square(totals / scheme.n) for scheme, totals in parts]
-    total = np.sum([part.sum(axis=0) for part in squares], axis=0)
-    largest = np.array([part.max(axis=0) for part in squares])
+    total = np.sum([sums_of_squares(totals) / scheme.n**2 for scheme, totals in parts], axis=0)
+    largest = np.array([np.square(ranges(totals).largest / scheme.n) for scheme, totals in parts])
     share = np.divide(largest, total, out=np.zeros_like(largest), where=total > 0)
     sample, worst = np.unravel_index(int(np.argmax(share)), share.shape)
     if share[sample, worst] <= DOMINANT_SHARE:

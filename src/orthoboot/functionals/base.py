@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar, runtime_checkable
 
-import numpy as np
-
 from orthoboot.data import Data, read
-from orthoboot.draws.resamples import Resamples
+from orthoboot.draws.resamples import Resamples, UnitResamples
 from orthoboot.errors import ArgumentError, OrthobootWarning
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, evaluated_one_by_one, evaluated_together
 from orthoboot.functionals.given_weights import given_weights
@@ -223,6 +221,14 @@ class Prepared(ABC, Generic[Statistic]):
         """Return its influence function on the rows, or None if it has none in closed form."""
         return None
 
+    def linear(self, resamples: Resamples) -> FloatArray | None:
+        """Return ``sum_i (1/n_i) weights_i . influence_i`` with its own influence function, shape ``(B, k)``.
+
+        None where that takes the sums over the influence values themselves. Each resample is treated alike whatever
+        the batch.
+        """
+        return None
+
     @property
     def influence_source(self) -> str:
         """Return a description of the source of its influence function."""
@@ -244,4 +250,4 @@ class Prepared(ABC, Generic[Statistic]):
 
 def unit_resamples(data: Data) -> Resamples:
     """Return the data as a resample in which every row has weight one."""
-    return Resamples(tuple(np.ones((1, n)) for n in data.sizes))
+    return UnitResamples(data.sizes)

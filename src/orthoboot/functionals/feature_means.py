@@ -3,38 +3,73 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
+from orthoboot.arrays.passes import pieces
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.formula import Formula, PreparedFormula
-from orthoboot.functionals.units import divided, power_of_two, root_mean_square
+from orthoboot.functionals.units import divided, power_of_two, root_mean_square, times_unit
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _VANISHING = 8 * float(np.finfo(np.float64).eps)
 """A mean below this share of the size of its numbers is what rounding leaves of zero."""
 
+_FEW_SLOPES = 64
+"""Derivatives of all outputs by all means up to which the linear part is found from the sums of the features."""
+
 _DOUBTFUL = 1e-10
 """A variance below this share of that of all rows has lost most of its digits about their mean."""
 
 
-def centred_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+def centred_rows(rows: FloatArray, *, in_place: bool = False) -> tuple[FloatArray, FloatArray]:
     """Return the means ``(p,)`` of the columns of `rows` and their deviations ``(n, p)``, column by column in memory.
 
     A second pass takes out what rounding left in the mean, so that data far from zero lose no digits. For a constant
     column that rest is a few units in the last place, whose mean is exact: such a column deviates by zero exactly.
+
+    Parameters
+    ----------
+    in_place
+        Whether `rows` may be overwritten, since nobody else needs them; best column by column in memory.
     """
-    columns = np.ascontiguousarray(rows.T)
+    columns = np.ascontiguousarray(rows.T) if in_place else np.array(rows.T, order="C")
+    n = columns.shape[1]
     first = columns.mean(axis=1)
-    deviations = columns - first[:, np.newaxis]
-    rest = deviations.mean(axis=1)
-    deviations -= rest[:, np.newaxis]
-    return first + rest, deviations.T
+    rest = np.zeros_like(first)
+    for piece in pieces(n, len(columns)):
+        columns[:, piece] -= first[:, np.newaxis]
+        rest += columns[:, piece].sum(axis=1)
+    rest /= n
+    columns -= rest[:, np.newaxis]
+    return first + rest, columns.T
+
+
+def sum_of_multiples(slopes: Sequence[FloatArray] | FloatArray, changes: FloatArray) -> FloatArray:
+    """Return ``sum_i slopes[i] * changes[:, i]``, shape ``(m, k)``, each row found alike whatever their number.
+
+    Parameters
+    ----------
+    slopes
+        p of them, each of shape ``(k,)``.
+    changes
+        In columns ``(m, p)``; or in p blocks of k columns ``(m, p k)``, where each output has changes of its own.
+    """
+    (m, width), k = changes.shape, len(slopes[0])
+    parts = changes.T.reshape(len(slopes), width // len(slopes), m)
+    total = np.empty((k, m))
+    for piece in pieces(m, width + k):
+        np.multiply(parts[0][:, piece], slopes[0][:, np.newaxis], out=total[:, piece])
+        for part, slope in zip(parts[1:], slopes[1:], strict=True):
+            total[:, piece] += part[:, piece] * slope[:, np.newaxis]
+    return total.T
 
 
 @dataclass(frozen=True)
@@ -69,6 +104,9 @@ class FunctionOfMeans(Formula[FeatureMeans]):
 
     A subclass gives `features` and `value`; `jacobian` and `curvature` where they have a closed form.
     """
+
+    own_features: ClassVar[bool] = False
+    """Whether `features` returns a new array each time, column by column in memory, which may be overwritten."""
 
     @abstractmethod
     def features(self, data: Data) -> FloatArray:
@@ -120,11 +158,27 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
         """Return ``g' . (f_j - mean f)`` for every row."""
         means = at.derived
-        return (means.unit * self.derivative_along(means, means.deviations),)
+        return (times_unit(self.derivative_along(means, means.deviations), means.unit),)
+
+    def linear(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray | None:
+        """Return ``g' . sum_j weights_j (f_j - mean f) / n``: the sums that the values need, and no others."""
+        means = at.derived
+        if len(means.centre) * at.output.size > _FEW_SLOPES:
+            return None
+        return times_unit(self.derivative_along(means, self.mean_changes(means, resamples)), means.unit)
+
+    def mean_changes(self, means: FeatureMeans, resamples: Resamples) -> FloatArray:
+        """Return ``sum_j weights_j (f_j - mean f) / n``, shape ``(B, p)``."""
+        changes: FloatArray = resamples.sums(0, means.deviations) / len(means.deviations)
+        return changes
 
     def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
-        """Return ``g' . change`` for changes of the means in the rows ``(m, p)``, shape ``(m, k)``."""
-        return changes @ self._jacobian_at(means).T
+        """Return ``g' . change`` for changes of the means in the rows ``(m, p)``, shape ``(m, k)``.
+
+        Where `linear` uses it, each row must be found alike whatever their number.
+        """
+        jacobian = self._jacobian_at(means)
+        return sum_of_multiples(jacobian.T, changes) if jacobian.size <= _FEW_SLOPES else changes @ jacobian.T
 
     def second_order_bias(self, at: PreparedFormula[FeatureMeans], covariance: Covariance) -> FloatArray:
         """Return ``(1/2) tr(g'' C) - g' c``, C the covariance of the mean features under the plan.
@@ -145,7 +199,7 @@ class FunctionOfMeans(Formula[FeatureMeans]):
 
     def derived(self, data: Data) -> FeatureMeans:
         """Return the features of `data` as means and deviations."""
-        return FeatureMeans(*centred_rows(self.features(data)), unit=self.unit(data))
+        return FeatureMeans(*centred_rows(self.features(data), in_place=self.own_features), unit=self.unit(data))
 
     def _jacobian_at(self, means: FeatureMeans) -> FloatArray:
         closed_form = self.jacobian(means.centre)

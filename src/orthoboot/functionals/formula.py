@@ -54,6 +54,10 @@ class Formula(Functional, Generic[Derived]):
         """Return its influence function on the rows, or None if it has none in closed form."""
         return None
 
+    def linear(self, at: PreparedFormula[Derived], resamples: Resamples) -> FloatArray | None:
+        """Return its linear part on the resamples, shape ``(B, k)``, or None where that needs influence values."""
+        return None
+
     def findings(self, at: PreparedFormula[Derived]) -> tuple[OrthobootWarning, ...]:
         """Return warnings about the statistic on these data."""
         return ()
@@ -113,6 +117,11 @@ class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
         """Return its influence function on the rows; one that is not finite is none."""
         with np.errstate(all="ignore"):
             return self.functional.influence(self)
+
+    def linear(self, resamples: Resamples) -> FloatArray | None:
+        """Return its linear part on the resamples, shape ``(B, k)``, or None where that needs influence values."""
+        with np.errstate(all="ignore"):
+            return self.functional.linear(self, resamples)
 
     @property
     def fixed(self) -> BoolArray | None:

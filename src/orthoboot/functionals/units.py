@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.arrays.passes import ranges, sums_of_squares
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, Prepared
@@ -41,11 +42,15 @@ def divided(columns: FloatArray, unit: FloatArray) -> FloatArray:
     return columns if (unit == 1).all() else columns / unit
 
 
+def times_unit(values: FloatArray, unit: FloatArray | float) -> FloatArray:
+    """Return values ``(m, k)`` multiplied by their units; the same array where all are one, which they mostly are."""
+    return values if np.all(np.equal(unit, 1)) else values * unit
+
+
 def root_mean_square(columns: FloatArray) -> FloatArray:
     """Return the root of the mean of the squares of each column ``(n, p)``, of any size, shape ``(p,)``."""
-    unit = power_of_two(np.abs(columns).max(axis=0))
-    squares: FloatArray = np.mean(np.square(divided(columns, unit)), axis=0)
-    return unit * np.sqrt(squares)
+    unit = power_of_two(ranges(columns).largest)
+    return unit * np.sqrt(sums_of_squares(divided(columns, unit)) / len(columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +100,11 @@ class PreparedInUnits(Prepared[Functional]):
         """Return its value on each resample, or the reason of its failure."""
         evaluation = self.of.evaluate(resamples)
         return replace(evaluation, values=evaluation.values / self.unit)
+
+    def linear(self, resamples: Resamples) -> FloatArray | None:
+        """Return its linear part on the resamples, shape ``(B, k)``, where that needs no influence values."""
+        linear = self.of.linear(resamples)
+        return None if linear is None else linear / self.unit
 
     def own_values(self, resamples: Resamples) -> FloatArray | None:
         """Return output j on resample j alone."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from orthoboot.arrays.passes import ranges
 from orthoboot.autodiff import PACKAGES
 from orthoboot.errors import (
     ArgumentError,
@@ -50,13 +52,26 @@ _MOST_UNITS = {"finite-difference": FINITE_DIFFERENCE_ROWS, "jackknife": 2_000}
 class InfluenceFunction:
     """Influence values, their source and warnings about them.
 
-    `values` is None where there is none, and `advice` then says what would bring one, where something would.
+    `values` is None where there is none, and `advice` then says what would bring one, where something would. `own` says
+    that they are the statistic's own, unchanged, so that it can give their linear part itself.
     """
 
     values: Influence | None
     source: str
     warnings: tuple[OrthobootWarning, ...] = ()
     advice: str = ""
+    own: bool = False
+
+    @cached_property
+    def largest(self) -> FloatArray:
+        """Return the largest absolute value of each output, shape ``(k,)``; NaN or infinite where one is."""
+        assert self.values is not None
+        return np.asarray(np.max([ranges(part).largest for part in self.values], axis=0))
+
+    @property
+    def is_finite(self) -> bool:
+        """Return whether all values are numbers."""
+        return bool(np.isfinite(self.largest).all())
 
 
 def influence_for(
@@ -117,7 +132,7 @@ class _Search:
             values = ENGINES[engine](self.prepared, self.execution, self.plan)
         except InfluenceError as error:
             raise InfluenceError(f"{error}{self.prepared.data.samples_hint}") from error
-        if not _is_finite(values):
+        if not InfluenceFunction(values, engine).is_finite:
             raise not_finite(engine)
         return values
 
@@ -144,11 +159,13 @@ def closed_form(prepared: Prepared[Any]) -> InfluenceFunction | None:
         return InfluenceFunction(None, f"none ({str(error).rstrip('.')})")
     if own is None:
         return None
-    own = own if prepared.data.has_few_digits else _without_rounding(own, prepared.estimate)
-    if not _is_finite(own):
+    found = InfluenceFunction(own, prepared.influence_source, own=True)
+    if not found.is_finite:
         name = prepared.functional.name
         return InfluenceFunction(None, f"none (the closed form of `{name}` is not finite at these data)")
-    return InfluenceFunction(own, prepared.influence_source, _hidden(prepared, own))
+    found = _without_rounding(found, prepared)
+    hidden = _hidden(prepared, own)
+    return replace(found, warnings=hidden) if hidden else found
 
 
 def _differentiated(package: str, prepared: Prepared[Any]) -> InfluenceFunction:
@@ -240,12 +257,12 @@ def _advice(engine: str, search: _Search) -> str:
     )
 
 
-def _without_rounding(values: Influence, estimate: FloatArray) -> Influence:
-    """Return the influence values, zero for outputs where all of them are below the last digit of the value."""
-    largest = np.max([np.abs(part).max(axis=0) for part in values], axis=0)
-    rounding = (largest > 0) & (largest < _LAST_DIGITS * np.abs(estimate))
-    return tuple(np.where(rounding, 0.0, part) for part in values) if rounding.any() else values
+def _without_rounding(found: InfluenceFunction, prepared: Prepared[Any]) -> InfluenceFunction:
+    """Return the influence values, zero for outputs where all of them are below the last digit of the value.
 
-
-def _is_finite(values: Influence) -> bool:
-    return all(bool(np.isfinite(part).all()) for part in values)
+    Where the rows themselves differ in their last digits only, such values are no rounding.
+    """
+    rounding = (found.largest > 0) & (found.largest < _LAST_DIGITS * np.abs(prepared.estimate))
+    if found.values is None or not rounding.any() or prepared.data.has_few_digits:
+        return found
+    return replace(found, values=tuple(np.where(rounding, 0.0, part) for part in found.values), own=False)

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from orthoboot.arrays.passes import column_sums, sums_of_squares
 from orthoboot.typing import FloatArray, IntArray, Key
 
 
@@ -90,11 +91,11 @@ class Scheme(ABC):
 
     def mean(self, influence: FloatArray) -> FloatArray:
         """Return the exact mean of ``(1/n) sum_j counts_j influence_j``, shape ``(k,)``."""
-        return total(part.number * part.values.mean(axis=0) for part in self._draws(influence))
+        return total(part.number / len(part.values) * column_sums(part.values) for part in self._draws(influence))
 
     def variance(self, influence: FloatArray) -> FloatArray:
         """Return its exact variance, shape ``(k,)``: the diagonal of `covariance`, without the rest of it."""
-        return total(part.number * part.values.var(axis=0) for part in self._draws(influence))
+        return total(part.number * _variance(part.values) for part in self._draws(influence))
 
     def covariance(self, influence: FloatArray) -> FloatArray:
         """Return its exact covariance, shape ``(k, k)``."""
@@ -130,6 +131,11 @@ class Scheme(ABC):
     @abstractmethod
     def tilt(self, influence: FloatArray) -> FloatArray | None:
         """Return ``Cov(counts) @ influence / n``, the direction in which ABC tilts the weights, or None for blocks."""
+
+
+def _variance(values: FloatArray) -> FloatArray:
+    """Return the variance of each column, shape ``(k,)``."""
+    return sums_of_squares(values, column_sums(values) / len(values)) / len(values)
 
 
 def total(parts: Iterable[FloatArray]) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orthoboot.arrays.passes import column_sums, sums_of_squares
 from orthoboot.draws.random_counts import checked_rows, multinomial_counts
 from orthoboot.plans.base import Draws, Scheme, repeated_rows
 from orthoboot.plans.categories import category_counts
@@ -44,6 +45,14 @@ class Iid(Scheme):
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return n draws from ``influence / n``."""
         return (Draws(self.n, influence / self.n),)
+
+    def mean(self, influence: FloatArray) -> FloatArray:
+        """Return the mean of `influence`, shape ``(k,)``."""
+        return column_sums(influence) / self.n
+
+    def variance(self, influence: FloatArray) -> FloatArray:
+        """Return ``(1/n^2) sum_j (influence_j - mean)^2``, shape ``(k,)``."""
+        return sums_of_squares(influence, self.mean(influence)) / self.n**2
 
     def category_variances(self, codes: IntArray) -> FloatArray:
         """Return ``p (1 - p) / n`` of the categories' shares p, shape ``(d,)``."""

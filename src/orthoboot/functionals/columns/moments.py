@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
 from orthoboot.arguments import is_real
+from orthoboot.arrays.passes import pieces, ranges
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError
-from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
+from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows, sum_of_multiples
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.units import divided, power_of_two
@@ -29,12 +31,12 @@ def columns_of(data: Data) -> FloatArray:
 
 def data_unit(data: Data) -> FloatArray:
     """Return the power of two in which each column is measured, shape ``(d,)``: one for numbers of ordinary size."""
-    return column_unit(columns_of(data))
+    return power_of_two(np.concatenate([found.largest for found in data.tables[0].ranges]))
 
 
 def column_unit(columns: FloatArray) -> FloatArray:
     """Return the power of two in which each column of an ``(n, d)`` array is measured."""
-    return power_of_two(np.maximum(columns.max(axis=0), -columns.min(axis=0)))
+    return power_of_two(ranges(columns).largest)
 
 
 def check_one_table(name: str, data: Data) -> None:
@@ -62,7 +64,8 @@ def check_more_rows_than(name: str, ddof: float, data: Data) -> None:
 
 def check_varying(name: str, columns: FloatArray, labels: tuple[str, ...] | None) -> None:
     """Raise if a column of an ``(n, d)`` array is constant, and say which one."""
-    constant = np.flatnonzero(columns.max(axis=0) == columns.min(axis=0))
+    low, high = ranges(columns)
+    constant = np.flatnonzero(low == high)
     if constant.size:
         first = int(constant[0])
         label = repr(labels[first]) if labels is not None and len(labels) == columns.shape[1] else str(first)
@@ -82,7 +85,18 @@ def unit_range(deviations: FloatArray) -> FloatArray:
 
     NaN for a column without deviations, as that of a resample may be.
     """
-    return quotient(deviations, np.abs(deviations).max(axis=0))
+    return quotient(deviations, ranges(deviations).largest)
+
+
+def powers(variables: FloatArray, order: int) -> FloatArray:
+    """Return the powers 1 to `order` of variables ``(n, d)``, column by column in memory, shape ``(n, order * d)``."""
+    n, d = variables.shape
+    result = np.empty((order, d, n))
+    for piece in pieces(n, (order + 1) * d):
+        result[0][:, piece] = variables[piece].T
+        for lower, higher in pairwise(result):
+            np.multiply(lower[:, piece], result[0][:, piece], out=higher[:, piece])
+    return result.reshape(-1, n).T
 
 
 def spread(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -116,6 +130,7 @@ class ColumnMoment(FunctionOfMeans):
     """A statistic of each column, a function of the column's first `order` moments about the data's mean."""
 
     order: ClassVar[int]
+    own_features = True
     degree: ClassVar[int] = 0
     """The power of the unit of the data in which the statistic is measured."""
 
@@ -147,8 +162,7 @@ class ColumnMoment(FunctionOfMeans):
 
     def features(self, data: Data) -> FloatArray:
         """Return the powers 1 to `order` of the variables."""
-        variables = self.variables(data)
-        return np.concatenate([(variables**power).T for power in range(1, self.order + 1)]).T
+        return powers(self.variables(data), self.order)
 
     def squares(self, n_features: int) -> tuple[slice, slice] | None:
         """Return the first and the second powers."""
@@ -169,10 +183,7 @@ class ColumnMoment(FunctionOfMeans):
 
     def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
         """Return ``g' . change`` column by column: each statistic depends only on the `order` moments of its column."""
-        partials = self.partials(*means.centre.reshape(self.order, -1))
-        powers = np.hsplit(changes, self.order)
-        derivative: FloatArray = np.sum([part * power for part, power in zip(partials, powers, strict=True)], axis=0)
-        return derivative
+        return sum_of_multiples(self.partials(*means.centre.reshape(self.order, -1)), changes)
 
 
 @dataclass(frozen=True)
@@ -228,9 +239,11 @@ class _Spread(ColumnMoment):
 
     def features(self, data: Data) -> FloatArray:
         """Return the deviations and their squares, enlarged so that ``m2 - m1**2`` has the divisor asked for."""
-        deviations = self.variables(data).T
-        factor = divisor_factor(self.ddof, data.sizes[0])
-        return np.concatenate([np.sqrt(factor) * deviations, factor * np.square(deviations)]).T
+        features = powers(self.variables(data), 2)
+        if self.ddof:
+            factor = divisor_factor(self.ddof, data.sizes[0])
+            features *= np.repeat([np.sqrt(factor), factor], features.shape[1] // 2)
+        return features
 
 
 @dataclass(frozen=True)
@@ -436,6 +449,10 @@ class NormOfMean(FunctionOfMeans):
         """Return the derivative of the power; zero where the mean is zero but for rounding."""
         (influence,) = super().influence(at)
         return (np.zeros_like(influence) if at.derived.vanishing.all() else influence,)
+
+    def linear(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray | None:
+        """Return the derivative along the change of the mean; None where the mean is zero but for rounding."""
+        return None if at.derived.vanishing.all() else super().linear(at, resamples)
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the power of the length."""

@@ -34,6 +34,13 @@ class Metric(Association):
         means = resamples.sums(0, at.derived.features) / resamples.totals(0)[:, np.newaxis]
         return self.values_at(at.derived, means, resamples)
 
+    def mean_changes(self, means: FeatureMeans, resamples: Resamples) -> FloatArray:
+        """Return ``sum_j weights_j (f_j - mean f) / n`` from the sums of the features, shape ``(B, p)``."""
+        assert isinstance(means, MetricMeans)
+        n = len(means.features)
+        changes: FloatArray = resamples.sums(0, means.features) / n
+        return changes - (resamples.totals(0) / n)[:, np.newaxis] * means.centre
+
     def derived(self, data: Data) -> MetricMeans:
         """Return the features of `data`, also as means and deviations."""
         features = np.asfortranarray(self.features(data))

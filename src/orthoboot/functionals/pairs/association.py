@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.arrays.passes import pieces
 from orthoboot.data import Data
+from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ConstantDataWarning, DataError, OrthobootWarning
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.columns.moments import (
@@ -182,6 +184,7 @@ class Correlation(Association):
     """
 
     name = "correlation"
+    own_features = True
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs and both columns vary."""
@@ -191,7 +194,12 @@ class Correlation(Association):
     def features(self, data: Data) -> FloatArray:
         """Return both deviations in units of the largest, their squares and their product."""
         x, y = unit_range(centred_rows(self.pairs(data))[1]).T
-        return np.stack([x, y, x * x, y * y, x * y]).T
+        columns = np.empty((5, len(x)))
+        for piece in pieces(len(x), len(columns)):
+            a, b = x[piece], y[piece]
+            for column, product in zip(columns, (a, b, a * a, b * b, a * b), strict=True):
+                column[piece] = product
+        return columns.T
 
     def squares(self, n_features: int) -> tuple[slice, slice]:
         """Return the deviations and their squares."""
@@ -207,6 +215,10 @@ class Correlation(Association):
         """Return the derivative towards each row, shape ``(n, 1)``."""
         influence = super().influence(at)
         return influence_of(at.estimate, influence) if self._on_a_line(at) else influence
+
+    def linear(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray | None:
+        """Return the derivative along the changes of the means; None where all rows lie on a line."""
+        return None if self._on_a_line(at) else super().linear(at, resamples)
 
     def second_order_bias(self, at: PreparedFormula[FeatureMeans], covariance: Covariance) -> FloatArray:
         """Return the bias of second order, shape ``(1,)``; zero where all rows lie on a line."""
