@@ -213,12 +213,13 @@ def bootstrap(
             emit(warning)
         replicates, unmet = _simulated(first, budget)
     _check_weights_matter(first.run, replicates)
-    trial_warnings = _trials(first, replicates, groups)
-    # The same object where it can be: it remembers what it found out about the linear part.
-    run = replace(first.run, trial_warnings=trial_warnings) if trial_warnings else first.run
-    estimator_name = first.estimator.name
-    result = Result(run, replicates, estimator_name, method, confidence_level, alternative, (), first.warnings)
-    return reported(result, unmet, shown=first.warnings)
+    name, standing = first.estimator.name, first.warnings
+    result = Result(first.run, replicates, name, method, confidence_level, alternative, (), standing)
+    trial_warnings = _trials(result, groups)
+    # Mostly there are none, and the result keeps what it has found out.
+    if trial_warnings:
+        result = replace(result, run=replace(first.run, trial_warnings=trial_warnings))
+    return reported(result, unmet, shown=standing)
 
 
 def _check_execution(n_jobs: Any, progress: Any) -> None:
@@ -380,12 +381,12 @@ def _simulated(first: _FirstRound, budget: _Budget) -> tuple[Replicates, tuple[O
             return replicates, (_unmet(error, replicates, budget),)
 
 
-def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[OrthobootWarning, ...]:
+def _trials(result: Result, groups: Any) -> tuple[OrthobootWarning, ...]:
     """Return warnings from a few more evaluations; Ctrl-C there, or before, keeps the replicates."""
-    if replicates.interrupted:
+    if result.replicates.interrupted:
         return ()
-    run, found = first.run, list[OrthobootWarning]()
-    standard_error = Estimation(run, replicates, first.estimator).standard_error
+    run, found = result.run, list[OrthobootWarning]()
+    standard_error = result.standard_errors
     try:
         found += row_order_finding(run.prepared, run.plan, standard_error)
         # A function of the order of rows is another on the rows of a resample for that alone.

@@ -76,6 +76,19 @@ def test_a_batch_gives_the_same_bits_as_one_resample_at_a_time(row: FunctionalRo
 
 
 @every_row
+def test_its_own_linear_part_is_that_of_the_influence_values(row: FunctionalRow) -> None:
+    data = row.data()
+    at, resamples = row.functional.at(data), counts(data)
+    linear = at.linear(resamples)
+    if linear is None:
+        pytest.skip("it leaves the linear part to the influence values")
+    expected = sum(resamples.sums(i, part) / len(part) for i, part in enumerate(at.influence()))
+    np.testing.assert_allclose(linear, expected, rtol=0, atol=1e-13 * np.abs(at.influence()[0]).max())
+    alone = np.vstack([at.linear(resamples.one(b)) for b in range(len(resamples))])
+    np.testing.assert_array_equal(linear, alone)
+
+
+@every_row
 def test_rescaled_weights_change_nothing(row: FunctionalRow) -> None:
     data = row.data()
     resamples = counts(data)

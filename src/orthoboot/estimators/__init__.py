@@ -4,9 +4,10 @@ from orthoboot.estimators.base import Estimator
 from orthoboot.estimators.cheap import Cheap
 from orthoboot.estimators.jackknife import Jackknife
 from orthoboot.estimators.moments import Moments, moments_of
-from orthoboot.estimators.orthogonal import Orthogonal, prior_replicates, r_squared, raw_slope, slope, slope_t
+from orthoboot.estimators.orthogonal import Orthogonal, r_squared, raw_slope, slope
 from orthoboot.estimators.paper import Paper
 from orthoboot.estimators.simulation_error import EstimatorError, estimator_error, jackknife_spread
+from orthoboot.estimators.slopes import prior_replicates, slope_t
 from orthoboot.estimators.standard import Standard
 
 ESTIMATORS: dict[str, Estimator] = {

@@ -65,12 +65,16 @@ class Estimation:
     def variance(self) -> FloatArray:
         """Return the variance, shape ``(k,)``; zero or infinite where it is out of the range of numbers."""
         with np.errstate(over="ignore", under="ignore"):
-            return self.unit * (self.unit * self.estimator.variance(self.moments))
+            return self.unit * (self.unit * self._variance_in_units)
 
     @cached_property
     def standard_error(self) -> FloatArray:
         """Return the standard error, shape ``(k,)``."""
-        return self.unit * np.sqrt(self.estimator.variance(self.moments))
+        return self.unit * np.sqrt(self._variance_in_units)
+
+    @cached_property
+    def _variance_in_units(self) -> FloatArray:
+        return self.estimator.variance(self.moments)
 
     @cached_property
     def covariance(self) -> FloatArray:
@@ -83,7 +87,7 @@ class Estimation:
     @cached_property
     def error(self) -> EstimatorError:
         """Return the simulation error of bias and variance."""
-        error = estimator_error(self.estimator, self.in_units._settled)
+        error = estimator_error(self.estimator, self.in_units._settled, self.moments)
         return replace(error, bias=self.unit * error.bias)
 
     @property

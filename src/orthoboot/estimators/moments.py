@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from orthoboot.estimators.slopes import prior_replicates, ratio
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
@@ -45,6 +47,12 @@ class Moments:
     linear_variance: FloatArray
     second_order_bias: FloatArray
 
+    @cached_property
+    def slope(self) -> FloatArray:
+        """Return beta, the slope of P on L, shrunk towards one; one where nothing can be learnt."""
+        prior = prior_replicates(self.size, self.total, self.residual, self.cross, self.linear)
+        return 1 + ratio(self.cross, self.linear + prior * self.linear_variance, otherwise=0.0)
+
     def residual_about(self, slope: FloatArray) -> FloatArray:
         """Return the centred sum of ``(P - slope * L)**2``."""
         excess = 1 - slope
@@ -70,12 +78,12 @@ def moments_of(replicates: Replicates) -> Moments:
     )
 
 
-def deleted_moments(replicates: Replicates) -> Moments:
-    """Return the sums with each replicate left out in turn, shape ``(B, k)``.
+def deleted_moments(replicates: Replicates, whole: Moments | None = None) -> Moments:
+    """Return the sums with each replicate left out in turn, shape ``(B, k)``; `whole` are all of them, where known.
 
     Leaving out replicate b changes a centred sum of products x y by ``- B/(B-1) (x_b - mean x) (y_b - mean y)``.
     """
-    whole = moments_of(replicates)
+    whole = moments_of(replicates) if whole is None else whole
     p, d, l = map(centred, _parts(replicates))  # noqa: E741
     rest = whole.size - 1
     scale = whole.size / rest

@@ -6,18 +6,9 @@ import numpy as np
 
 from orthoboot.estimators.base import Estimator
 from orthoboot.estimators.moments import Moments, centred_parts, moments_of
+from orthoboot.estimators.slopes import ratio
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
-
-PRIOR_REPLICATES = 5.0
-"""How many replicates with slope one the prior is worth, before the data speak against it."""
-
-DOUBT = 3.0
-"""The t statistic against slope one beyond which the prior yields.
-
-With 2 a right influence function loses more at B = 5, where a t statistic of 2 is common, than a wrong one gains;
-``benchmarks/variance_table.py`` shows both.
-"""
 
 
 class Orthogonal(Estimator):
@@ -62,38 +53,12 @@ class Orthogonal(Estimator):
 
 def slope(moments: Moments) -> FloatArray:
     """Return beta, the shrunken slope of phi_b on linear_b; one where nothing can be learnt."""
-    prior = prior_replicates(moments.size, moments.total, moments.residual, moments.cross, moments.linear)
-    return 1 + ratio(moments.cross, moments.linear + prior * moments.linear_variance, otherwise=0.0)
+    return moments.slope
 
 
 def raw_slope(moments: Moments) -> FloatArray:
     """Return the least-squares slope of phi_b on linear_b; one where linear_b does not vary."""
     return 1 + ratio(moments.cross, moments.linear, otherwise=0.0)
-
-
-def prior_replicates(
-    size: int, total: FloatArray, residual: FloatArray, cross: FloatArray, linear: FloatArray
-) -> FloatArray:
-    """Return k, smaller where the replicates contradict slope one; the sums are those of `Moments`."""
-    t = np.abs(slope_t(size, residual, cross, linear))
-    doubt = np.minimum(1.0, ratio(np.full_like(t, DOUBT), t, otherwise=1.0) ** 2)
-    worth = np.minimum(1.0, ratio(total, residual, otherwise=1.0)) ** 2
-    prior: FloatArray = PRIOR_REPLICATES * doubt * worth
-    return prior
-
-
-def slope_t(size: int, residual: FloatArray, cross: FloatArray, linear: FloatArray) -> FloatArray:
-    """Return the t statistic of the unshrunk slope against one; zero below four replicates, infinite for a perfect fit.
-
-    It is the t statistic against zero of the slope of the residuals D on L.
-    """
-    if size < 4:
-        return np.zeros_like(linear)
-    excess = ratio(cross, linear, otherwise=0.0)
-    remainder = np.maximum(residual - excess * cross, 0)
-    spread = np.sqrt(ratio(remainder / (size - 2), linear, otherwise=0.0))
-    certain = np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
-    return np.where(spread > 0, ratio(excess, spread, otherwise=0.0), certain)
 
 
 def r_squared(moments: Moments) -> FloatArray:
@@ -105,9 +70,3 @@ def r_squared(moments: Moments) -> FloatArray:
     simulated = moments.residual_about(slope(moments)) / (moments.size - 1)
     share = ratio(explained, explained + simulated, otherwise=0.0)
     return np.where((explained + simulated == 0) & (moments.linear_variance == 0), 1.0, share)
-
-
-def ratio(numerator: FloatArray, denominator: FloatArray, *, otherwise: float) -> FloatArray:
-    """Return the quotient where the denominator is positive, `otherwise` where it is not."""
-    positive = denominator > 0
-    return np.where(positive, numerator / np.where(positive, denominator, 1.0), otherwise)

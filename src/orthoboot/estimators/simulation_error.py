@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthoboot.estimators.base import Estimator
-from orthoboot.estimators.moments import deleted_moments, linear_variance
+from orthoboot.estimators.moments import Moments, deleted_moments, linear_variance
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
@@ -42,8 +42,8 @@ class EstimatorError:
             return 1 + 2 / self.log_variance**2
 
 
-def estimator_error(estimator: Estimator, replicates: Replicates) -> EstimatorError:
-    """Return the simulation errors of the bias and the variance.
+def estimator_error(estimator: Estimator, replicates: Replicates, whole: Moments | None = None) -> EstimatorError:
+    """Return the simulation errors of the bias and the variance; `whole` are the sums over all replicates, where known.
 
     Zero where nothing is simulated or nothing varies; NaN, for unknown, where too few replicates are left when one is
     taken away, or where one replicate carries all the variance or none does.
@@ -53,7 +53,7 @@ def estimator_error(estimator: Estimator, replicates: Replicates) -> EstimatorEr
         return EstimatorError(np.zeros(k), np.zeros(k))
     if len(replicates) - 1 < max(estimator.minimum, 2):
         return EstimatorError(np.full(k, np.nan), np.full(k, np.nan))
-    deleted = deleted_moments(replicates)
+    deleted = deleted_moments(replicates, whole)
     # What does not use the influence function must not depend on it.
     explained = linear_variance(replicates) if estimator.needs_influence else np.zeros(k)
     return EstimatorError(

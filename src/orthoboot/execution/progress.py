@@ -33,12 +33,12 @@ class ProgressBar:
     """
 
     def __init__(self, total: int, *, unit: str = "replicate", title: str = "", shown: bool | None = None) -> None:
-        installed = importlib.util.find_spec("tqdm") is not None
-        if shown and not installed:
+        wanted = sys.stderr.isatty() if shown is None else shown
+        self._shown = wanted and importlib.util.find_spec("tqdm") is not None
+        if shown and not self._shown:
             raise MissingDependencyError(
                 '`progress=True` needs tqdm; install it with `pip install "orthoboot[cli]"`, or alone.'
             )
-        self._shown = installed and (sys.stderr.isatty() if shown is None else shown)
         self._delay = 0.0 if shown else _PATIENCE
         self._total, self._unit, self._title = total, unit, title
         self._bar: Any = None

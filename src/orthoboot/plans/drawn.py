@@ -29,6 +29,7 @@ class DrawnResamples(Resamples):
 
     def __init__(self, schemes: tuple[Scheme, ...], key: Key, numbers: Sequence[int]) -> None:
         self.schemes, self.key, self.numbers = schemes, key, numbers
+        self._sums: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -45,6 +46,14 @@ class DrawnResamples(Resamples):
             for row, number in enumerate(self.numbers):
                 scheme.store_counts(self.key, stream, number, weights[stream][row])
         return weights
+
+    def sums(self, sample: int, values: FloatArray) -> FloatArray:
+        """Return ``weights @ values``, shape ``(B, p)``; asked for again, they are remembered."""
+        place = sample, id(values)
+        if place not in self._sums:
+            # The values are kept too, so that no other array can have their identity.
+            self._sums[place] = values, super().sums(sample, values)
+        return self._sums[place][1]
 
     def indices(self, b: int) -> tuple[IntArray, ...]:
         """Return the rows of resample `b`, in drawing order if the order matters."""

@@ -1,0 +1,49 @@
+"""Passes over long arrays give what numpy gives, for every shape and order in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orthoboot.arrays.passes import column_sums, pieces, ranges, sums_of_squares
+
+
+@pytest.fixture(params=[(1, 1), (7, 3), (600, 1), (700, 70), (70_001, 2), (40_000, 17)], ids=str)
+def columns(request):
+    return np.random.default_rng(3).standard_normal(request.param)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_ranges_and_sums_are_those_of_numpy(columns, order):
+    columns = np.asarray(columns, order=order)
+    found = ranges(columns)
+    np.testing.assert_array_equal(found.low, columns.min(axis=0))
+    np.testing.assert_array_equal(found.high, columns.max(axis=0))
+    np.testing.assert_array_equal(found.largest, np.abs(columns).max(axis=0))
+    # What rounding can make of n additions at most, in any order, twice.
+    rounding = 2 * len(columns) * np.finfo(float).eps
+    allowed = rounding * np.abs(columns).sum(axis=0)
+    assert (np.abs(column_sums(columns) - columns.sum(axis=0)) <= allowed).all()
+    centre = columns.mean(axis=0)
+    expected = np.square(columns - centre).sum(axis=0)
+    np.testing.assert_allclose(sums_of_squares(columns, centre), expected, rtol=rounding)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_number_that_is_not_finite_shows_in_the_range(columns, value):
+    columns[len(columns) // 2, -1] = value
+    found = ranges(columns)
+    assert not np.isfinite(found.largest[-1])
+    assert np.isfinite(found.largest[:-1]).all()
+
+
+def test_pieces_are_all_rows_once():
+    for n, width in [(1, 1), (511, 3), (100_000, 2), (1_000, 10_000)]:
+        rows = np.concatenate([np.arange(n)[piece] for piece in pieces(n, width)])
+        np.testing.assert_array_equal(rows, np.arange(n))
+
+
+def test_the_input_is_not_changed(columns):
+    before = columns.copy()
+    sums_of_squares(columns, 1.0)
+    np.testing.assert_array_equal(columns, before)
