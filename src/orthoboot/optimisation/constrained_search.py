@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg, optimize
+import scipy
+from scipy import linalg
 
 from orthoboot.errors import FitError
 from orthoboot.optimisation.kkt import (
@@ -37,10 +38,9 @@ _STATIONARY = 1e-4
 """A slope so small beside its terms is zero but for the tolerance of the search."""
 _ITERATIONS = 500
 
-# Their stubs know no functions that take arrays of any shape.
-_minimize: Any = optimize.minimize
-_least_squares: Any = optimize.least_squares
-_NonlinearConstraint: Any = optimize.NonlinearConstraint
+# Its stubs know no functions that take arrays of any shape.
+_scipy: Any = scipy
+"""Loads `scipy.optimize` when it is first used: importing it takes as long as all of this library."""
 
 
 # Newton's method may run away, and overflow there; the residuals tell.
@@ -181,7 +181,9 @@ def _slsqp(scaled: _Scaled, start: FloatArray) -> Any:
     }
     constraints = [equality] * bool(len(held)) + [inequality] * bool(scaled.problem.n_inequalities)
     options = {"ftol": 1e-12, "maxiter": _ITERATIONS}
-    return _minimize(scaled.value, start, jac=scaled.slope, constraints=constraints, method="SLSQP", options=options)
+    return _scipy.optimize.minimize(
+        scaled.value, start, jac=scaled.slope, constraints=constraints, method="SLSQP", options=options
+    )
 
 
 def _trust_constr(scaled: _Scaled, start: FloatArray) -> Any:
@@ -192,8 +194,10 @@ def _trust_constr(scaled: _Scaled, start: FloatArray) -> Any:
     def of_constraints(y: FloatArray, multipliers: FloatArray) -> FloatArray:
         return scaled.hessian(y, np.asarray(multipliers)) - scaled.hessian(y, none)
 
-    constraint = _NonlinearConstraint(scaled.constraints, low, none, jac=scaled.jacobian, hess=of_constraints)
-    return _minimize(
+    constraint = _scipy.optimize.NonlinearConstraint(
+        scaled.constraints, low, none, jac=scaled.jacobian, hess=of_constraints
+    )
+    return _scipy.optimize.minimize(
         scaled.value,
         start,
         jac=scaled.slope,
@@ -247,7 +251,7 @@ def _feasible(problem: Problem, xi: FloatArray, x: FloatArray) -> FloatArray:
     if _worst(problem, xi, x)[1] <= _FEASIBLE:
         return x
     scaled = _Scaled.at(problem, xi, x)
-    found = _least_squares(
+    found = _scipy.optimize.least_squares(
         lambda y: _broken(scaled, y) * scaled.constraints(y),
         x / scaled.unit,
         jac=lambda y: _broken(scaled, y)[:, np.newaxis] * scaled.jacobian(y),
@@ -318,7 +322,7 @@ def _signed_multipliers(slope: FloatArray, rows: FloatArray, n_equalities: int) 
     basis = linalg.qr(equalities.T, mode="economic")[0]
     free = rows[n_equalities:] - (rows[n_equalities:] @ basis) @ basis.T
     free[np.linalg.norm(free, axis=1) < INDEPENDENT] = 0.0
-    of_inequalities = optimize.nnls(free.T, -(slope - basis @ (basis.T @ slope)))[0] if len(free) else np.empty(0)
+    of_inequalities = scipy.optimize.nnls(free.T, -(slope - basis @ (basis.T @ slope)))[0] if len(free) else np.empty(0)
     rest = slope + of_inequalities @ rows[n_equalities:]
     of_equalities = np.linalg.lstsq(rows[:n_equalities].T, -rest, rcond=None)[0] if n_equalities else np.empty(0)
     return np.concatenate([of_equalities, of_inequalities]) / np.where(lengths > 0, lengths, 1.0)

@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import linalg, optimize
+import scipy
+from scipy import linalg
 
 from orthoboot.autodiff import Autodiff, PackageFunction
 from orthoboot.errors import FitError
@@ -180,7 +181,7 @@ class LossConditions(Conditions):
         def value_and_gradient(at: FloatArray) -> tuple[float, FloatArray]:
             return self.value(at, weights) / unit, self.gradient(at, weights) / unit
 
-        found, _, _ = optimize.fmin_l_bfgs_b(value_and_gradient, parameters, pgtol=0.0, maxiter=_FIRST_STEPS)
+        found, _, _ = scipy.optimize.fmin_l_bfgs_b(value_and_gradient, parameters, pgtol=0.0, maxiter=_FIRST_STEPS)
         # A loss without a lower bound ends at minus infinity; Newton's method says more about it.
         is_lower = -np.inf < self.value(found, weights) <= self.value(parameters, weights)
         return found if is_lower else parameters
@@ -276,7 +277,7 @@ class EquationConditions(Conditions):
         def jacobian(at: FloatArray) -> FloatArray:
             return self._jacobian(at, weights) / self._unit[:, np.newaxis]
 
-        found: FloatArray = optimize.root(equations, parameters, jac=jacobian).x
+        found: FloatArray = scipy.optimize.root(equations, parameters, jac=jacobian).x
         return found if self.value(found, weights) <= self.value(parameters, weights) else parameters
 
     def spread(self, parameters: FloatArray) -> float:
