@@ -114,6 +114,14 @@ class PreparedComparison(Prepared[Comparison]):
         slopes = self.functional.slopes(*self.sample_estimates)
         return tuple(part[0] * slope for part, slope in zip(parts, slopes, strict=True))
 
+    def linear(self, resamples: Resamples) -> FloatArray | None:
+        """Return the statistic's linear part in each sample, times the slope of the comparison."""
+        parts = all_known(sample.linear(resamples.sample(i)) for i, sample in enumerate(self.samples))
+        if parts is None:
+            return None
+        slopes = self.functional.slopes(*self.sample_estimates)
+        return slopes[0] * parts[0] + slopes[1] * parts[1]
+
     @property
     def sample_estimates(self) -> Pair:
         """Return the statistic of each sample, two arrays of shape ``(k,)``."""
@@ -302,6 +310,11 @@ class PreparedPairedDifference(Prepared[PairedDifference]):
         """Return the difference of the two influence functions."""
         parts = all_known(prediction.influence() for prediction in self.predictions)
         return None if parts is None else (parts[0][0] - parts[1][0],)
+
+    def linear(self, resamples: Resamples) -> FloatArray | None:
+        """Return the difference of the two linear parts."""
+        parts = all_known(prediction.linear(resamples) for prediction in self.predictions)
+        return None if parts is None else parts[0] - parts[1]
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return the difference of the two biases."""
