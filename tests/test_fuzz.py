@@ -165,6 +165,7 @@ def test_a_warning_about_an_order_that_there_is_not_is_found():
 
 
 def test_labels_that_do_not_stay_with_their_rows_are_found():
+    pytest.importorskip("pandas")
     (row,) = [row for row in catalogue.ROWS if row.name == "mean of labels"]
     case = replace(planted(functions.mean_of_index), row=row, holders=("labelled",))
     assert found(case, "container") is None

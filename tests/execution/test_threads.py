@@ -207,7 +207,10 @@ def numbers(result: ob.Result) -> list[Any]:
         replicates.estimate,
         replicates.values,
         result.covariance,
-        result.to_frame().to_numpy(),
+        result.bias,
+        result.equivalent_resamples,
+        *result.confidence_interval,
+        *result.simulation_error,
         np.array([result.n_failed, result.n_resamples]),
         *influence,
     ]
