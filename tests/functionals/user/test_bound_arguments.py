@@ -46,6 +46,16 @@ def test_the_estimate_is_the_plain_call(statistic):
     assert result.n_failed == 0
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("function", [np.max, np.mean, np.var])
+def test_an_axis_that_is_bound_stays_bound_on_a_table(function):
+    table, statistic = X.reshape(50, 4), partial(function, axis=None)
+    result = ob.bootstrap(table, statistic, n_resamples=20, estimator="standard", rng=0)
+    assert result.estimate == pytest.approx(statistic(table), rel=1e-12)
+    drawn = [result.run.resamples([number]).indices(0)[0] for number in range(20)]
+    np.testing.assert_allclose(result.bootstrap_distribution, [statistic(table[rows]) for rows in drawn], rtol=1e-12)
+
+
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.LargeBiasWarning")
 def test_bound_values_of_the_rows_are_told():
     with pytest.warns(errors.RowOrderWarning, match="`weights`, which it reads, has one value per row.*paired=True"):
