@@ -219,6 +219,16 @@ def test_extreme_ends_have_a_simulation_error_that_says_so():
     assert errors[-1] > 3 * errors[0]
 
 
+@pytest.mark.parametrize("method", ["percentile", "basic"])
+def test_the_simulation_error_grows_beyond_the_level_that_replicates_show(method):
+    near, far = (
+        ob.bootstrap(X, ob.variance, method=method, confidence_level=level, rng=2).simulation_error
+        for level in (0.99999, 1 - 1e-10)
+    )
+    assert far.low > 1.2 * near.low
+    assert far.high > 1.2 * near.high
+
+
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 @pytest.mark.parametrize("level", [0.95, 0.9999, 1 - 1e-8])
 def test_the_mean_has_the_quantiles_of_its_exact_law_at_any_level(method, level):
