@@ -395,6 +395,16 @@ def test_one_batch_has_the_same_bits_as_another():
     np.testing.assert_array_equal(WITH_INTERCEPT.at(data).values(Resamples((weights[5:],))), together[5:])
 
 
+@pytest.mark.parametrize("estimator", ["orthogonal", "standard"])
+def test_an_exact_fit_is_constant_data_and_ignores_no_weights(estimator):
+    """The intercept is zero but for rounding, which differs between weights and rows."""
+    with pytest.warns(ConstantDataWarning, match="does not vary between resamples"):
+        result = ob.bootstrap(
+            (X, X @ [1.0, -2.0, 0.5]), WITH_INTERCEPT, paired=True, estimator=estimator, n_resamples=10, rng=0
+        )
+    assert not result.standard_error.any()
+
+
 @pytest.mark.parametrize("constant", [3.0, 0.1, -1e6])
 @pytest.mark.parametrize("estimator", ["orthogonal", "standard"])
 def test_a_constant_response_is_constant_data_and_ignores_no_weights(constant, estimator):
