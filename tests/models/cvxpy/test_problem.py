@@ -355,6 +355,16 @@ def test_a_solution_that_is_not_unique_has_a_warning_of_its_own(builder: Callabl
     assert "used" not in told
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_no_ties_are_blamed_where_every_solution_costs_the_same() -> None:
+    x, price = cp.Variable(3, nonneg=True), cp.Parameter()
+    problem = cp.Problem(cp.Minimize(price * cp.sum(x)), [cp.sum(x) == 1])
+    result = ob.bootstrap(ROWS, ob.from_cvxpy(problem, {price: lambda rows: rows[:, 0]}, {"x": x}), rng=0)
+    texts = [str(warning) for warning in result.warnings]
+    assert texts[0].startswith("the solution is not unique, or nearly so, for x[0], x[1], x[2]")
+    assert not [text for text in texts if "ties" in text]
+
+
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_a_unique_solution_has_none(builder: Callable[[], ob.Functional]) -> None:
     texts = [str(finding) for finding in builder().prepared(read(ROWS)).findings()]
