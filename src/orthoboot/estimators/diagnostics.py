@@ -112,9 +112,9 @@ def _about_size(estimation: Estimation) -> Iterator[OrthobootWarning]:
 
 
 def _is_explained(estimation: Estimation) -> bool:
-    """Return whether the statistic itself says why it does not vary, as a perfect correlation does."""
+    """Return whether the statistic itself says why it does not vary, as a correlation of 1 does."""
     findings = estimation.run.findings(estimation.replicates.convergence)
-    return any(isinstance(finding, ConstantDataWarning) for finding in findings)
+    return any(isinstance(finding, ConstantDataWarning | DominantRowWarning) for finding in findings)
 
 
 def _about_strata(estimation: Estimation) -> Iterator[OrthobootWarning]:

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import ConstantDataWarning, DataError
+from orthoboot.errors import ConstantDataWarning, DataError, DominantRowWarning
 from orthoboot.functionals import correlation, covariance, ratio
 
 X, NOISE = np.random.default_rng(40).exponential(size=(2, 60))
@@ -156,12 +156,26 @@ def test_a_perfect_correlation_has_no_bias_under_any_plan():
         assert ob.bootstrap((x, 0.3 - 0.7 * x), ob.correlation, paired=True, estimator="jackknife", **plan).bias == 0
 
 
-@pytest.mark.filterwarnings("ignore::orthoboot.errors.FailedReplicatesWarning")
-def test_one_far_row_makes_no_perfect_correlation():
-    """It is 1 to rounding on the data, and another number on every resample without that row."""
+def _with_a_far_row() -> tuple[np.ndarray, np.ndarray]:
+    """Return two columns whose correlation is 1 to rounding, and another number on every resample without one row."""
     x, noise = np.random.default_rng(2).normal(size=(2, 14))
     y = x + noise
     x[12] = y[12] = -6e7
-    result = ob.bootstrap((x + 4e9, y + 4e9), ob.correlation, paired=True, estimator="standard", n_resamples=200, rng=0)
+    return x + 4e9, y + 4e9
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.FailedReplicatesWarning")
+def test_one_far_row_makes_no_perfect_correlation():
+    with pytest.warns(DominantRowWarning, match="is 1 to all digits, but the rows are not on a line: row 12 "):
+        result = ob.bootstrap(
+            _with_a_far_row(), ob.correlation, paired=True, estimator="standard", n_resamples=200, rng=0
+        )
     assert result.standard_error > 0.1
     assert not any(isinstance(warning, ConstantDataWarning) for warning in result.warnings)
+
+
+def test_a_jackknife_of_rounding_alone_is_zero_and_told():
+    with pytest.warns(DominantRowWarning, match="not seen to first order.*so is the jackknife's variance") as caught:
+        result = ob.bootstrap(_with_a_far_row(), ob.correlation, paired=True, estimator="jackknife")
+    assert len(caught) == 1
+    assert (result.standard_error, result.bias) == (0, 0)

@@ -10,7 +10,7 @@ import numpy as np
 from orthoboot.arrays.passes import pieces
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import ConstantDataWarning, DataError, OrthobootWarning
+from orthoboot.errors import ConstantDataWarning, DataError, DominantRowWarning, OrthobootWarning
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.columns.moments import (
     check_ddof,
@@ -87,7 +87,7 @@ def coefficients(values: FloatArray) -> FloatArray:
 
 
 def influence_of(coefficient: FloatArray, influence: Influence) -> Influence:
-    """Return the influence of a coefficient of correlation: zero where it is 1 or -1, and so on every resample."""
+    """Return the influence of a coefficient of correlation: nothing but rounding where it is 1 or -1, and zero then."""
     return influence if abs(coefficient[0]) < 1 else tuple(np.zeros_like(part) for part in influence)
 
 
@@ -100,6 +100,18 @@ def perfect(kind: str, coefficient: float) -> tuple[OrthobootWarning, ...]:
             f"the {kind}correlation is exactly {round(coefficient)} in the data, and so in every resample: its "
             "variance is zero and the interval has width zero. A perfect correlation often means that one column was "
             "computed from the other; if it was not, these rows do not show how far the population is from a line."
+        ),
+    )
+
+
+def _far_row(coefficient: float, row: int) -> tuple[OrthobootWarning, ...]:
+    """Return a warning where one row makes a correlation 1 or -1 to rounding, and resamples without it do not."""
+    return (
+        DominantRowWarning(
+            f"the correlation is {round(coefficient)} to all digits, but the rows are not on a line: row {row} "
+            "(counted from 0) lies so far from the others that these do not show. Resamples without that row have "
+            "another correlation, which is not seen to first order: the linear part is zero, and so is the jackknife's "
+            "variance. Check that row, or use `spearman`, which takes ranks."
         ),
     )
 
@@ -213,28 +225,25 @@ class Correlation(Association):
 
     def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
         """Return the derivative towards each row, shape ``(n, 1)``."""
-        influence = super().influence(at)
-        return influence_of(at.estimate, influence) if self._on_a_line(at) else influence
+        return influence_of(at.estimate, super().influence(at))
 
     def linear(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray | None:
-        """Return the derivative along the changes of the means; None where all rows lie on a line."""
-        return None if self._on_a_line(at) else super().linear(at, resamples)
+        """Return the derivative along the changes of the means; None where it is 1 or -1."""
+        return super().linear(at, resamples) if abs(at.estimate[0]) < 1 else None
 
     def second_order_bias(self, at: PreparedFormula[FeatureMeans], covariance: Covariance) -> FloatArray:
-        """Return the bias of second order, shape ``(1,)``; zero where all rows lie on a line."""
-        return np.zeros(1) if self._on_a_line(at) else super().second_order_bias(at, covariance)
-
-    def _on_a_line(self, at: PreparedFormula[FeatureMeans]) -> bool:
-        """Return whether the correlation is 1 or -1 on every resample, and not by one far outlier on the data alone."""
-        if abs(at.estimate[0]) < 1:
-            return False
-        x, y = unit_range(centred_rows(self.pairs(at.data))[1]).T
-        digits = _ROUNDING * max(1.0, 1 / at.data.relative_spread)
-        return bool(np.abs(x - at.estimate[0] * y).max() <= digits)
+        """Return the bias of second order, shape ``(1,)``; zero where the correlation is 1 or -1."""
+        return super().second_order_bias(at, covariance) if abs(at.estimate[0]) < 1 else np.zeros(1)
 
     def findings(self, at: PreparedFormula[FeatureMeans]) -> tuple[OrthobootWarning, ...]:
-        """Return a warning where all rows lie on a line."""
-        return perfect("", float(at.estimate[0])) if self._on_a_line(at) else ()
+        """Return a warning where all rows lie on a line, or one far row makes them seem to."""
+        coefficient = float(at.estimate[0])
+        if abs(coefficient) < 1:
+            return ()
+        x, y = unit_range(centred_rows(self.pairs(at.data))[1]).T
+        digits = _ROUNDING * max(1.0, 1 / at.data.relative_spread)
+        on_a_line = np.abs(x - coefficient * y).max() <= digits
+        return perfect("", coefficient) if on_a_line else _far_row(coefficient, int(np.argmax(np.abs(x))))
 
     def jacobian(self, means: FloatArray) -> FloatArray:
         """Return the derivatives by the five means."""
