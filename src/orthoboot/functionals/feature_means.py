@@ -19,14 +19,16 @@ from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.units import divided, power_of_two, root_mean_square, times_unit
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
-_VANISHING = 8 * float(np.finfo(np.float64).eps)
+_EPSILON = float(np.finfo(np.float64).eps)
+
+_VANISHING = 8 * _EPSILON
 """A mean below this share of the size of its numbers is what rounding leaves of zero."""
 
 _FEW_SLOPES = 64
 """Derivatives of all outputs by all means up to which the linear part is found from the sums of the features."""
 
-_DOUBTFUL = 1e-10
-"""A variance below this share of that of all rows has lost most of its digits about their mean."""
+_LEAST_DIGITS = 1e-10
+"""Moments of a resample that rounding leaves fewer digits about the mean of all rows are taken about its own mean."""
 
 
 def centred_rows(rows: FloatArray, *, in_place: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -102,9 +104,12 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     :math:`\tfrac12 \operatorname{tr}(g''(\bar f)\,\operatorname{Cov}(m))`; the function-of-mean model of the paper's
     ``subsection:biascorrection``.
 
-    A subclass gives `features` and `value`; `jacobian` and `curvature` where they have a closed form.
+    A subclass gives `features` and `value`; `jacobian` and `curvature` where they have a closed form; `n_variables` and
+    `powers` where it is a function of central moments, with `order` the highest of them.
     """
 
+    order: ClassVar[int] = 2
+    """The highest of the moments, where it is a function of such."""
     own_features: ClassVar[bool] = False
     """Whether `features` returns a new array each time, column by column in memory, which may be overwritten."""
 
@@ -120,9 +125,16 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         """Return the factor that rescales the value to the units of the data; one by default."""
         return 1.0
 
-    def squares(self, n_features: int) -> tuple[slice, slice] | None:
-        """Return which features have their squares among the features, and which those are; None where none has."""
-        return None
+    def n_variables(self, n_features: int) -> int:
+        """Return how many features, the first ones, are variables whose shift does not change the value; 0 if none.
+
+        Their squares are the next features.
+        """
+        return 0
+
+    def powers(self, variables: FloatArray) -> FloatArray:
+        """Return the variables ``(n, v)`` and, as further features, what is computed from them, shape ``(n, q)``."""
+        return variables
 
     def jacobian(self, means: FloatArray) -> FloatArray | None:
         """Return g' at one point, shape ``(k, p)``, or None to use finite differences."""
@@ -149,11 +161,34 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         return self.values_at(means, means.centre + shifts, resamples)
 
     def values_at(self, means: FeatureMeans, points: FloatArray, resamples: Resamples) -> FloatArray:
-        """Return g in units of the data at the means of resamples, shape ``(B, p)``, whose squares are put right."""
-        squares = self.squares(points.shape[1])
-        if squares is not None:
-            _square_about_own_mean(points, means, resamples, *squares)
+        """Return g in units of the data at the means of resamples, shape ``(B, p)``, where they have their digits."""
+        v = self.n_variables(points.shape[1])
+        for b in self._doubtful(means, points, v) if v else ():
+            own = self._about_own_mean(means.deviations[:, :v], resamples.one(b).weights[0][0])
+            points[b, : len(own)] = own
         return means.unit * self.value(points.T).T
+
+    def _doubtful(self, means: FeatureMeans, points: FloatArray, v: int) -> list[int]:
+        """Return the resamples that lack the outliers of the data, or more, so that the others seem to be equal.
+
+        Central moments are differences of powers of the distance to the mean of all rows, and their rounding grows
+        with these powers.
+        """
+        least = (_EPSILON / _LEAST_DIGITS) ** (2 / self.order) * means.centre[v : 2 * v]
+        spread = points[:, v : 2 * v] - np.square(points[:, :v])
+        doubtful: list[int] = np.flatnonzero((spread < least).any(axis=1)).tolist()
+        return doubtful
+
+    def _about_own_mean(self, variables: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the weighted means of the powers of variables ``(n, v)`` about their own weighted means."""
+        drawn = weights != 0
+        rows, shares = variables[drawn], weights[drawn] / weights.sum()
+        deviations = rows - np.einsum("j,jv->v", shares, rows)
+        deviations -= np.einsum("j,jv->v", shares, deviations)
+        # Rows that are all the same differ from their mean by its rounding.
+        deviations[:, np.abs(deviations).max(axis=0) <= _VANISHING * np.abs(rows).max(axis=0)] = 0.0
+        means: FloatArray = np.einsum("j,jq->q", shares, self.powers(deviations))
+        return means
 
     def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
         """Return ``g' . (f_j - mean f)`` for every row."""
@@ -206,19 +241,3 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         if closed_form is not None:
             return closed_form
         return jacobian_by_differences(self.value, means.centre, means.scale, len(means.deviations))
-
-
-def _square_about_own_mean(
-    points: FloatArray, means: FeatureMeans, resamples: Resamples, first: slice, second: slice
-) -> None:
-    """Put means of squares ``(B, p)`` right where a variance is doubtful, as that of a resample of equal rows is.
-
-    Such a mean is the difference of two numbers of the size of all rows, whose rounding would be taken for a variance.
-    """
-    doubtful = points[:, second] - np.square(points[:, first]) < _DOUBTFUL * means.centre[second]
-    for b in np.flatnonzero(doubtful.any(axis=1)).tolist():
-        one, columns = resamples.one(b), doubtful[b]
-        own_mean = points[b, first][columns] - means.centre[first][columns]
-        deviations = means.deviations[:, first][:, columns] - own_mean
-        variances = one.sums(0, np.square(deviations))[0] / one.totals(0)
-        points[b, second][columns] = np.square(points[b, first][columns]) + variances

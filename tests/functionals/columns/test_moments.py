@@ -200,10 +200,19 @@ def test_a_resample_of_equal_rows_of_sparse_data_has_no_spread(n):
         assert np.isnan(statistic.prepared(read((x, y), paired=True)).values(weights)).all()
 
 
-def test_an_outlier_that_is_not_drawn_costs_the_others_few_digits():
-    x = np.r_[1e6, np.random.default_rng(0).normal(size=19)]
+@pytest.mark.parametrize("far", [1e4, 1e6, 1e9])
+@pytest.mark.parametrize("statistic", [variance, std, skewness, kurtosis, correlation, r2], ids=lambda one: one.name)
+def test_an_outlier_that_is_not_drawn_costs_the_others_few_digits(statistic, far):
+    """About the mean of all rows a fourth moment would be rounding alone beyond an outlier of 1e4."""
+    x, y = np.random.default_rng(0).normal(size=(2, 20))
+    x[0], y[0] = far, 2 * far
     counts = np.r_[0.0, 2.0, np.ones(18)]
-    assert std(x, weights=counts) == pytest.approx(np.repeat(x, counts.astype(int)).std(), rel=1e-5)
+    rows = np.repeat(np.arange(20), counts.astype(int))
+    samples = (x, y) if statistic.paired else (x,)
+    expected = statistic(*(one[rows] for one in samples))
+    assert statistic(*samples, weights=counts) == pytest.approx(
+        expected, rel=100 * np.finfo(float).eps * far, abs=1e-10
+    )
 
 
 def test_a_norm_of_a_mean_that_is_zero_but_for_rounding_is_not_smooth():

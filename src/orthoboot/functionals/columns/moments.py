@@ -17,7 +17,7 @@ from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows, sum_of_multiples
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.functionals.units import divided, power_of_two
+from orthoboot.functionals.units import divided, power_of_two, times_unit
 from orthoboot.typing import FloatArray, Influence
 
 _NO_SPREAD = 1e-14
@@ -88,17 +88,6 @@ def unit_range(deviations: FloatArray) -> FloatArray:
     return quotient(deviations, ranges(deviations).largest)
 
 
-def powers(variables: FloatArray, order: int) -> FloatArray:
-    """Return the powers 1 to `order` of variables ``(n, d)``, column by column in memory, shape ``(n, order * d)``."""
-    n, d = variables.shape
-    result = np.empty((order, d, n))
-    for piece in pieces(n, (order + 1) * d):
-        result[0][:, piece] = variables[piece].T
-        for lower, higher in pairwise(result):
-            np.multiply(lower[:, piece], result[0][:, piece], out=higher[:, piece])
-    return result.reshape(-1, n).T
-
-
 def spread(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the variance ``second - first**2``, exactly zero where it is rounding."""
     difference = second - np.square(first)
@@ -129,7 +118,6 @@ def checked_units(name: str, unit: FloatArray, of_value: FloatArray) -> FloatArr
 class ColumnMoment(FunctionOfMeans):
     """A statistic of each column, a function of the column's first `order` moments about the data's mean."""
 
-    order: ClassVar[int]
     own_features = True
     degree: ClassVar[int] = 0
     """The power of the unit of the data in which the statistic is measured."""
@@ -162,12 +150,21 @@ class ColumnMoment(FunctionOfMeans):
 
     def features(self, data: Data) -> FloatArray:
         """Return the powers 1 to `order` of the variables."""
-        return powers(self.variables(data), self.order)
+        return self.powers(self.variables(data))
 
-    def squares(self, n_features: int) -> tuple[slice, slice] | None:
-        """Return the first and the second powers."""
-        d = n_features // self.order
-        return (slice(d), slice(d, 2 * d)) if self.order > 1 else None
+    def n_variables(self, n_features: int) -> int:
+        """Return the number of columns; none for the mean itself, which moves with them."""
+        return n_features // self.order if self.order > 1 else 0
+
+    def powers(self, variables: FloatArray) -> FloatArray:
+        """Return the powers 1 to `order` of variables ``(n, d)``, column by column in memory."""
+        n, d = variables.shape
+        powers = np.empty((self.order, d, n))
+        for piece in pieces(n, (self.order + 1) * d):
+            powers[0][:, piece] = variables[piece].T
+            for lower, higher in pairwise(powers):
+                np.multiply(lower[:, piece], powers[0][:, piece], out=higher[:, piece])
+        return powers.reshape(-1, n).T
 
     def own_values(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray:
         """Return each column's statistic on a resample of its own: the means of its own powers are all it needs."""
@@ -239,11 +236,8 @@ class _Spread(ColumnMoment):
 
     def features(self, data: Data) -> FloatArray:
         """Return the deviations and their squares, enlarged so that ``m2 - m1**2`` has the divisor asked for."""
-        features = powers(self.variables(data), 2)
-        if self.ddof:
-            factor = divisor_factor(self.ddof, data.sizes[0])
-            features *= np.repeat([np.sqrt(factor), factor], features.shape[1] // 2)
-        return features
+        factor = divisor_factor(self.ddof, data.sizes[0])
+        return self.powers(times_unit(self.variables(data), np.sqrt(factor)))
 
 
 @dataclass(frozen=True)

@@ -124,9 +124,13 @@ class RSquared(Metric):
         y, error = deviations / unit, (pairs[:, 0] - pairs[:, 1]) / unit
         return np.stack([y, y * y, error * error]).T
 
-    def squares(self, n_features: int) -> tuple[slice, slice]:
-        """Return the deviation of y and its square."""
-        return slice(1), slice(1, 2)
+    def n_variables(self, n_features: int) -> int:
+        """Return one: y."""
+        return 1
+
+    def powers(self, variables: FloatArray) -> FloatArray:
+        """Return y and its square."""
+        return np.hstack([variables, np.square(variables)])
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return one minus the mean squared error over the variance."""

@@ -205,17 +205,20 @@ class Correlation(Association):
 
     def features(self, data: Data) -> FloatArray:
         """Return both deviations in units of the largest, their squares and their product."""
-        x, y = unit_range(centred_rows(self.pairs(data))[1]).T
-        columns = np.empty((5, len(x)))
-        for piece in pieces(len(x), len(columns)):
-            a, b = x[piece], y[piece]
-            for column, product in zip(columns, (a, b, a * a, b * b, a * b), strict=True):
+        return self.powers(unit_range(centred_rows(self.pairs(data))[1]))
+
+    def n_variables(self, n_features: int) -> int:
+        """Return two."""
+        return 2
+
+    def powers(self, variables: FloatArray) -> FloatArray:
+        """Return both columns, their squares and their product."""
+        columns = np.empty((5, len(variables)))
+        for piece in pieces(len(variables), len(columns)):
+            x, y = variables[piece].T
+            for column, product in zip(columns, (x, y, x * x, y * y, x * y), strict=True):
                 column[piece] = product
         return columns.T
-
-    def squares(self, n_features: int) -> tuple[slice, slice]:
-        """Return the deviations and their squares."""
-        return slice(2), slice(2, 4)
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the covariance over the root of both variances."""
