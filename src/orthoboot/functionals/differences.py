@@ -14,7 +14,8 @@ PointFunction = Callable[[FloatArray], FloatArray]
 _EPSILON = float(np.finfo(np.float64).eps)
 _STEP = _EPSILON ** (1 / 5)
 """In standard deviations of one row: where truncation and rounding of fourth-order differences are about equal."""
-_SHORTER, _SHORTENINGS = 8, 3
+_SHORTER, _SHORTENINGS = 8, 6
+"""Down to a billionth of a standard deviation; no smooth function needs more than one, but next to a pole."""
 _AGREEMENT = 1e-6
 """Two derivatives that differ by so much, relative to the largest, are the same."""
 _LARGEST_STEP = 0.1
