@@ -27,6 +27,14 @@ def test_quantiles_of_resamples_are_numpys_to_the_last_bit(n):
         np.testing.assert_array_equal(row.reshape(expected.shape), expected)
 
 
+def test_weights_below_zero_have_no_quantile():
+    """At the tilted weights of ABC, where which of two equal rows comes first would decide."""
+    weights = Resamples((np.array([[1.5, -0.5, 2.0], [1.0, 1.0, 1.0]]),))
+    values = quantile([0.2, 0.6]).at(read([0.0, 0.0, 3.0])).values(weights)
+    assert np.isnan(values[0]).all()
+    assert np.isfinite(values[1]).all()
+
+
 @given(
     arrays(np.float64, 9, elements=st.floats(-100, 100)),
     st.lists(st.integers(0, 8), min_size=9, max_size=9).map(lambda rows: np.bincount(rows, minlength=9)),

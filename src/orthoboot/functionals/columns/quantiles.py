@@ -72,7 +72,10 @@ class Quantile(SortedColumnStatistic):
         return Output(((len(self.q), *one_level.shape),), None, tuple(names))
 
     def values(self, at: PreparedFormula[SortedColumns], resamples: Resamples) -> FloatArray:
-        """Return the interpolated quantiles of the weighted rows, shape ``(B, n_levels * d)``."""
+        """Return the interpolated quantiles of the weighted rows, shape ``(B, n_levels * d)``.
+
+        NaN for weights below zero: their sums fall on the way, and the order of equal rows would decide.
+        """
         columns = at.derived
         n_columns, n_rows = columns.values.shape
         result = np.empty((len(resamples), len(self.levels), n_columns))
@@ -82,6 +85,8 @@ class Quantile(SortedColumnStatistic):
                 cumulative = np.cumsum(weights[columns.order[column]]) * (n_rows / total)
                 low, high = (columns.values[column, _ranks(cumulative, at)] for at in (below, above))
                 result[b, :, column] = _interpolated(low, high, fraction)
+            if weights.min() < 0:
+                result[b] = np.nan
         return result.reshape(len(resamples), -1)
 
     def influence(self, at: PreparedFormula[SortedColumns]) -> Influence:
