@@ -218,6 +218,8 @@ def _one_refused(direct: Outcome, weighted: Outcome) -> str | None:
         return f"weights refused: {_value(weighted)}; repeated rows give {_value(direct)}"
     if weighted.error is not None or not np.isfinite(flat(weighted.result)).all():
         return None
+    if "is not smooth where" in str(direct.error):  # it has a value there, but no bootstrap
+        return None
     return f"repeated rows refused: {_value(direct)}; weights give {_value(weighted)}"
 
 
