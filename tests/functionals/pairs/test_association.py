@@ -12,6 +12,7 @@ from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ConstantDataWarning, DataError, DominantRowWarning
 from orthoboot.functionals import correlation, covariance, ratio
+from orthoboot.functionals.differences import curvature_by_differences
 
 X, NOISE = np.random.default_rng(40).exponential(size=(2, 60))
 Y = X + NOISE
@@ -179,3 +180,19 @@ def test_a_jackknife_of_rounding_alone_is_zero_and_told():
         result = ob.bootstrap(_with_a_far_row(), ob.correlation, paired=True, estimator="jackknife")
     assert len(caught) == 1
     assert (result.standard_error, result.bias) == (0, 0)
+
+
+def test_the_curvature_of_a_correlation_is_that_of_differences():
+    rng = np.random.default_rng(5)
+    means = np.array([0.3, -0.2, 1.7, 2.1, 0.4])
+    directions = 0.01 * rng.normal(size=(5, 4))
+    expected = curvature_by_differences(correlation.value, means, directions, 100)
+    np.testing.assert_allclose(correlation.curvature(means, directions), expected, rtol=1e-6)
+
+
+def test_the_bias_of_a_correlation_near_one_is_not_rounding():
+    """It is of the order of one minus the correlation, as for normal rows, where it is ``-r (1 - r**2) / (2 n)``."""
+    x, noise = np.random.default_rng(1).normal(size=(2, 2000))
+    result = ob.bootstrap((x, x + 1e-6 * noise), ob.correlation, paired=True, estimator="jackknife")
+    rest = 1 - result.estimate**2
+    assert result.bias == pytest.approx(-rest / 4000, rel=0.3)

@@ -258,6 +258,23 @@ class Correlation(Association):
             [[x * by_x - y * inverse_scale, y * by_y - x * inverse_scale, -by_x / 2, -by_y / 2, inverse_scale]]
         )
 
+    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return the sum of the second derivatives along directions; by differences they are rounding near 1 and -1."""
+        x, y, xx, yy, _ = means
+        along_x, along_y, along_xx, along_yy, along_xy = directions
+        variance_x, variance_y = spread(x, xx), spread(y, yy)
+        scale = np.sqrt(variance_x * variance_y)
+        relative_x, relative_y = (along_xx - 2 * x * along_x) / variance_x, (along_yy - 2 * y * along_y) / variance_y
+        of_covariance = (along_xy - x * along_y - y * along_x) / scale
+        of_scale = (
+            0.75 * (relative_x**2 + relative_y**2)
+            + relative_x * relative_y / 2
+            + along_x**2 / variance_x
+            + along_y**2 / variance_y
+        )
+        second = -2 * along_x * along_y / scale - of_covariance * (relative_x + relative_y)
+        return np.atleast_1d(np.sum(second + self.value(means)[0] * of_scale))
+
 
 class QuotientOfMeans(Association):
     """The mean of one feature over the mean of another."""
