@@ -225,7 +225,7 @@ class Run:
 
     @cached_property
     def second_order_bias(self) -> FloatArray | None:
-        """Return the infinitesimal jackknife's bias, shape ``(k,)``, or None where it would cost too much.
+        """Return the infinitesimal jackknife's bias, shape ``(k,)``, or None at a kink or where it would cost too much.
 
         In closed form where the statistic has one, else by second differences: two evaluations per row. A nonzero mean
         of the linear part, as for moving blocks, is a bias too.
@@ -239,7 +239,8 @@ class Run:
         most = _MOST_EVALUATIONS // 2 if self.prepared.one_by_one else FINITE_DIFFERENCE_ROWS
         if not (independent and self.functional.fractional and sum(self.data.sizes) <= most):
             return None
-        return finite_difference_bias(self.prepared, self.execution)
+        error = None if self.linear_variance is None else np.sqrt(self.linear_variance)
+        return finite_difference_bias(self.prepared, self.execution, error)
 
 
 def _reads_numbers(functional: Functional) -> bool:

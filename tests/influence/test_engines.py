@@ -63,6 +63,33 @@ def test_second_differences_are_the_closed_form_of_the_bias(statistic):
     np.testing.assert_allclose(finite_difference_bias(statistic.prepared(data), Execution()), exact, rtol=1e-5)
 
 
+def deviation_from_median(x, weights):
+    """Return the mean absolute deviation from the median, interpolated: it has a kink where this is a row."""
+    order = np.argsort(x)
+    ends = np.cumsum(weights[order])
+    median = np.interp(0.5, (ends - weights[order] / 2) / ends[-1], x[order])
+    return np.average(np.abs(x - median), weights=weights)
+
+
+@pytest.mark.parametrize("method", ["normal", "abc"])
+def test_a_kink_has_no_second_order_bias(method):
+    """Second differences over short steps said 70 standard errors."""
+    x = np.random.default_rng(3).normal(size=15)
+    with pytest.warns(ob.errors.MissingBiasWarning, match="without a kink at the data"):
+        result = ob.bootstrap(x, deviation_from_median, estimator="jackknife", method=method)
+    low, high = result.confidence_interval
+    assert result.bias == 0
+    assert abs((low + high) / 2 - result.estimate) < result.standard_error
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_a_large_second_order_bias_is_no_kink():
+    x = np.random.default_rng(3).normal(size=15)
+    result = ob.bootstrap(x, lambda x, weights: np.exp(5 * np.average(x, weights=weights)), estimator="jackknife")
+    assert result.bias == pytest.approx(result.estimate * 25 * x.var() / 30, rel=1e-4)
+    assert result.bias > 0.1 * result.standard_error
+
+
 def weighted_ratio(d, weights):
     x, y = weights @ d
     return x / y

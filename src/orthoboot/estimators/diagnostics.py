@@ -182,8 +182,9 @@ def _about_replicates(estimation: Estimation) -> Iterator[OrthobootWarning]:
         )
     if not estimation.estimator.simulates and replicates.second_order_bias is None:
         yield MissingBiasWarning(
-            "the second-order bias of this statistic has no closed form and would need fractional weights, or more "
-            'than a thousand evaluations; it was set to zero. Use estimator="orthogonal" to simulate it.'
+            "the second-order bias of this statistic has no closed form and was set to zero: differences would need "
+            "fractional weights, more than a thousand evaluations, or a statistic without a kink at the data. Use "
+            'estimator="orthogonal" to simulate it.'
         )
 
 

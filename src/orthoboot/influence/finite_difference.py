@@ -16,7 +16,7 @@ from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.base import Prepared
 from orthoboot.influence.engine_values import complete_values
 from orthoboot.plans import Plan
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import FloatArray, Influence, IntArray
 
 _ENGINE = "finite-difference"
 
@@ -24,6 +24,9 @@ _FIRST_ORDER_STEPS = (1e-4, 1e-1)
 """In units of ``1/sqrt(n)``: short, and for large values with small changes long."""
 
 _SECOND_ORDER_STEP = 1e-3
+
+_LONGER, _GROWTH, _NOTABLE = 8, 3, 0.1
+"""A bias of more than a tenth of a standard error is that of a kink if eight times the step makes it a third."""
 
 _ACCURACY = 1e-4
 """Rounding may be this share of the influence values before a longer step is taken."""
@@ -80,17 +83,38 @@ def _differences(prepared: Prepared[Any], sample: int, execution: Execution, bar
     return np.where(spread > 10 * rounding, values, 0.0)
 
 
-def finite_difference_bias(prepared: Prepared[Any], execution: Execution) -> FloatArray:
-    """Return ``(1/2) sum_i sum_j d2_ij / n_i**2`` by second differences, shape ``(k,)``: two evaluations per row."""
+def finite_difference_bias(
+    prepared: Prepared[Any], execution: Execution, standard_error: FloatArray | None = None
+) -> FloatArray | None:
+    """Return ``(1/2) sum_i sum_j d2_ij / n_i**2`` by second differences, shape ``(k,)``: two evaluations per row.
+
+    None at a kink, where there is no second derivative and differences grow as one over the step: found where the bias
+    is notable beside the standard error.
+    """
     _check(prepared)
     centre, sizes = prepared.centre, prepared.data.sizes
-    bias = np.zeros_like(centre)
+    bias, kinked = np.zeros_like(centre), False
+    least = np.inf if standard_error is None else _NOTABLE * standard_error
     with ProgressBar(2 * sum(sizes), unit="evaluation", shown=execution.progress) as bar:
         for sample, n in enumerate(sizes):
             step = _SECOND_ORDER_STEP / np.sqrt(n)
             towards, away = _moved(prepared, sample, step, execution, bar)
-            bias += (towards - 2 * centre + away).sum(axis=0) / (2 * step**2 * n**2)
-    return bias
+            second = towards - 2 * centre + away
+            own = second.sum(axis=0) / (2 * step**2 * n**2)
+            bias += own
+            notable = np.flatnonzero(np.abs(own) > least)
+            kinked = kinked or (notable.size > 0 and _has_kink(prepared, sample, step, second, notable))
+    return None if kinked else bias
+
+
+def _has_kink(prepared: Prepared[Any], sample: int, step: float, second: FloatArray, outputs: IntArray) -> bool:
+    """Return whether second differences ``(n, k)`` grow with a shorter step, at the largest of each of some outputs."""
+    rows = np.argmax(np.abs(second[:, outputs]), axis=0)
+    moved = RowsMoved(prepared.data.sizes, sample, _LONGER * step)
+    evaluation = prepared.evaluate(moved.resamples([*rows, *(rows + len(second))]))
+    towards, away = np.split(complete_values(_ENGINE, evaluation)[:, outputs], 2)
+    long = np.diag(towards - 2 * prepared.centre[outputs] + away) / _LONGER**2
+    return bool((np.abs(second[rows, outputs]) > _GROWTH * np.abs(long)).any())
 
 
 def _check(prepared: Prepared[Any]) -> None:
