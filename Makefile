@@ -75,6 +75,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.simulation_error
 	$(BIN)/python -m benchmarks.regression_engine
 	$(BIN)/python -m benchmarks.control_quantiles
+	$(BIN)/python -m benchmarks.abc_kinks
 	$(BIN)/python -m benchmarks.counts
 	$(BIN)/python -m benchmarks.autodiff
 	$(BIN)/python -m benchmarks.regression
