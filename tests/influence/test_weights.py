@@ -81,6 +81,19 @@ def test_a_constant_that_uses_its_weights_is_a_warning_as_before(estimator):
     assert result.standard_error == 0
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.ConstantDataWarning")
+def test_rounding_of_constant_rows_is_no_part_without_weights():
+    """The variance of rows that are all 1e-70 is what rounding leaves of it, with weights and without."""
+
+    def variance(x, weights):
+        return np.average((x - np.average(x, weights=weights)) ** 2, weights=weights)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ob.bootstrap(np.full(50, 1e-70), variance, estimator="standard", n_resamples=20, rng=0)
+    assert not [one for one in caught if issubclass(one.category, ob.errors.UnweightedRowsWarning)]
+
+
 def test_an_output_that_does_not_depend_on_the_rows_is_no_error():
     def with_size(x, weights):
         return {"mean": np.average(x, weights=weights), "n": len(x)}

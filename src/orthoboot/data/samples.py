@@ -64,6 +64,12 @@ class Data:
         """Return the smallest range of a column that varies, relative to its largest value; one if none varies."""
         return min((spread for table in self.tables for spread in table.relative_spreads()), default=1.0)
 
+    @property
+    def is_constant(self) -> bool:
+        """Return whether there are numbers, and no column of them varies."""
+        has_numbers = any(self.first_numbers(sample) is not None for sample in range(len(self.sizes)))
+        return has_numbers and not any(True for table in self.tables for _ in table.relative_spreads())
+
     def first_numbers(self, sample: int) -> FloatArray | None:
         """Return the first column of numbers of a sample, shape ``(n,)``; None where it has none."""
         tables = (table for table, i in zip(self.tables, self.sample_of, strict=True) if i == sample)

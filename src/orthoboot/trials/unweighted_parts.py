@@ -23,10 +23,12 @@ def unweighted_parts_finding(prepared: Prepared[Any], standard_error: FloatArray
     """Return a warning if counts as weights and the rows they count give different values: two evaluations.
 
     Only a user's function is tried. ``np.average(x, weights=weights) / x.std()`` changes with the weights, but not as
-    with the rows that they count. Data that vary in their last digits round too differently.
+    with the rows that they count. Data that vary in their last digits, or not at all, round too differently.
     """
     functional, data = prepared.functional, prepared.data
-    if not (functional.by_user and functional.fractional) or data.relative_spread < _LAST_DIGITS:
+    if not (functional.by_user and functional.fractional):
+        return ()
+    if data.is_constant or data.relative_spread < _LAST_DIGITS:
         return ()
     resamples = Resamples(tuple(_upper_half(data, sample)[np.newaxis] for sample in range(len(data.sizes))))
     by_weights = prepared.evaluate(resamples).values[0]
