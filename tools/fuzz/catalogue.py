@@ -56,8 +56,6 @@ class Row:
         Whether it is a function of the user's, which knows no weights of rows from outside.
     steps
         Whether it takes few values, as a quantile and a share of rows do.
-    powers
-        The highest power of the data in it: about the mean of all rows it loses so many digits to an outlier.
     condition
         Takes the samples and returns by how much it enlarges rounding errors there: without bound at a singularity,
         such as a quotient by a mean of zero, where no answer is right.
@@ -79,7 +77,6 @@ class Row:
     decades: float = 295.0
     row_function: bool = False
     steps: bool = False
-    powers: int = 2
     condition: Condition = lambda samples: 1.0
     reads_labels: bool = False
     odds: float = 1.0
@@ -195,8 +192,8 @@ ROWS = [
     Row("mean", _fixed("mean"), samples.columns, 1, "moves"),
     Row("variance", _with_ddof("variance"), samples.columns, 2, "stays"),
     Row("std", _with_ddof("std"), samples.columns, 1, "stays"),
-    Row("skewness", _fixed("skewness"), samples.columns, 0, "stays", powers=3),
-    Row("kurtosis", _fixed("kurtosis"), samples.columns, 0, "stays", powers=4),
+    Row("skewness", _fixed("skewness"), samples.columns, 0, "stays"),
+    Row("kurtosis", _fixed("kurtosis"), samples.columns, 0, "stays"),
     Row("norm_of_mean", _norm, samples.columns, _power_of_norm),
     Row("median", _fixed("median"), samples.columns, 1, "moves", steps=True),
     Row("quantile", _quantile, samples.columns, 1, "moves", steps=True),

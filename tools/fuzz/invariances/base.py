@@ -78,23 +78,33 @@ def _column_condition(column: np.ndarray) -> float:
 
 
 def rounding(case: Case, *samples: np.ndarray) -> float:
-    """Return how far two ways of adding up may be apart, relative to the answer; the data set it by their condition."""
+    """Return how far two ways of adding up may be apart, relative to the answer; the data set it by their condition.
+
+    In proportion to it, not to its square: squares are taken of deviations from a mean, which keep all digits but those
+    that the numbers themselves have lost.
+    """
     worst = max(condition(sample) for sample in (*case.samples, *samples))
-    n_rows = max(len(sample) for sample in case.samples)
     own = max(of_statistic(case, one) for one in (case.samples, samples) if one)
-    return max(case.row.tolerance, 100 * EPSILON * np.sqrt(n_rows) * worst**2, own)
+    return max(case.row.tolerance, _sums(case) * EPSILON * worst, own)
 
 
-def last_digits(case: Case) -> float:
-    """Return the rounding of a standard error of zero, beside the value: a difference divides it by its step."""
-    by_differences = str(case.options.get("influence")) == "finite-difference"
-    step = 1e-4 / np.sqrt(max(len(sample) for sample in case.samples))
-    return max(1e3, 10 / step if by_differences else 0.0) * EPSILON
+def _sums(case: Case) -> float:
+    """Return how many units in the last place a sum over the rows may be wrong; a difference divides by its step."""
+    # The influence may be an array of values too.
+    by_differences = case.row.row_function or str(case.options.get("influence")) == "finite-difference"
+    step = 1e-3 if by_differences else 1.0
+    return 100 / step * np.sqrt(max(len(sample) for sample in case.samples))
 
 
 def of_statistic(case: Case, samples: tuple[np.ndarray, ...]) -> float:
     """Return the rounding error that the statistic itself makes of that of the data, relative to its value."""
     return 10 * EPSILON * case.row.condition(samples)
+
+
+def of_second_derivative(case: Case, samples: tuple[np.ndarray, ...]) -> float:
+    """Return the rounding error of a second derivative: next to a singularity it grows as the square of the first."""
+    with np.errstate(over="ignore"):
+        return float(10 * EPSILON * np.float64(case.row.condition(samples)) ** 2)
 
 
 TOO_ROUGH = 1e-4
@@ -117,11 +127,8 @@ def natural_size(case: Case, samples: tuple[np.ndarray, ...] | None = None) -> f
         return float(np.float64(largest) ** degree)
 
 
-END_TOLERANCE = {"abc": 1e-6, "percentile": 1e-2, "basic": 1e-2, "bca": 1e-2}
-"""How far ends may be apart, in standard errors, where the arithmetic differs in its last digits.
-
-The curvature of "abc" is a second difference, and quantiles of replicates rest on ranks, where rounding breaks ties.
-"""
+SECOND_DIFFERENCE = 2e7 * EPSILON
+"""The digits that a second difference loses: that of "abc" divides by the square of its step of a thousandth."""
 
 
 def differences(
@@ -131,11 +138,11 @@ def differences(
     size: float,
     *,
     method: str = "normal",
-    last_digits: float = 1e3 * EPSILON,
+    second_order: float = 0.0,
 ) -> str | None:
     """Return which numbers are apart by more than the tolerance, beside the answer's own size and that of the data.
 
-    A bias may be a second difference, which keeps half of the digits, and the ends of "abc" hold such ones.
+    A bias may be a second difference, and the ends of "abc" hold one: their tolerance is `second_order`, if larger.
     """
     halved = ("bias", "low end", "high end") if method == "abc" else ("bias",)
     if not all(np.isfinite(one["standard error"]).all() for one in (first, second)):
@@ -145,9 +152,12 @@ def differences(
         for name in first:
             one, other = first[name], second[name]
             own = unit if name in ("standard error", "bias") else np.maximum(unit, np.abs(one))
-            digits = 4 * np.sqrt(EPSILON) if name in halved else last_digits
-            slack = max(tolerance, END_TOLERANCE.get(method, 0.0) * ("end" in name)) * own
-            slack += digits * np.maximum(size, np.abs(first["estimate"]))
+            digits, relative = (
+                (SECOND_DIFFERENCE, max(tolerance, second_order)) if name in halved else (1e3 * EPSILON, tolerance)
+            )
+            if relative > TOO_ROUGH:
+                continue
+            slack = relative * own + digits * np.maximum(size, np.abs(first["estimate"]))
             same = (one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= slack)
             if not same.all():
                 worst = int(np.argmin(same))

@@ -28,6 +28,9 @@ from tools.fuzz.outcomes import Outcome, flat, outcome
 STEP = 1e-5
 """The weight that is moved to one row: the error of the difference is of the order of its square, times n."""
 
+SHORTEST_STEP = 1e-7
+"""To which `compose` and `function_of_means` shorten their own next to a pole, and fifty times farther to judge it."""
+
 LARGEST_MOVE = 1e-3
 """The step, times the condition of the statistic, beyond which the difference is no slope: it may pass a pole."""
 
@@ -170,9 +173,11 @@ def influence_of_single_rows(asked: Questioned) -> str | None:
     # Leaving out whole rows is a step of another length.
     if "jackknife" in result.influence_source or not case.statistic.fractional or rounding(case) > TOO_ROUGH:
         return None
-    # Differences that the library takes itself have a step of about this length, and know nothing nearer than that.
-    by_differences = "finite-difference" in result.influence_source or getattr(case.statistic, "gradient", "") is None
-    if by_differences and STEP * case.row.condition(case.samples) > 1:
+    # Differences that the library takes itself know nothing nearer than their steps.
+    towards_rows = "finite-difference" in result.influence_source
+    of_parts = getattr(case.statistic, "gradient", "") is None
+    nearest = STEP if towards_rows else SHORTEST_STEP if of_parts else 0.0
+    if nearest * case.row.condition(case.samples) > 1:
         return None
     sample = int(asked.rng.integers(len(case.sizes)))
     row = int(asked.rng.integers(case.sizes[sample]))

@@ -18,10 +18,9 @@ from tools.fuzz.invariances.base import (
     differences,
     disagreement,
     invariance,
-    is_singular,
-    last_digits,
     natural_size,
     no_answer,
+    of_second_derivative,
     of_statistic,
     rounding,
 )
@@ -122,7 +121,14 @@ def shift(asked: Questioned) -> str | None:
     if case.row.shift == "moves":
         expected |= {name: expected[name] + constant for name in ("estimate", "low end", "high end")}
     size = natural_size(case, samples)
-    wrong = differences(expected, shifted.numbers, tolerance, size, method=case.options["method"])
+    wrong = differences(
+        expected,
+        shifted.numbers,
+        tolerance,
+        size,
+        method=case.options["method"],
+        second_order=of_second_derivative(case, samples),
+    )
     return None if wrong is None else f"data + {constant!r}: {wrong}"
 
 
@@ -159,7 +165,7 @@ def order_of_rows(asked: Questioned) -> str | None:
         tolerance,
         natural_size(case),
         method=method,
-        last_digits=last_digits(case),
+        second_order=of_second_derivative(case, case.samples),
     )
 
 
@@ -203,11 +209,11 @@ def weights_are_repeated_rows(asked: Questioned) -> str | None:
 
 
 def _lost_to_outliers(case: Case, repeated: tuple[np.ndarray, ...]) -> float:
-    """Return the digits that powers lose about the mean of the data where an outlier is not among the rows."""
+    """Return the digits that deviations from the mean of the data lose where an outlier is not among the rows."""
     farthest = max(float(np.ptp(one, axis=0).max()) for one in case.samples)
     spread = min(float(one.std(axis=0).min()) for one in repeated)
     with np.errstate(all="ignore"):
-        return float(EPSILON * np.float64(farthest / spread) ** case.row.powers) if spread > 0 else 0.0
+        return float(100 * EPSILON * np.float64(farthest / spread)) if spread > 0 else 0.0
 
 
 def _one_refused(direct: Outcome, weighted: Outcome) -> str | None:
@@ -241,8 +247,14 @@ def container(asked: Questioned) -> str | None:
         return f"in {case.holders}: {wrong}"
     if no_answer(asked.found, plain) or rounding(case) > TOO_ROUGH:
         return None
-    size, method = natural_size(case), case.options["method"]
-    wrong = differences(plain.numbers, asked.found.numbers, rounding(case), size, method=method)
+    wrong = differences(
+        plain.numbers,
+        asked.found.numbers,
+        rounding(case),
+        natural_size(case),
+        method=case.options["method"],
+        second_order=of_second_derivative(case, case.samples),
+    )
     return None if wrong is None else f"in {case.holders}: {wrong}"
 
 
@@ -259,16 +271,15 @@ def trivial_labels(asked: Questioned) -> str | None:
     wrong = disagreement(first, second)
     if wrong is not None or no_answer(first, second):
         return wrong
-    # The second-order bias has no closed form for labels of some statistics, and a warning says so. At a singularity it
-    # is rounding, which labels change.
-    singular = is_singular(case)
+    # The second-order bias has no closed form for labels of some statistics, and a warning says so.
     compared = [
         {
             name: value
             for name, value in one.numbers.items()
-            if name != "bias" or not (singular or one.warns(errors.MissingBiasWarning))
+            if name != "bias" or not one.warns(errors.MissingBiasWarning)
         }
         for one in (second, first)
     ]
-    wrong = differences(*compared, rounding(case), natural_size(case))
+    second_order = of_second_derivative(case, case.samples)
+    wrong = differences(*compared, rounding(case), natural_size(case), second_order=second_order)
     return None if wrong is None else f"{kind}: {wrong}"
