@@ -115,3 +115,12 @@ def test_an_unknown_simulation_error_is_told(estimator):
     result = ob.bootstrap(x, ob.variance, estimator=estimator, n_resamples=2, rng=0)
     assert np.isnan(result.simulation_error.standard_error)
     assert [w for w in result.warnings if isinstance(w, errors.FewReplicatesWarning)]
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_replicates_that_are_all_equal_leave_no_rounding_in_the_standard_error():
+    """The squares of the linear part cancel, and the root of what rounding left of them had half of its digits."""
+    x = np.array([-0.3953913974735568, 0.47747435811638383, -0.08208296064282727])
+    result = ob.bootstrap(x, ob.variance.replace(ddof=1), method="t", rng=1048578535, n_resamples=3)
+    assert np.ptp(result.bootstrap_distribution) < 1e-15
+    assert result.standard_error < 1e-14

@@ -11,6 +11,9 @@ from orthoboot.estimators.slopes import prior_replicates, ratio
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+"""Of a sum whose terms cancel, relative to them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Moments:
@@ -54,9 +57,11 @@ class Moments:
         return 1 + ratio(self.cross, self.linear + prior * self.linear_variance, otherwise=0.0)
 
     def residual_about(self, slope: FloatArray) -> FloatArray:
-        """Return the centred sum of ``(P - slope * L)**2``."""
+        """Return the centred sum of ``(P - slope * L)**2``; zero where its terms cancel but for rounding."""
         excess = 1 - slope
-        return np.maximum(self.residual + 2 * excess * self.cross + excess**2 * self.linear, 0)
+        known = excess**2 * self.linear
+        left = self.residual + 2 * excess * self.cross + known
+        return np.where(left > _ROUNDING * (self.residual + known), left, 0.0)
 
 
 def moments_of(replicates: Replicates) -> Moments:
