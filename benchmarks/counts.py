@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from orthoboot.draws import numpy_kernels
+from orthoboot.draws.kernels import fastest_kernels
 from orthoboot.draws.poisson import inversion
-from orthoboot.draws.random_counts import fastest_kernels
 
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 KEY = (1, 2)

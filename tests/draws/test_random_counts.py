@@ -18,14 +18,15 @@ from scipy import special, stats
 
 import orthoboot as ob
 from orthoboot import draws
-from orthoboot.draws import numpy_kernels, random_counts
-from orthoboot.draws.poisson import LANES, MARK, inversion, poisson_rate
+from orthoboot.draws import kernels, numpy_kernels
+from orthoboot.draws.poisson import LANES, MARK, inversion, poisson_rate, throw_capacity
 from orthoboot.draws.random_counts import (
     MAX_ROWS,
     RESTART,
     key_from,
     multinomial_counts,
     poisson_counts,
+    thrown_rows,
     uniform_integers,
 )
 from orthoboot.errors import ArgumentError
@@ -45,7 +46,7 @@ def backend(request):
 
 
 def drawn_counts(n, n_draws=N_DRAWS, key=KEY, stream=0):
-    return np.stack([multinomial_counts(key, stream, replicate, n) for replicate in range(n_draws)])
+    return multinomial_counts(key, stream, range(n_draws), n)
 
 
 # Random123, tests/kat_vectors, the three lines "philox4x64 10": counter, key, result.
@@ -93,26 +94,26 @@ def test_words_can_be_had_from_the_middle():
     np.testing.assert_array_equal(numpy_kernels.philox_words(KEY, (7, 3, 4, 5), 12), words[28:])
 
 
-PINNED_COUNTS = "2011021210000112100011200012112110121202112013011512101111100130002211"
-PINNED_INTEGERS = [539, 699, 431, 214, 891, 373]
+# From the definition in tests/literal_draws.py.
+PINNED_COUNTS = "1221011120100002001312202203010111100000311231122200013110001312110101"
+PINNED_INTEGERS = [710, 137, 873, 860, 893, 292]
 
 
 def test_the_counter_layout_never_changes(backend):
     # Pinned: whoever changes these numbers changes every published result.
-    counts, integers = np.empty(70), np.empty(6, dtype=np.int64)
-    backend.multinomial_counts(1, 2, 3, 4, *inversion(70), counts)
-    backend.uniform_integers(1, 2, 3, 4, numpy_kernels.THROW, np.full(6, 1000, dtype=np.uint64), integers)
-    assert "".join(str(int(count)) for count in counts) == PINNED_COUNTS
-    assert integers.tolist() == PINNED_INTEGERS
+    counts, integers = np.empty((1, 70)), np.empty((1, 6), dtype=np.int64)
+    backend.multinomial_counts(1, 2, 3, 4, inversion(70), counts)
+    backend.uniform_integers(1, 2, 3, 4, numpy_kernels.THROW, 6, np.full(6, 1000, dtype=np.uint64), integers)
+    assert "".join(str(int(count)) for count in counts[0]) == PINNED_COUNTS
+    assert integers[0].tolist() == PINNED_INTEGERS
 
 
 @pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 63, 64, 65, 100, 1000, 1023, 65536, 65537, 200_001])
 def test_both_paths_give_the_same_counts(n):
-    kernels = compiled()
-    for stream, replicate in [(0, 0), (1, 0), (0, 1), (7, 12345), (2, 2**40)]:
-        slow, fast = np.empty(n), np.empty(n)
-        numpy_kernels.multinomial_counts(*KEY, stream, replicate, *inversion(n), slow)
-        kernels.multinomial_counts(*KEY, stream, replicate, *inversion(n), fast)
+    for stream, first in [(0, 0), (1, 0), (0, 1), (7, 12345), (2, 2**40)]:
+        slow, fast = np.empty((3, n)), np.empty((3, n))
+        numpy_kernels.multinomial_counts(*KEY, stream, first, inversion(n), slow)
+        compiled().multinomial_counts(*KEY, stream, first, inversion(n), fast)
         np.testing.assert_array_equal(slow, fast)
 
 
@@ -120,41 +121,51 @@ def test_both_paths_give_the_same_counts(n):
 @given(
     n=st.integers(1, 3000),
     stream=st.integers(0, 2**60),
-    replicate=st.integers(0, 2**63 - 1),
+    first=st.integers(0, 2**53 - 1),
     k0=st.integers(0, WORDS - 1),
     k1=st.integers(0, WORDS - 1),
 )
-def test_both_paths_agree_and_sum_to_n_whatever_the_counter(n, stream, replicate, k0, k1):
-    kernels = compiled()
-    slow, fast = np.empty(n), np.empty(n)
-    numpy_kernels.multinomial_counts(k0, k1, stream, replicate, *inversion(n), slow)
-    kernels.multinomial_counts(k0, k1, stream, replicate, *inversion(n), fast)
-    assert slow.sum() == n
+def test_both_paths_agree_and_sum_to_n_whatever_the_counter(n, stream, first, k0, k1):
+    slow, fast = np.empty((2, n)), np.empty((2, n))
+    numpy_kernels.multinomial_counts(k0, k1, stream, first, inversion(n), slow)
+    compiled().multinomial_counts(k0, k1, stream, first, inversion(n), fast)
+    assert slow.sum(axis=1).tolist() == [n, n]
     np.testing.assert_array_equal(slow, fast)
 
 
-def test_both_paths_redraw_a_poisson_total_above_n_alike():
-    # At the rate of a million rows a hundred Poisson counts exceed a hundred in nearly half of all draws.
-    table, survival = inversion(10**6)
-    redrawn = 0
-    for replicate in range(40):
-        slow, fast, first = np.empty(100), np.empty(100), np.empty(100)
-        numpy_kernels.multinomial_counts(*KEY, 0, replicate, table, survival, slow)
-        compiled().multinomial_counts(*KEY, 0, replicate, table, survival, fast)
-        redrawn += numpy_kernels.poisson_counts(*KEY, 0, replicate, 0, table, survival, 0, first) > 100
-        np.testing.assert_array_equal(slow, fast)
-        assert slow.sum() == 100
-    assert redrawn > 5
+@pytest.mark.parametrize("n", [100, 9000])
+def test_both_paths_redraw_a_poisson_total_above_n_alike(n):
+    # At the rate of a thousand million rows the Poisson counts exceed their number in nearly half of all draws.
+    law, columns = inversion(10**9), np.random.default_rng(0).normal(size=(2, n))
+    first = np.array([poisson_part(numpy_kernels, b, 0, law, n, 0, n).sum() for b in range(40)])
+    assert np.count_nonzero(first > n) > 5
+    slow, fast = np.empty((40, n)), np.empty((40, n))
+    numpy_kernels.multinomial_counts(*KEY, 0, 0, law, slow)
+    compiled().multinomial_counts(*KEY, 0, 0, law, fast)
+    np.testing.assert_array_equal(slow, fast)
+    np.testing.assert_array_equal(slow.sum(axis=1), np.full(40, n))
+    slow_sums, fast_sums = np.empty((40, 2)), np.empty((40, 2))
+    numpy_kernels.multinomial_sums(*KEY, 0, 0, law, columns, slow_sums)
+    compiled().multinomial_sums(*KEY, 0, 0, law, columns, fast_sums)
+    np.testing.assert_array_equal(slow_sums, fast_sums)
+    np.testing.assert_allclose(slow_sums, slow @ columns.T, rtol=1e-11, atol=1e-10)
+
+
+def poisson_part(path, replicate, attempt, law, n, start, stop):
+    counts = np.empty(stop - start)
+    path.poisson_counts(*KEY, 0, replicate, attempt, law, n, start, counts)
+    return counts
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 1000, 2**31 + 1, 3 * 2**30, MAX_ROWS])
 def test_both_paths_give_the_same_integers(bound):
-    bounds = np.full(1001, bound, dtype=np.uint64)
-    slow, fast = np.empty(1001, dtype=np.int64), np.empty(1001, dtype=np.int64)
-    numpy_kernels.uniform_integers(*KEY, 1, 2, RESTART, bounds, slow)
-    compiled().uniform_integers(*KEY, 1, 2, RESTART, bounds, fast)
-    np.testing.assert_array_equal(slow, fast)
-    assert 0 <= slow.min() <= slow.max() < bound
+    bounds = np.full(10_001, bound, dtype=np.uint64)
+    for capacity in (10_001, 500):
+        slow, fast = np.empty((2, 10_001), dtype=np.int64), np.empty((2, 10_001), dtype=np.int64)
+        numpy_kernels.uniform_integers(*KEY, 1, 2, RESTART, capacity, bounds, slow)
+        compiled().uniform_integers(*KEY, 1, 2, RESTART, capacity, bounds, fast)
+        np.testing.assert_array_equal(slow, fast)
+        assert 0 <= slow.min() <= slow.max() < bound
 
 
 def test_the_survival_function_is_that_of_the_poisson_law():
@@ -175,19 +186,21 @@ def test_no_uniform_reaches_beyond_the_survival_table():
 
 @pytest.mark.parametrize("n", [64, 100, 10**6])
 def test_a_settled_bucket_holds_no_threshold(n):
-    table, survival = inversion(n)
+    table, cuts, survival = inversion(n)
     thresholds = survival * LANES
     lower = np.searchsorted(-thresholds, -np.arange(LANES), side="left")
     upper = np.searchsorted(-thresholds, -np.arange(1, LANES + 1), side="right")
     np.testing.assert_array_equal(table[table != MARK], lower[table != MARK])
     np.testing.assert_array_equal(table == MARK, lower != upper)
+    np.testing.assert_array_equal(np.isin(np.arange(LANES), cuts), table == MARK)
+    above = (np.arange(LANES)[:, np.newaxis] < cuts).sum(axis=1)
+    np.testing.assert_array_equal(above[table != MARK], table[table != MARK])
 
 
-def test_refining_every_row_gives_the_counts_of_the_table(backend):
-    table, survival = inversion(1000)
-    looked_up, refined = np.empty(5000), np.empty(5000)
-    backend.poisson_counts(*KEY, 0, 1, 0, table, survival, 160, looked_up)
-    backend.poisson_counts(*KEY, 0, 1, 0, np.full_like(table, MARK), survival, 160, refined)
+def test_refining_every_row_gives_the_counts_of_the_table():
+    law = inversion(1000)
+    every_row = law._replace(table=np.full_like(law.table, MARK))
+    looked_up, refined = (poisson_part(numpy_kernels, 1, 0, each, 1000, 160, 1000) for each in (law, every_row))
     np.testing.assert_array_equal(looked_up, refined)
 
 
@@ -202,12 +215,12 @@ def test_poisson_counts_follow_the_poisson_law(n):
 
 
 def test_parts_of_the_rows_have_the_counts_of_the_whole():
-    n, edges = 1000, [0, 16, 17, 100, 555, 1000]
+    n, edges = 30_000, [0, 16, 17, 100, 555, 8192, 8193, 20_000, 30_000]
     parts = [poisson_counts(KEY, 2, 9, n, start=a, stop=b) for a, b in pairwise(edges)]
     counts = np.concatenate(parts)
     missing = n - int(counts.sum())
-    counts += np.bincount(uniform_integers(KEY, 2, 9, np.full(missing, n)), minlength=n)
-    np.testing.assert_array_equal(counts, multinomial_counts(KEY, 2, 9, n))
+    counts += np.bincount(thrown_rows(KEY, 2, 9, n, missing), minlength=n)
+    np.testing.assert_array_equal(counts, multinomial_counts(KEY, 2, [9], n)[0])
 
 
 def test_few_rows_have_no_poisson_part():
@@ -243,7 +256,7 @@ def test_counts_have_the_moments_and_the_law_of_the_multinomial(n):
 @pytest.mark.parametrize("n", [50, 64, 100, 1000])
 @pytest.mark.parametrize("row", [0, 21, 49])
 def test_a_single_count_is_binomial(n, row):
-    counts = np.array([multinomial_counts(KEY, 1, b, n)[row] for b in range(N_DRAWS)], dtype=int)
+    counts = drawn_counts(n, stream=1)[:, row].astype(int)
     probability = stats.binom.pmf(np.arange(5), n, 1 / n)
     observed = np.bincount(np.minimum(counts, 5), minlength=6)
     # Odds of a failure at a random seed: 1e-4 for each of the twelve.
@@ -257,8 +270,8 @@ def assert_mean(values, expected):
 
 def test_resamples_of_different_streams_replicates_and_keys_are_uncorrelated():
     n = 100_000
-    base = multinomial_counts(KEY, 0, 0, n)
-    others = [multinomial_counts(KEY, 1, 0, n), multinomial_counts(KEY, 0, 1, n), multinomial_counts((1, 2), 0, 0, n)]
+    base, next_replicate = multinomial_counts(KEY, 0, [0, 1], n)
+    others = [multinomial_counts(KEY, 1, [0], n)[0], next_replicate, multinomial_counts((1, 2), 0, [0], n)[0]]
     for other in others:
         # The correlation has a standard error of n^-1/2; odds of a failure at a random seed: 6e-5 each.
         assert abs(np.corrcoef(base, other)[0, 1]) < 4 / np.sqrt(n)
@@ -266,47 +279,41 @@ def test_resamples_of_different_streams_replicates_and_keys_are_uncorrelated():
 
 @pytest.mark.parametrize("bound", [2, 3, 10, 97])
 def test_integers_are_uniform(bound):
-    integers = uniform_integers(KEY, 0, 5, np.full(50_000, bound))
+    integers = uniform_integers(KEY, 0, [5], np.full(50_000, bound))
     # Odds of a failure at a random seed: 1e-4.
-    assert stats.chisquare(np.bincount(integers, minlength=bound)).pvalue > 1e-4
+    assert stats.chisquare(np.bincount(integers[0], minlength=bound)).pvalue > 1e-4
 
 
 def test_integers_have_no_bias_where_the_bound_does_not_divide_the_range():
     # Of four 32-bit numbers three would go to the three residues and the fourth to one of them again.
-    integers = uniform_integers(KEY, 0, 6, np.full(20_000, 3 * 2**30))
+    integers = uniform_integers(KEY, 0, [6], np.full(20_000, 3 * 2**30))
     # Odds of a failure at a random seed: 1e-4; without rejection the p-value is below 1e-100.
-    assert stats.chisquare(np.bincount(integers % 3)).pvalue > 1e-4
+    assert stats.chisquare(np.bincount(integers[0] % 3)).pvalue > 1e-4
 
 
 def test_each_integer_has_its_own_bound():
     bounds = np.tile([1, 2, 50], 1000)
-    integers = uniform_integers(KEY, 0, 0, bounds).reshape(-1, 3)
+    integers = uniform_integers(KEY, 0, [0], bounds).reshape(-1, 3)
     assert integers.max(axis=0).tolist() == [0, 1, 49]
 
 
 def test_purposes_are_independent_streams():
     bounds = np.full(1000, 1000)
-    restarts = uniform_integers(KEY, 0, 0, bounds, purpose=RESTART)
+    restarts = uniform_integers(KEY, 0, [0], bounds, purpose=RESTART)
     # A match has odds of 1/1000 per place, so about one is expected; ten have odds below 1e-6.
-    assert np.count_nonzero(restarts == uniform_integers(KEY, 0, 0, bounds)) < 10
+    assert np.count_nonzero(restarts == uniform_integers(KEY, 0, [0], bounds)) < 10
 
 
 @pytest.mark.parametrize("n", [0, -1, MAX_ROWS + 1, 2.0, True])
 def test_an_impossible_number_of_rows_is_refused(n):
     with pytest.raises(ArgumentError, match="from 1 to 2"):
-        multinomial_counts(KEY, 0, 0, n)
+        multinomial_counts(KEY, 0, [0], n)
 
 
 @pytest.mark.parametrize("bounds", [[0], [5, MAX_ROWS + 1]])
 def test_an_impossible_bound_is_refused(bounds):
     with pytest.raises(ArgumentError, match="`bounds` must lie"):
-        uniform_integers(KEY, 0, 0, bounds)
-
-
-def test_counts_are_written_where_asked():
-    out = np.empty(100)
-    assert multinomial_counts(KEY, 0, 0, 100, out=out) is out
-    np.testing.assert_array_equal(out, multinomial_counts(KEY, 0, 0, 100))
+        uniform_integers(KEY, 0, [0], bounds)
 
 
 def test_a_seed_gives_one_key():
@@ -346,26 +353,26 @@ def test_what_is_no_seed_is_refused_with_advice(rng, advice):
 
 
 def test_the_compiled_path_is_loaded_once_it_pays():
-    choice = random_counts._Choice()
-    assert choice.backend(1000) is numpy_kernels
-    assert choice.backend(random_counts._Choice._LOADING_COST) is compiled()
-    assert choice.backend(1000) is compiled()
+    choice = kernels.Choice()
+    assert choice.kernels(1000) is numpy_kernels
+    assert choice.kernels(kernels.Choice._LOADING_COST) is compiled()
+    assert choice.kernels(1000) is compiled()
 
 
 def test_without_numba_the_kernels_of_numpy_serve(monkeypatch):
     monkeypatch.delattr(draws, "numba_kernels", raising=False)
     monkeypatch.setitem(sys.modules, "orthoboot.draws.numba_kernels", None)
-    assert random_counts.fastest_kernels() is numpy_kernels
+    assert kernels.fastest_kernels() is numpy_kernels
 
 
 WITHOUT_COMPILER = """
 import numpy as np, orthoboot as ob
-from orthoboot.draws import numpy_kernels, random_counts
+from orthoboot.draws import kernels, numpy_kernels
 # As after 1e8 rows: the next draw loads the compiled kernels, where there are any.
-random_counts._choice._left = 1
+kernels._choice._left = 1
 x = np.random.default_rng(1).gamma(2, size=200)
 result = ob.bootstrap(x, ob.variance, n_resamples=50, rng=0)
-print(random_counts._choice._backend is numpy_kernels, result.standard_error.hex())
+print(kernels._choice._kernels is numpy_kernels, result.standard_error.hex())
 """
 
 
@@ -396,7 +403,7 @@ def test_whatever_keeps_numba_from_loading_does_not_end_a_run(error, monkeypatch
     loaded_anew(monkeypatch)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Refused(), *sys.meta_path])
-    assert random_counts.fastest_kernels() is numpy_kernels
+    assert kernels.fastest_kernels() is numpy_kernels
 
 
 def raising_njit(monkeypatch, error):
@@ -418,17 +425,19 @@ def raising_njit(monkeypatch, error):
 def test_where_numba_cannot_compile_the_kernels_of_numpy_serve(kind, monkeypatch):
     errors = pytest.importorskip("numba.core.errors")
     raising_njit(monkeypatch, (getattr(errors, kind, None) or getattr(builtins, kind))("no compiler here"))
-    assert random_counts.fastest_kernels() is numpy_kernels
+    assert kernels.fastest_kernels() is numpy_kernels
 
 
 @pytest.mark.parametrize("error", [NameError, TypeError, AttributeError])
 def test_a_mistake_in_the_compiled_kernels_is_not_hidden(error, monkeypatch):
     raising_njit(monkeypatch, error("a slip of ours"))
     with pytest.raises(error, match="a slip of ours"):
-        random_counts.fastest_kernels()
+        kernels.fastest_kernels()
 
 
 def test_the_poisson_rate_leaves_room_for_the_total():
     # Odds that a total exceeds n, so that it is drawn again.
     for n in (64, 1000, 10**6):
         assert special.gammainc(n + 1, n * poisson_rate(n)) < 2e-9
+        # Odds that so many rows are missing that the counter moves on to another chunk.
+        assert stats.poisson.cdf(n - throw_capacity(n) - 1, n * poisson_rate(n)) < 2e-9

@@ -4,42 +4,60 @@ The generator is numpy's own Philox4x64-10 (Salmon and others 2011). It maps a k
 four to a block of four random words, so any word can be had without those before it. Numpy adds one to the counter
 before it makes a block; so does this layout, once and for all:
 
-====  ==========================  =============================================================================
-word  holds                       meaning
-====  ==========================  =============================================================================
-c0    1 + block                   16 rows of Poisson lanes, 4 rows of refinements, or 8 thrown integers per block
-c1    replicate                   the number of the resample
-c2    4 * stream + purpose        the sample, and what the bits are for: `POISSON`, `REFINE`, `THROW`, `RESTART`
-c3    attempt                     counts how often this draw was rejected before
-====  ==========================  =============================================================================
+====  ================================  ===============================================================================
+word  holds                             meaning
+====  ================================  ===============================================================================
+c0    1 + replicate * blocks + block    the resample, and the block within its part of the chunk
+c1    chunk                             rows 8192 c to 8192 c + 8191, or a chunk of thrown integers
+c2    4 * stream + purpose              the sample, and what the bits are for: `POISSON`, `REFINE`, `THROW`, `RESTART`
+c3    attempt                           counts how often this draw was rejected before
+====  ================================  ===============================================================================
 
-Within a block the lower bits come first: row 16 i + 4 w + l has bits 16 l to 16 l + 15 of word w of block i, thrown
-integer 8 i + 2 w + l has bits 32 l to 32 l + 31, and row 4 i + w is refined with the whole of word w.
+A block holds 16 rows of Poisson lanes, 4 rows of refinements, or 8 integers, and `blocks` is how many of them a
+resample has in the chunk: one chunk of consecutive resamples is one stretch of the counter. The last chunk of rows is
+as short as the rows that are left. Integers have a capacity, the most that a resample is expected to need: their first
+chunk holds that many, 8192 at most, and every further chunk 8192.
+
+Within a block the lower bits come first: row 16 i + 4 w + l of a chunk has bits 16 l to 16 l + 15 of word w of block i,
+integer 8 i + 2 w + l has bits 32 l to 32 l + 31, and row 4 i + w is refined with the whole of word w. The numbers of
+resamples stay below 2^53, so that no counter runs over.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orthoboot.draws.poisson import LANES, MARK
-from orthoboot.typing import FloatArray, IntArray
+from orthoboot.draws.poisson import LANES, MARK, Inversion, throw_capacity
+from orthoboot.draws.summation import CHUNK, ChunkSums, cache_sized, chunk_sums, weighted_sums
+from orthoboot.typing import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "multinomial_counts",
+    "multinomial_sums",
+    "philox_words",
+    "poisson_counts",
+    "uniform_integers",
+    "weighted_sums",
+]
 
 POISSON, REFINE, THROW, RESTART = range(4)
 PURPOSES = 4
 
 ROWS_PER_BLOCK = 16
 REFINEMENTS_PER_BLOCK = 4
-THROWS_PER_BLOCK = 8
+INTEGERS_PER_BLOCK = 8
 
-_CHUNK_ROWS = 1 << 16
-"""A multiple of `ROWS_PER_BLOCK`; intermediate arrays of this many rows stay in the processor's cache."""
+_LANES_AT_ONCE = 1 << 15
+"""Lanes are drawn in pieces of about so many, an array that the allocator does not fetch from the system every time."""
 
 _HALF = 1 << 32
 
+UInt8Array = NDArray[np.uint8]
 UInt64Array = NDArray[np.uint64]
 
 
@@ -70,31 +88,25 @@ def philox_words(key: tuple[int, int], counter: tuple[int, int, int, int], size:
     return _source.words(key, counter, size)
 
 
-def poisson_counts(
-    k0: int,
-    k1: int,
-    stream: int,
-    replicate: int,
-    attempt: int,
-    table: NDArray[np.uint8],
-    survival: FloatArray,
-    start: int,
-    out: FloatArray,
-) -> int:
-    """Write the Poisson counts of the rows from `start`, a multiple of 16, into `out`; return their sum."""
-    total = 0
-    for begin in range(0, out.size, _CHUNK_ROWS):
-        chunk, first = out[begin : begin + _CHUNK_ROWS], start + begin
-        counter = (first // ROWS_PER_BLOCK, replicate, PURPOSES * stream + POISSON, attempt)
-        lanes = _pieces(philox_words((k0, k1), counter, -(-chunk.size // 4)), "<u2")[: chunk.size]
-        counts = table.take(lanes)
-        chunk[:] = counts
-        if counts.max() == MARK:
-            counter = (0, replicate, PURPOSES * stream + REFINE, attempt)
-            for i in np.flatnonzero(counts == MARK).tolist():
-                chunk[i] = _refined_count((k0, k1), counter, first + i, int(lanes[i]), survival)
-        total += int(chunk.sum())
-    return total
+class _Bits(NamedTuple):
+    """The random bits of one sample."""
+
+    k0: int
+    k1: int
+    stream: int
+
+    def pieces(
+        self, purpose: int, attempt: int, chunk: int, blocks: int, first: int, number: int, dtype: str
+    ) -> NDArray[Any]:
+        """Return the bits of a chunk for `number` resamples from `first`, cut into pieces, shape ``(number, size)``."""
+        counter = (first * blocks, chunk, PURPOSES * self.stream + purpose, attempt)
+        words = philox_words((self.k0, self.k1), counter, 4 * blocks * number)
+        return _pieces(words, dtype).reshape(number, -1)
+
+    def block(self, purpose: int, attempt: int, chunk: int, block: int, dtype: str) -> NDArray[Any]:
+        """Return the pieces of a single block, counted from that of resample 0."""
+        counter = (block, chunk, PURPOSES * self.stream + purpose, attempt)
+        return _pieces(philox_words((self.k0, self.k1), counter, 4), dtype)
 
 
 def _pieces(words: UInt64Array, dtype: str) -> NDArray[Any]:
@@ -102,70 +114,207 @@ def _pieces(words: UInt64Array, dtype: str) -> NDArray[Any]:
     return words.astype("<u8", copy=False).view(dtype)
 
 
-def _refined_count(
-    key: tuple[int, int], counter: tuple[int, int, int, int], row: int, lane: int, survival: FloatArray
-) -> int:
-    block, position = divmod(row, REFINEMENTS_PER_BLOCK)
-    word = philox_words(key, (block, *counter[1:]), REFINEMENTS_PER_BLOCK)[position].item()
+def _blocks(size: int, per_block: int) -> int:
+    return -(-size // per_block)
+
+
+def poisson_counts(
+    k0: int, k1: int, stream: int, replicate: int, attempt: int, law: Inversion, n: int, start: int, out: FloatArray
+) -> None:
+    """Write the Poisson counts of the rows from `start` of `n` into `out`."""
+    bits, stop = _Bits(k0, k1, stream), start + out.size
+    for begin in range(start - start % CHUNK, stop, CHUNK):
+        counts = np.empty((min(n - begin, CHUNK), 1), dtype=np.uint8)
+        _store_poisson_chunk(bits, attempt, law, begin, replicate, counts)
+        first, last = max(start, begin), min(stop, begin + CHUNK)
+        out[first - start : last - start] = counts[first - begin : last - begin, 0]
+
+
+def _store_poisson_chunk(
+    bits: _Bits, attempt: int, law: Inversion, begin: int, first: int, out: UInt8Array
+) -> IntArray:
+    """Write the Poisson counts of a chunk of rows into `out`, shape ``(rows, B)``; return the sums, shape ``(B,)``."""
+    if law.is_zero:
+        out[:] = 0
+        return np.zeros(out.shape[1], dtype=np.int64)
+    at_once = max(_LANES_AT_ONCE // len(out), 1)
+    parts = [slice(place, place + at_once) for place in range(0, out.shape[1], at_once)]
+    return np.concatenate(
+        [_store_counts_of_lanes(bits, attempt, law, begin // CHUNK, first + part.start, out[:, part]) for part in parts]
+    )
+
+
+def _store_counts_of_lanes(
+    bits: _Bits, attempt: int, law: Inversion, chunk: int, first: int, out: UInt8Array
+) -> IntArray:
+    rows, number = out.shape
+    lanes = bits.pieces(POISSON, attempt, chunk, _blocks(rows, ROWS_PER_BLOCK), first, number, "<u2")
+    counts = law.table.take(lanes)
+    if counts.max() == MARK:
+        refinements = _blocks(rows, REFINEMENTS_PER_BLOCK)
+        for place, row in _places(counts == MARK):
+            block, position = divmod(row, REFINEMENTS_PER_BLOCK)
+            words = bits.block(REFINE, attempt, chunk, (first + place) * refinements + block, "<u8")
+            counts[place, row] = _refined_count(int(words[position]), int(lanes[place, row]), law.survival)
+    out[:] = counts[:, :rows].T
+    totals: IntArray = counts[:, :rows].sum(axis=1, dtype=np.int64)
+    return totals
+
+
+def _refined_count(word: int, lane: int, survival: FloatArray) -> int:
     uniform = (lane + (word + 0.5) * 2.0**-64) / LANES
     return int(np.count_nonzero(uniform < survival))
 
 
 def uniform_integers(
-    k0: int, k1: int, stream: int, replicate: int, purpose: int, bounds: UInt64Array, out: IntArray
+    k0: int, k1: int, stream: int, first: int, purpose: int, capacity: int, bounds: UInt64Array, out: IntArray
 ) -> None:
-    """Write integers that are uniform on ``0 .. bound - 1`` into `out`, one per entry of `bounds`.
+    """Write integers that are uniform on ``0 .. bound - 1`` into `out`, one per entry of `bounds` for each resample.
 
     Lemire's method (2019): a 32-bit number times the bound has the integer in its upper half, and those lower halves
     that would favour some integers are rejected.
     """
-    key, tag = (k0, k1), PURPOSES * stream + purpose
-    halves = _pieces(philox_words(key, (0, replicate, tag, 0), -(-bounds.size // 2)), "<u4")[: bounds.size]
-    products = halves * bounds
-    out[:] = products >> 32
-    lower = products & (_HALF - 1)
-    # A remainder is slow to compute; it is below its bound, so only these can be rejected.
-    suspects = np.flatnonzero(lower < bounds)
-    for position in suspects[lower[suspects] < (_HALF - bounds[suspects]) % bounds[suspects]].tolist():
-        out[position] = _redrawn_integer(key, replicate, tag, position, int(bounds[position]))
+    bits = _Bits(k0, k1, stream)
+    for chunk, begin, blocks in _integer_chunks(capacity, bounds.size):
+        limits = bounds[begin : begin + INTEGERS_PER_BLOCK * blocks]
+        halves = bits.pieces(purpose, 0, chunk, blocks, first, len(out), "<u4")[:, : limits.size]
+        products = halves * limits
+        integers = out[:, begin : begin + limits.size]
+        np.right_shift(products, 32, out=integers, casting="unsafe")
+        lower = products.astype(np.uint32)
+        # A remainder is slow to compute; it is below its bound, so only these can be rejected.
+        for place, position in _places(lower < limits):
+            bound, block = int(limits[position]), position // INTEGERS_PER_BLOCK
+            if lower[place, position] < (_HALF - bound) % bound:
+                block += (first + place) * blocks
+                integers[place, position] = _redrawn_integer(bits, purpose, chunk, block, position, bound)
 
 
-def _redrawn_integer(key: tuple[int, int], replicate: int, tag: int, position: int, bound: int) -> int:
-    block, place = divmod(position, THROWS_PER_BLOCK)
+def _places(found: BoolArray) -> Iterator[tuple[int, int]]:
+    """Give the places where a table is true; numpy finds them in flat arrays alone at the speed of memory."""
+    return (divmod(place, found.shape[1]) for place in np.flatnonzero(found).tolist())
+
+
+def _integer_chunks(capacity: int, size: int) -> Iterator[tuple[int, int, int]]:
+    """Give the number, the first position and the blocks of each chunk that the first `size` integers lie in."""
+    begin, blocks, chunk = 0, _blocks(min(capacity, CHUNK), INTEGERS_PER_BLOCK), 0
+    while begin < size:
+        yield chunk, begin, blocks
+        begin, blocks, chunk = begin + INTEGERS_PER_BLOCK * blocks, CHUNK // INTEGERS_PER_BLOCK, chunk + 1
+
+
+def _redrawn_integer(bits: _Bits, purpose: int, chunk: int, block: int, position: int, bound: int) -> int:
     product, attempt = 0, 0
     while product % _HALF < (_HALF - bound) % bound:
         attempt += 1
-        words = philox_words(key, (block, replicate, tag, attempt), 4)
-        product = int(_pieces(words, "<u4")[place]) * bound
+        halves = bits.block(purpose, attempt, chunk, block, "<u4")
+        product = int(halves[position % INTEGERS_PER_BLOCK]) * bound
     return product // _HALF
 
 
-def multinomial_counts(
-    k0: int,
-    k1: int,
-    stream: int,
-    replicate: int,
-    table: NDArray[np.uint8],
-    survival: FloatArray,
-    out: FloatArray,
+def multinomial_counts(k0: int, k1: int, stream: int, first: int, law: Inversion, out: FloatArray) -> None:
+    """Write how often each row is among n uniform draws into `out`, shape ``(B, n)``, for resamples from `first`."""
+    bits, n = _Bits(k0, k1, stream), out.shape[1]
+    for some in cache_sized(len(out), min(n, CHUNK)):
+        out[some] = _counts(bits, first + some.start, some.stop - some.start, law, n).T
+
+
+def _counts(bits: _Bits, first: int, number: int, law: Inversion, n: int) -> UInt8Array:
+    """Return how often each row is among n uniform draws, shape ``(n, number)``."""
+    # A row is drawn 256 times with odds below 64^-200, so that eight bits hold every count.
+    counts = np.empty((n, number), dtype=np.uint8)
+
+    def draw(attempt: int, some: slice) -> IntArray:
+        totals = np.zeros(some.stop - some.start, dtype=np.int64)
+        for begin in range(0, n, CHUNK):
+            chunk = counts[begin : begin + CHUNK, some]
+            totals += _store_poisson_chunk(bits, attempt, law, begin, first + some.start, chunk)
+        return totals
+
+    missing = n - _settled_totals(draw, n, number)
+    rows = _thrown_rows(bits, first, number, n, int(missing.max()))
+    # The places of the rows in the flat array, of those throws that each resample needs.
+    rows *= number
+    rows += np.arange(number)[:, np.newaxis]
+    needed = np.arange(rows.shape[1]) < missing[:, np.newaxis]
+    np.add.at(counts.reshape(-1), rows[needed], np.uint8(1))
+    return counts
+
+
+def multinomial_sums(
+    k0: int, k1: int, stream: int, first: int, law: Inversion, columns: FloatArray, out: FloatArray
 ) -> None:
-    """Write how often each row is among ``out.size`` uniform draws into `out`."""
-    n = out.size
-    total = _poisson_part(k0, k1, stream, replicate, table, survival, out)
-    rows = np.empty(n - total, dtype=np.int64)
-    uniform_integers(k0, k1, stream, replicate, THROW, np.full(n - total, n, dtype=np.uint64), rows)
-    np.add.at(out, rows, 1.0)
+    """Write the sums over n uniform draws of rows into `out`, shape ``(B, p)``, for resamples from `first`.
+
+    With one chunk of rows these are sums of count times value; with more, sums over the Poisson counts, to which that
+    over the thrown rows is added.
+
+    Parameters
+    ----------
+    columns
+        The values of the rows, shape ``(p, n)``.
+    """
+    bits, n, add_chunk_sums = _Bits(k0, k1, stream), columns.shape[1], ChunkSums()
+    out[:] = 0.0
+    for some in cache_sized(len(out), min(n, CHUNK)):
+        part, start = out[some], first + some.start
+        if n <= CHUNK:
+            add_chunk_sums(_counts(bits, start, len(part), law, n), columns, part)
+        else:
+            missing = n - _store_poisson_sums(bits, start, law, columns, add_chunk_sums, part)
+            _add_thrown_sums(bits, start, missing, columns, part)
 
 
-def _poisson_part(
-    k0: int, k1: int, stream: int, replicate: int, table: NDArray[np.uint8], survival: FloatArray, out: FloatArray
-) -> int:
-    """Write Poisson counts whose sum is at most ``out.size`` into `out`; return their sum."""
-    if survival.size == 0:
-        out[:] = 0.0
-        return 0
-    total, attempt = out.size + 1, 0
-    while total > out.size:
-        total = poisson_counts(k0, k1, stream, replicate, attempt, table, survival, 0, out)
-        attempt += 1
-    return total
+def _store_poisson_sums(
+    bits: _Bits, first: int, law: Inversion, columns: FloatArray, add_chunk_sums: ChunkSums, out: FloatArray
+) -> IntArray:
+    """Write the sums over Poisson counts whose totals are at most n into `out`; return the totals."""
+    n = columns.shape[1]
+
+    def draw(attempt: int, some: slice) -> IntArray:
+        totals, part = np.zeros(some.stop - some.start, dtype=np.int64), out[some]
+        part[:] = 0.0
+        for begin in range(0, n, CHUNK):
+            values = columns[:, begin : begin + CHUNK]
+            counts = np.empty((values.shape[1], totals.size), dtype=np.uint8)
+            totals += _store_poisson_chunk(bits, attempt, law, begin, first + some.start, counts)
+            add_chunk_sums(counts, values, part)
+        return totals
+
+    return _settled_totals(draw, n, len(out))
+
+
+def _settled_totals(draw: Callable[[int, slice], IntArray], n: int, number: int) -> IntArray:
+    """Draw Poisson counts until their totals are at most `n`; return these.
+
+    Parameters
+    ----------
+    draw
+        Draws with the given attempt for a slice of the resamples, and returns the totals.
+    """
+    totals = draw(0, slice(0, number))
+    for place in np.flatnonzero(totals > n).tolist():
+        attempt = 0
+        while totals[place] > n:
+            attempt += 1
+            totals[place] = draw(attempt, slice(place, place + 1))[0]
+    return totals
+
+
+def _add_thrown_sums(bits: _Bits, first: int, missing: IntArray, columns: FloatArray, out: FloatArray) -> None:
+    """Add the sums over the thrown rows, as many as each resample misses, to `out`."""
+    rows = _thrown_rows(bits, first, missing.size, columns.shape[1], int(missing.max())).T
+    superfluous = np.arange(len(rows))[:, np.newaxis] >= missing
+    for feature, column in enumerate(columns):
+        values, sums = column.take(rows), np.zeros(missing.size)
+        values[superfluous] = 0.0
+        for begin in range(0, len(rows), CHUNK):
+            sums += chunk_sums(values[begin : begin + CHUNK])
+        out[:, feature] += sums
+
+
+def _thrown_rows(bits: _Bits, first: int, number: int, n: int, throws: int) -> IntArray:
+    """Return the rows of the first `throws` throws of each resample, shape ``(number, throws)``."""
+    rows = np.empty((number, throws), dtype=np.int64)
+    uniform_integers(*bits, first, THROW, throw_capacity(n), np.full(throws, n, dtype=np.uint64), rows)
+    return rows

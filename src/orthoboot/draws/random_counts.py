@@ -6,15 +6,16 @@ layout of the counter is in `orthoboot.draws.numpy_kernels`; `orthoboot.draws.nu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from orthoboot.draws import numpy_kernels
-from orthoboot.draws.numpy_kernels import RESTART, ROWS_PER_BLOCK, THROW
-from orthoboot.draws.poisson import inversion
+from orthoboot.draws.kernels import Kernels, for_stretches, kernels_for
+from orthoboot.draws.numpy_kernels import RESTART, THROW
+from orthoboot.draws.poisson import inversion, throw_capacity
 from orthoboot.errors import ArgumentError
 from orthoboot.typing import FloatArray, IntArray, Key
 
@@ -26,79 +27,15 @@ __all__ = [
     "is_whole_number",
     "key_from",
     "multinomial_counts",
+    "multinomial_sums",
     "poisson_counts",
+    "thrown_rows",
     "uniform_integers",
+    "weighted_sums",
 ]
 
 MAX_ROWS = (1 << 32) - 1
 """Integers are drawn from 32 random bits."""
-
-
-class _Backend(Protocol):
-    """The interface of the numpy and numba kernels."""
-
-    def poisson_counts(
-        self,
-        k0: int,
-        k1: int,
-        stream: int,
-        replicate: int,
-        attempt: int,
-        table: NDArray[np.uint8],
-        survival: FloatArray,
-        start: int,
-        out: FloatArray,
-    ) -> int: ...
-
-    def multinomial_counts(
-        self,
-        k0: int,
-        k1: int,
-        stream: int,
-        replicate: int,
-        table: NDArray[np.uint8],
-        survival: FloatArray,
-        out: FloatArray,
-    ) -> None: ...
-
-    def uniform_integers(
-        self, k0: int, k1: int, stream: int, replicate: int, purpose: int, bounds: NDArray[np.uint64], out: IntArray
-    ) -> None: ...
-
-
-class _Choice:
-    """The numpy kernels until their run time reaches the cost of loading the compiled ones, then those.
-
-    Most runs draw so few rows that importing numba would take longer than all their draws.
-    """
-
-    _LOADING_COST = 100_000_000
-    """How many rows plain numpy draws in the time that numba and its cached kernels take to load."""
-    _CALL_COST = 6_000
-    """What a call costs beyond its rows, in rows."""
-
-    def __init__(self) -> None:
-        self._backend: _Backend = numpy_kernels
-        self._left = self._LOADING_COST
-
-    def backend(self, rows: int) -> _Backend:
-        if self._left > 0:
-            self._left -= rows + self._CALL_COST
-            if self._left <= 0:
-                self._backend = fastest_kernels()
-        return self._backend
-
-
-def fastest_kernels() -> _Backend:
-    """Return the compiled kernels where numba is installed, loads and compiles, else those of numpy."""
-    try:
-        from orthoboot.draws import numba_kernels
-    except (ImportError, OSError):  # both kernels give the same bits, so the run goes on
-        return numpy_kernels
-    return numba_kernels
-
-
-_choice = _Choice()
 
 
 def is_whole_number(value: Any) -> bool:
@@ -155,8 +92,8 @@ def _advice(rng: Any) -> str:
     return "For a reproducible run write `rng=0`."
 
 
-def multinomial_counts(key: Key, stream: int, replicate: int, n: int, *, out: FloatArray | None = None) -> FloatArray:
-    """Return how often each of `n` rows is among `n` uniform draws, shape ``(n,)``.
+def multinomial_counts(key: Key, stream: int, replicates: Sequence[int], n: int) -> FloatArray:
+    """Return how often each of `n` rows is among `n` uniform draws, shape ``(B, n)``.
 
     Exactly multinomial, to the precision of a double: Poisson counts at rate ``(n - 6 sqrt(n)) / n``, drawn anew in the
     rare case that their sum N exceeds n, and ``n - N`` rows thrown uniformly. Given N, Poisson counts are N uniform
@@ -168,23 +105,78 @@ def multinomial_counts(key: Key, stream: int, replicate: int, n: int, *, out: Fl
         The seed of the run.
     stream
         The number of the sample.
-    replicate
-        The number of the resample.
+    replicates
+        The numbers of the B resamples.
     n
         Rows, at most ``2**32 - 1``.
-    out
-        Where to write the counts, contiguous float64 of shape ``(n,)``; a new array without it.
 
     Examples
     --------
-    >>> counts = multinomial_counts((1, 2), 0, 0, 1000)
-    >>> counts.shape, float(counts.sum())
-    ((1000,), 1000.0)
+    >>> counts = multinomial_counts((1, 2), 0, range(3), 1000)
+    >>> counts.shape, counts.sum(axis=1).tolist()
+    ((3, 1000), [1000.0, 1000.0, 1000.0])
     """
-    checked_rows(n)
-    counts = np.empty(n) if out is None else out
-    _choice.backend(n).multinomial_counts(*key, stream, replicate, *inversion(n), counts)
+    law = inversion(checked_rows(n))
+    counts = np.empty((len(replicates), n))
+
+    def draw(backend: Kernels, first: int, places: slice) -> None:
+        backend.multinomial_counts(*key, stream, first, law, counts[places])
+
+    for_stretches(replicates, n, draw)
     return counts
+
+
+def multinomial_sums(key: Key, stream: int, replicates: Sequence[int], values: FloatArray) -> FloatArray:
+    """Return ``multinomial_counts @ values``, shape ``(B, p)``, without an array of counts.
+
+    The order of summation is that of `orthoboot.draws.summation`, whatever the batch and the number of threads. With
+    more than 8192 rows the sum over the Poisson counts and that over the thrown rows are added at the end.
+
+    Parameters
+    ----------
+    key, stream, replicates
+        As for `multinomial_counts`.
+    values
+        Of the rows, shape ``(n, p)``; fastest with the columns one after the other in memory.
+
+    Examples
+    --------
+    >>> values = np.arange(1000.0)[:, np.newaxis]
+    >>> counts = multinomial_counts((1, 2), 0, range(3), 1000)
+    >>> bool(np.all(multinomial_sums((1, 2), 0, range(3), values) == counts @ values))
+    True
+    """
+    law = inversion(checked_rows(len(values)))
+    columns, sums = np.ascontiguousarray(values.T), np.empty((len(replicates), values.shape[1]))
+
+    def draw(backend: Kernels, first: int, places: slice) -> None:
+        backend.multinomial_sums(*key, stream, first, law, columns, sums[places])
+
+    for_stretches(replicates, len(values), draw)
+    return sums
+
+
+def weighted_sums(weights: FloatArray, values: FloatArray) -> FloatArray:
+    """Return ``weights @ values``, shape ``(B, p)``, in the order of `orthoboot.draws.summation`.
+
+    A general matrix product rounds a row differently when the batch has another size or the machine more threads; a
+    replicate must not depend on either to the last bit.
+
+    Parameters
+    ----------
+    weights
+        Shape ``(B, n)``.
+    values
+        Shape ``(n, p)``; fastest with the columns one after the other in memory.
+    """
+    rows, columns = np.ascontiguousarray(weights, dtype=np.float64), np.ascontiguousarray(values.T, dtype=np.float64)
+    sums = np.empty((len(rows), len(columns)))
+
+    def add(backend: Kernels, first: int, places: slice) -> None:
+        backend.weighted_sums(rows[places], columns, sums[places])
+
+    for_stretches(range(len(rows)), len(values), add)
+    return sums
 
 
 def poisson_counts(
@@ -194,38 +186,55 @@ def poisson_counts(
 
     A part of the data needs only its global row numbers: the parts' counts are those of the whole. Where their sum N
     over all rows exceeds n, all parts move on to the next `attempt`; otherwise the ``n - N`` missing draws are
-    ``uniform_integers(key, stream, replicate, bounds)`` with every bound n.
+    `thrown_rows`.
     """
-    table, survival = inversion(n)
-    if survival.size == 0:
-        return np.zeros(stop - start)
-    first = start - start % ROWS_PER_BLOCK
-    counts = np.empty(stop - first)
-    backend = _choice.backend(counts.size)
-    backend.poisson_counts(*key, stream, replicate, attempt, table, survival, first, counts)
-    return counts[start - first :]
+    counts = np.empty(stop - start)
+    kernels_for(counts.size).poisson_counts(*key, stream, replicate, attempt, inversion(n), n, start, counts)
+    return counts
 
 
-def uniform_integers(key: Key, stream: int, replicate: int, bounds: ArrayLike, *, purpose: int = THROW) -> IntArray:
-    """Return integers, each exactly uniform on ``0 .. bound - 1``.
+def thrown_rows(key: Key, stream: int, replicate: int, n: int, number: int) -> IntArray:
+    """Return the rows of `n` that a resample adds to its Poisson counts, in the order of the throws."""
+    rows: IntArray = uniform_integers(key, stream, [replicate], np.full(number, n), capacity=throw_capacity(n))[0]
+    return rows
+
+
+def uniform_integers(
+    key: Key,
+    stream: int,
+    replicates: Sequence[int],
+    bounds: ArrayLike,
+    *,
+    capacity: int | None = None,
+    purpose: int = THROW,
+) -> IntArray:
+    """Return integers, each exactly uniform on ``0 .. bound - 1``, shape ``(B, size)``.
 
     Parameters
     ----------
-    key, stream, replicate
+    key, stream, replicates
         As for `multinomial_counts`.
     bounds
         One bound from 1 to ``2**32 - 1`` per integer, shape ``(size,)``.
+    capacity
+        The most integers that any resample of this sample is expected to need, the same for all of them; `size` by
+        default.
     purpose
         `THROW` or `RESTART`: integers with different purposes are independent.
 
     Examples
     --------
-    >>> uniform_integers((1, 2), 0, 0, [1, 1, 1])
-    array([0, 0, 0])
+    >>> uniform_integers((1, 2), 0, [0], [1, 1, 1])
+    array([[0, 0, 0]])
     """
     limits = np.ascontiguousarray(bounds, dtype=np.uint64)
     if limits.size and not 1 <= limits.min() <= limits.max() <= MAX_ROWS:
         raise ArgumentError(f"`bounds` must lie from 1 to 2**32 - 1; got {limits.min()} to {limits.max()}.")
-    integers = np.empty(limits.size, dtype=np.int64)
-    _choice.backend(limits.size).uniform_integers(*key, stream, replicate, purpose, limits, integers)
+    integers = np.empty((len(replicates), limits.size), dtype=np.int64)
+    room = limits.size if capacity is None else capacity
+
+    def draw(backend: Kernels, first: int, places: slice) -> None:
+        backend.uniform_integers(*key, stream, first, purpose, room, limits, integers[places])
+
+    for_stretches(replicates, limits.size, draw)
     return integers

@@ -9,10 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from orthoboot.arrays.passes import column_sums
+from orthoboot.draws.random_counts import weighted_sums
 from orthoboot.typing import FloatArray, IntArray
-
-_NUMBERS_IN_CACHE = 1 << 15
-"""Rows of a product are taken in pieces of about so many numbers, which stay in the processor's cache."""
 
 
 class Resamples:
@@ -68,22 +66,8 @@ class Resamples:
         return totals
 
     def sums(self, sample: int, values: FloatArray) -> FloatArray:
-        """Return ``weights @ values``, shape ``(B, p)``, each row computed alike whatever the batch.
-
-        A general matrix product rounds a row differently when the batch has another size or the machine more threads;
-        a replicate must not depend on either to the last bit. So every row is a sum of its own, in one thread, taken
-        piece by piece so that `values` stay in the cache.
-        """
-        weights = self.weights[sample]
-        n, p = values.shape
-        columns = np.ascontiguousarray(values.T)
-        result = np.zeros((len(weights), p))
-        rows = max(_NUMBERS_IN_CACHE // p, 512)
-        for start in range(0, n, rows):
-            piece = columns[:, start : start + rows]
-            for b, row in enumerate(weights):
-                result[b] += np.einsum("pj,j->p", piece, row[start : start + rows])
-        return result
+        """Return ``weights @ values``, shape ``(B, p)``, each row computed alike whatever the batch."""
+        return weighted_sums(self.weights[sample], values)
 
 
 class UnitResamples(Resamples):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from orthoboot.arrays.passes import column_sums, sums_of_squares
+from orthoboot.draws.random_counts import weighted_sums
 from orthoboot.typing import FloatArray, IntArray, Key
+
+_COUNTS_AT_ONCE = 1 << 18
+"""Counts that are drawn at once to be added: 2 MB, or those of one resample where it has more rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +79,25 @@ class Scheme(ABC):
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample, in drawing order if the order matters."""
 
-    def store_counts(self, key: Key, stream: int, replicate: int, out: FloatArray) -> None:
-        """Write how often each row is in the resample into `out`, contiguous and of shape ``(n,)``."""
-        out[:] = np.bincount(self.indices(key, stream, replicate), minlength=self.n)
-
-    def counts(self, key: Key, stream: int, replicate: int) -> FloatArray:
-        """Return how often each row is in the resample, shape ``(n,)``: the same draw as `indices`."""
-        counts = np.empty(self.n)
-        self.store_counts(key, stream, replicate, counts)
+    def counts(self, key: Key, stream: int, replicates: Sequence[int]) -> FloatArray:
+        """Return how often each row is in some resamples, shape ``(B, n)``: the same draws as `indices`."""
+        counts = np.empty((len(replicates), self.n))
+        for place, replicate in enumerate(replicates):
+            counts[place] = np.bincount(self.indices(key, stream, replicate), minlength=self.n)
         return counts
+
+    def sums(self, key: Key, stream: int, replicates: Sequence[int], values: FloatArray) -> FloatArray:
+        """Return ``counts @ values``, shape ``(B, p)``, each row computed alike whatever the batch."""
+        sums = np.empty((len(replicates), values.shape[1]))
+        at_once = max(_COUNTS_AT_ONCE // self.n, 1)
+        for start in range(0, len(replicates), at_once):
+            some = slice(start, start + at_once)
+            sums[some] = weighted_sums(self.counts(key, stream, replicates[some]), values)
+        return sums
+
+    def totals(self, key: Key, stream: int, replicates: Sequence[int]) -> FloatArray:
+        """Return the number of rows of some resamples, shape ``(B,)``: n, unless units of other sizes are drawn."""
+        return np.full(len(replicates), float(self.n))
 
     @abstractmethod
     def draws(self, influence: FloatArray) -> tuple[Draws, ...] | None:

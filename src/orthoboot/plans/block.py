@@ -69,9 +69,10 @@ class _EqualBlocks(Blocks):
 
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample, block after block."""
-        starts = uniform_integers(key, stream, replicate, np.full(self.n_units, self.n_starts))
+        starts = uniform_integers(key, stream, [replicate], np.full(self.n_units, self.n_starts))[0]
         rows = (starts[:, np.newaxis] + np.arange(self.length)).ravel()[: self.n]
-        return rows % self.n
+        wrapped: IntArray = rows % self.n
+        return wrapped
 
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return the whole blocks as draws from the block sums over n, and the truncated one as a separate draw."""
@@ -133,7 +134,7 @@ class CircularBlocks(_EqualBlocks):
 
     Examples
     --------
-    >>> float(CircularBlocks(10, length=4).counts((1, 2), stream=0, replicate=0).sum())
+    >>> float(CircularBlocks(10, length=4).counts((1, 2), stream=0, replicates=[0]).sum())
     10.0
     """
 
@@ -162,7 +163,7 @@ class StationaryBlocks(Blocks):
 
     Examples
     --------
-    >>> float(StationaryBlocks(10, length=4).counts((1, 2), stream=0, replicate=0).sum())
+    >>> float(StationaryBlocks(10, length=4).counts((1, 2), stream=0, replicates=[0]).sum())
     10.0
     """
 
@@ -173,10 +174,11 @@ class StationaryBlocks(Blocks):
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample, block after block."""
         # A uniform integer below the length is zero with probability 1/length exactly.
-        restart = uniform_integers(key, stream, replicate, np.full(self.n, self.length), purpose=RESTART) == 0
+        restart = uniform_integers(key, stream, [replicate], np.full(self.n, self.length), purpose=RESTART)[0] == 0
         restart[0] = True
         places = np.flatnonzero(restart)
-        starts = uniform_integers(key, stream, replicate, np.full(places.size, self.n))
+        # The number of blocks is random, and at most n.
+        starts = uniform_integers(key, stream, [replicate], np.full(places.size, self.n), capacity=self.n)[0]
         block = np.cumsum(restart) - 1
         rows: IntArray = ((starts - places)[block] + np.arange(self.n)) % self.n
         return rows

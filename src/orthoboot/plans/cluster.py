@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from orthoboot.draws.random_counts import checked_rows, multinomial_counts
+from orthoboot.draws.random_counts import checked_rows, multinomial_counts, multinomial_sums
 from orthoboot.errors import ArgumentError
 from orthoboot.plans.base import Draws, Scheme, repeated_rows
 from orthoboot.plans.categories import cluster_variances
@@ -30,9 +31,9 @@ class Cluster(Scheme):
 
     Examples
     --------
-    >>> counts = Cluster(["a", "a", "b", "c"]).counts((1, 2), stream=0, replicate=0)
-    >>> bool(counts[0] == counts[1])
-    True
+    >>> counts = Cluster(["a", "a", "b", "c"]).counts((1, 2), stream=0, replicates=range(3))
+    >>> counts[:, 0] == counts[:, 1]
+    array([ True,  True,  True])
     """
 
     unit: ClassVar[str] = "groups"
@@ -63,11 +64,20 @@ class Cluster(Scheme):
 
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample, in the order of the data."""
-        return repeated_rows(self.counts(key, stream, replicate))
+        return repeated_rows(self.counts(key, stream, [replicate])[0])
 
-    def store_counts(self, key: Key, stream: int, replicate: int, out: FloatArray) -> None:
-        """Write the count of each row's group into `out`."""
-        out[:] = multinomial_counts(key, stream, replicate, self.n_units)[self._codes]
+    def counts(self, key: Key, stream: int, replicates: Sequence[int]) -> FloatArray:
+        """Return the count of each row's group, shape ``(B, n)``."""
+        return multinomial_counts(key, stream, replicates, self.n_units)[:, self._codes]
+
+    def sums(self, key: Key, stream: int, replicates: Sequence[int], values: FloatArray) -> FloatArray:
+        """Return ``counts @ values``, shape ``(B, p)``, as sums over the groups of count times the group's total."""
+        return multinomial_sums(key, stream, replicates, self.unit_totals(values))
+
+    def totals(self, key: Key, stream: int, replicates: Sequence[int]) -> FloatArray:
+        """Return the number of rows of some resamples, shape ``(B,)``."""
+        sizes = self.unit_sizes.astype(np.float64)
+        return multinomial_sums(key, stream, replicates, sizes[:, np.newaxis])[:, 0]
 
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return G draws from the groups' totals over n."""

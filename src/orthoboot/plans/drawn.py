@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
-
 from orthoboot.draws.resamples import Resamples, seeds_of
 from orthoboot.plans.base import Scheme
 from orthoboot.typing import FloatArray, IntArray, Key
@@ -29,7 +27,7 @@ class DrawnResamples(Resamples):
 
     def __init__(self, schemes: tuple[Scheme, ...], key: Key, numbers: Sequence[int]) -> None:
         self.schemes, self.key, self.numbers = schemes, key, numbers
-        self._sums: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+        self._known_sums: list[tuple[int, FloatArray, FloatArray]] = []
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -41,19 +39,8 @@ class DrawnResamples(Resamples):
 
     @cached_property
     def _drawn(self) -> tuple[FloatArray, ...]:
-        weights = tuple(np.empty((len(self), scheme.n)) for scheme in self.schemes)
-        for stream, scheme in enumerate(self.schemes):
-            for row, number in enumerate(self.numbers):
-                scheme.store_counts(self.key, stream, number, weights[stream][row])
-        return weights
-
-    def sums(self, sample: int, values: FloatArray) -> FloatArray:
-        """Return ``weights @ values``, shape ``(B, p)``; asked for again, they are remembered."""
-        place = sample, id(values)
-        if place not in self._sums:
-            # The values are kept too, so that no other array can have their identity.
-            self._sums[place] = values, super().sums(sample, values)
-        return self._sums[place][1]
+        schemes = enumerate(self.schemes)
+        return tuple(scheme.counts(self.key, stream, self.numbers) for stream, scheme in schemes)
 
     def indices(self, b: int) -> tuple[IntArray, ...]:
         """Return the rows of resample `b`, in drawing order if the order matters."""
@@ -69,6 +56,24 @@ class DrawnResamples(Resamples):
         if "_drawn" in vars(self):
             vars(part)["_drawn"] = tuple(w[chosen.start : chosen.stop] for w in self._drawn)
         return part
+
+    def totals(self, sample: int) -> FloatArray:
+        """Return the number of rows of each resample, shape ``(B,)``."""
+        return self.schemes[sample].totals(self.key, sample, self.numbers)
+
+    def sums(self, sample: int, values: FloatArray) -> FloatArray:
+        """Return the sums of `values` over the rows of each resample, shape ``(B, p)``, read-only.
+
+        They are drawn without an array of weights where the scheme can do so, and remembered: a statistic and its
+        linear part may ask for the same ones.
+        """
+        for known, array, sums in self._known_sums:
+            if known == sample and array is values:
+                return sums
+        sums = self.schemes[sample].sums(self.key, sample, self.numbers, values)
+        sums.flags.writeable = False
+        self._known_sums.append((sample, values, sums))
+        return sums
 
     def seeds(self, seed: int) -> list[int]:
         """Return a seed for each resample, a function of `seed`, the key and its number."""

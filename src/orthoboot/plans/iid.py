@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orthoboot.arrays.passes import column_sums, sums_of_squares
-from orthoboot.draws.random_counts import checked_rows, multinomial_counts
+from orthoboot.draws.random_counts import checked_rows, multinomial_counts, multinomial_sums
 from orthoboot.plans.base import Draws, Scheme, repeated_rows
 from orthoboot.plans.categories import category_counts
 from orthoboot.typing import FloatArray, IntArray, Key
@@ -25,8 +26,8 @@ class Iid(Scheme):
 
     Examples
     --------
-    >>> float(Iid(5).counts((1, 2), stream=0, replicate=0).sum())
-    5.0
+    >>> Iid(5).counts((1, 2), stream=0, replicates=range(3)).sum(axis=1)
+    array([5., 5., 5.])
     """
 
     n: int
@@ -36,11 +37,15 @@ class Iid(Scheme):
 
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample, in the order of the data."""
-        return repeated_rows(self.counts(key, stream, replicate))
+        return repeated_rows(self.counts(key, stream, [replicate])[0])
 
-    def store_counts(self, key: Key, stream: int, replicate: int, out: FloatArray) -> None:
-        """Write the multinomial counts of one resample into `out`."""
-        multinomial_counts(key, stream, replicate, self.n, out=out)
+    def counts(self, key: Key, stream: int, replicates: Sequence[int]) -> FloatArray:
+        """Return the multinomial counts of some resamples, shape ``(B, n)``."""
+        return multinomial_counts(key, stream, replicates, self.n)
+
+    def sums(self, key: Key, stream: int, replicates: Sequence[int], values: FloatArray) -> FloatArray:
+        """Return ``counts @ values``, shape ``(B, p)``, without the counts."""
+        return multinomial_sums(key, stream, replicates, values)
 
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return n draws from ``influence / n``."""

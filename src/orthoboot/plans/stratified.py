@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -30,8 +31,8 @@ class Stratified(Scheme):
 
     Examples
     --------
-    >>> float(Stratified(["a", "b", "b", "b"]).counts((1, 2), stream=0, replicate=0)[0])
-    1.0
+    >>> Stratified(["a", "b", "b", "b"]).counts((1, 2), stream=0, replicates=range(3))[:, 0]
+    array([1., 1., 1.])
     """
 
     labels: Any = field(repr=False)
@@ -75,7 +76,18 @@ class Stratified(Scheme):
 
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample: the one in place j is of row j's stratum."""
-        places = uniform_integers(key, stream, replicate, self._sizes[self._codes])
+        rows: IntArray = self._rows(key, stream, [replicate])[0]
+        return rows
+
+    def counts(self, key: Key, stream: int, replicates: Sequence[int]) -> FloatArray:
+        """Return how often each row is in some resamples, shape ``(B, n)``."""
+        rows = self._rows(key, stream, replicates)
+        rows += np.arange(0, rows.size, self.n)[:, np.newaxis]
+        return np.bincount(rows.ravel(), minlength=rows.size).reshape(rows.shape).astype(np.float64)
+
+    def _rows(self, key: Key, stream: int, replicates: Sequence[int]) -> IntArray:
+        """Return the rows of some resamples, shape ``(B, n)``."""
+        places = uniform_integers(key, stream, replicates, self._sizes[self._codes])
         rows: IntArray = self._sorted_rows[self._starts[self._codes] + places]
         return rows
 

@@ -1,0 +1,76 @@
+"""Kernels that release the interpreter's lock, run on all processors at once.
+
+A pool of Python threads and not numba's own: the layer that numba always has crashes where several threads call it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+_LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""What limits the threads of a process; joblib and others set these in the processes they start."""
+
+
+class _Pool:
+    """The threads of this process, made when they are first needed."""
+
+    def __init__(self) -> None:
+        self._executor: ThreadPoolExecutor | None = None
+        self._in_use = threading.Lock()
+
+    def run(self, tasks: Sequence[Callable[[], None]]) -> None:
+        """Run the tasks, the first of them in the calling thread; all of them there while another call has the pool."""
+        if len(tasks) < 2 or not self._in_use.acquire(blocking=False):
+            _run_here(tasks)
+            return
+        try:
+            if self._executor is None:
+                # The calling thread works too.
+                self._executor = ThreadPoolExecutor(max(processors() - 1, 1), thread_name_prefix="orthoboot")
+            futures = [self._executor.submit(task) for task in tasks[1:]]
+            try:
+                tasks[0]()
+            finally:
+                # The tasks write to memory of the caller, who must not go on before they are done.
+                for future in futures:
+                    future.exception()
+            for future in futures:
+                future.result()
+        finally:
+            self._in_use.release()
+
+
+def _run_here(tasks: Sequence[Callable[[], None]]) -> None:
+    for task in tasks:
+        task()
+
+
+def run_tasks(tasks: Sequence[Callable[[], None]]) -> None:
+    """Run tasks that are independent of each other, at once where the processors are free."""
+    _pool.run(tasks)
+
+
+def processors() -> int:
+    """Return how many threads may run at once: the processors of this process, or fewer where that is asked for."""
+    limits = [int(text) for text in map(os.environ.get, _LIMITS) if text and text.isdecimal() and int(text) > 0]
+    return min(_processors_of_process(), *limits) if limits else _processors_of_process()
+
+
+def _processors_of_process() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # pragma: no cover - only where processes cannot be bound to processors
+
+
+def _start_anew() -> None:
+    global _pool
+    _pool = _Pool()
+
+
+_pool = _Pool()
+if hasattr(os, "register_at_fork"):
+    # Threads do not survive a fork, and a lock may be held at that moment.
+    os.register_at_fork(after_in_child=_start_anew)
