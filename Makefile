@@ -76,7 +76,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.regression_engine
 	$(BIN)/python -m benchmarks.control_quantiles
 	$(BIN)/python -m benchmarks.abc_kinks
-	$(BIN)/python -m benchmarks.counts
+	$(BIN)/python -m benchmarks.kernels
 	$(BIN)/python -m benchmarks.autodiff
 	$(BIN)/python -m benchmarks.regression
 	$(BIN)/python -m benchmarks.roc_auc

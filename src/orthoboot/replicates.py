@@ -256,7 +256,7 @@ def relinearized(run: Run, replicates: Replicates) -> Replicates:
 
 def _linear(run: Run, numbers: Sequence[int]) -> FloatArray | None:
     """Return the linear part of the resamples with these numbers, which are drawn for it."""
-    parts = [run.linear(run.resamples(some)) for some in batches(numbers, run.counts_batch)]
+    parts = [run.linear(run.resamples(some)) for some in batches(numbers, run.sums_batch)]
     known = [part for part in parts if part is not None]
     return np.concatenate(known) if known else None
 

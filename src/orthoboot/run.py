@@ -34,6 +34,12 @@ _MOST_EVALUATIONS = 1000
 COUNTS_AT_ONCE = 1 << 21
 """Counts held at once: 16 MB, or those of one resample where the data are larger."""
 
+_ROWS_AT_ONCE = 1 << 26
+"""Rows drawn at once where no counts are held, in a tenth of a second or less than a second without a compiler."""
+
+_SUMS_AT_ONCE = range(16, 4096)
+"""Resamples added up at once: enough that the data are read once for many, and few enough that their sums are small."""
+
 
 class ReplicateBatch(NamedTuple):
     """The results of some resamples: the statistic's values, and the linear part if there is an influence function."""
@@ -186,12 +192,20 @@ class Run:
         """Return how many resamples are drawn and evaluated at once."""
         if self.batch is not None:
             return self.batch
-        return self.counts_batch if self.functional.batched else 1
+        if not self.functional.batched:
+            return 1
+        return self.counts_batch if self.functional.needs_weights else self.sums_batch
 
     @property
     def counts_batch(self) -> int:
         """Return how many resamples' counts to hold at once."""
         return max(COUNTS_AT_ONCE // sum(self.data.sizes), 1)
+
+    @property
+    def sums_batch(self) -> int:
+        """Return how many resamples to add up at once, without their counts."""
+        fewest, most = _SUMS_AT_ONCE.start, _SUMS_AT_ONCE.stop
+        return min(max(_ROWS_AT_ONCE // sum(self.data.sizes), fewest), most)
 
     def findings(self, convergence: Convergence) -> tuple[OrthobootWarning, ...]:
         """Return the warnings about the data, about the statistic on them and about its refits."""

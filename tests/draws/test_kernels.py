@@ -162,6 +162,7 @@ def test_sums_are_drawn_once_for_each_array(monkeypatch):
     assert not first.flags.writeable
     assert_same_bits(resamples.sums(0, equal), first)
     assert not np.array_equal(resamples.sums(1, values), first)
+    assert_same_bits(resamples.one(2).sums(0, values), first[2:])
     assert drawn == [0, 0, 1]
 
 

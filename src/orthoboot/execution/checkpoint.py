@@ -19,8 +19,8 @@ from orthoboot.execution.store import Arrays, load_arrays, save_arrays
 from orthoboot.functionals.evaluation import Evaluation, Failure
 from orthoboot.typing import FloatArray, IntArray, Key
 
-_FORMAT = 1
-"""The layout of the file; another one is refused."""
+_FORMAT = 2
+"""The layout of the file and of the counter behind its resamples; another one is refused."""
 _MARK = "orthoboot checkpoint"
 _SHARE = 0.1
 """Of the time that writing may take: a run of many quick replicates does not write after each of them."""

@@ -47,6 +47,8 @@ class Functional(ABC):
         Whether several arrays are columns of the same rows, as for a correlation.
     batched
         Whether it evaluates many resamples at once faster than one by one.
+    needs_weights
+        Whether it takes the weight of every row, and not only sums over the rows.
     undefined
         What it means that it has no value on a resample, for the report of a failed replicate.
     releases_gil
@@ -62,6 +64,7 @@ class Functional(ABC):
     fractional: bool = True
     paired: bool = False
     batched: bool = True
+    needs_weights: bool = True
     undefined: str = ""
     releases_gil: bool = True
     by_user: bool = False

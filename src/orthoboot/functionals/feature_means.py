@@ -108,6 +108,7 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     `powers` where it is a function of central moments, with `order` the highest of them.
     """
 
+    needs_weights = False
     order: ClassVar[int] = 2
     """The highest of the moments, where it is a function of such."""
     own_features: ClassVar[bool] = False

@@ -52,9 +52,11 @@ class DrawnResamples(Resamples):
 
     def some(self, chosen: range) -> DrawnResamples:
         """Return consecutive resamples of the batch; what is already drawn is reused."""
-        part = DrawnResamples(self.schemes, self.key, self.numbers[chosen.start : chosen.stop])
+        places = slice(chosen.start, chosen.stop)
+        part = DrawnResamples(self.schemes, self.key, self.numbers[places])
         if "_drawn" in vars(self):
-            vars(part)["_drawn"] = tuple(w[chosen.start : chosen.stop] for w in self._drawn)
+            vars(part)["_drawn"] = tuple(w[places] for w in self._drawn)
+        part._known_sums = [(sample, values, sums[places]) for sample, values, sums in self._known_sums]
         return part
 
     def totals(self, sample: int) -> FloatArray:

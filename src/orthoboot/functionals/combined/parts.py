@@ -40,6 +40,11 @@ class Combined(Functional):
         return all(part.batched for part in self.parts)
 
     @property
+    def needs_weights(self) -> bool:  # type: ignore[override]
+        """Return whether a part takes the weight of every row."""
+        return any(part.needs_weights for part in self.parts)
+
+    @property
     def releases_gil(self) -> bool:  # type: ignore[override]
         """Return whether the work of all parts is done in compiled code."""
         return all(part.releases_gil for part in self.parts)
