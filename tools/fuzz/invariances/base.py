@@ -88,11 +88,18 @@ def rounding(case: Case, *samples: np.ndarray) -> float:
     return max(case.row.tolerance, _sums(case) * EPSILON * worst, own)
 
 
+def last_digits(case: Case) -> float:
+    """Return the rounding of a standard error of zero, beside the value: a difference divides it by a step of 1e-4."""
+    return (1e4 if _asks_for_differences(case) else 1e3) * EPSILON
+
+
+def _asks_for_differences(case: Case) -> bool:
+    return str(case.options.get("influence")) == "finite-difference"  # it may be an array of values too
+
+
 def _sums(case: Case) -> float:
     """Return how many units in the last place a sum over the rows may be wrong; a difference divides by its step."""
-    # The influence may be an array of values too.
-    by_differences = case.row.row_function or str(case.options.get("influence")) == "finite-difference"
-    step = 1e-3 if by_differences else 1.0
+    step = 1e-3 if case.row.row_function or _asks_for_differences(case) else 1.0
     return 100 / step * np.sqrt(max(len(sample) for sample in case.samples))
 
 
@@ -139,6 +146,7 @@ def differences(
     *,
     method: str = "normal",
     second_order: float = 0.0,
+    last_digits: float = 1e3 * EPSILON,
 ) -> str | None:
     """Return which numbers are apart by more than the tolerance, beside the answer's own size and that of the data.
 
@@ -153,7 +161,7 @@ def differences(
             one, other = first[name], second[name]
             own = unit if name in ("standard error", "bias") else np.maximum(unit, np.abs(one))
             digits, relative = (
-                (SECOND_DIFFERENCE, max(tolerance, second_order)) if name in halved else (1e3 * EPSILON, tolerance)
+                (SECOND_DIFFERENCE, max(tolerance, second_order)) if name in halved else (last_digits, tolerance)
             )
             if relative > TOO_ROUGH:
                 continue

@@ -13,6 +13,7 @@ from tools.fuzz.invariances.base import (
     Questioned,
     invariance,
     is_singular,
+    last_digits,
     natural_size,
     rounding,
 )
@@ -205,7 +206,7 @@ def constant_rows_give_zero(asked: Questioned) -> str | None:
         return None
     error = asked.found.numbers["standard error"]
     size = max(natural_size(case), float(np.abs(asked.found.numbers["estimate"]).max()))
-    if (error <= 1e3 * EPSILON * size).all():
+    if (error <= last_digits(case) * size).all():
         return None
     return f"all rows are equal, and the standard error is {error.tolist()}"
 

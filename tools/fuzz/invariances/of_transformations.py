@@ -18,6 +18,7 @@ from tools.fuzz.invariances.base import (
     differences,
     disagreement,
     invariance,
+    last_digits,
     natural_size,
     no_answer,
     of_second_derivative,
@@ -166,6 +167,7 @@ def order_of_rows(asked: Questioned) -> str | None:
         natural_size(case),
         method=method,
         second_order=of_second_derivative(case, case.samples),
+        last_digits=last_digits(case),
     )
 
 
