@@ -8,6 +8,7 @@ from threading import Event, Thread
 
 import pytest
 
+from orthoboot import warning_scopes
 from orthoboot.warning_scopes import filtered, recorded, show_again, silenced, user_filters
 from tests import elsewhere
 
@@ -169,3 +170,32 @@ def test_recorded_warnings_are_shown_again_as_they_came():
     with pytest.warns(RuntimeWarning, match="again") as shown:
         show_again(caught)
     assert shown[0].filename == __file__
+
+
+def test_a_thread_that_looks_for_its_filter_passes_over_none_while_a_scope_closes(monkeypatch):
+    opened, close, closed = Event(), Event(), Event()
+
+    def in_a_scope():
+        with silenced():
+            opened.set()
+            close.wait()
+        closed.set()
+
+    plain = warning_scopes._InScope.__subclasscheck__
+
+    def with_a_switch_of_threads(cls, category):
+        if not closed.is_set():
+            close.set()
+            closed.wait()
+        return plain(cls, category)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        other = Thread(target=in_a_scope)
+        other.start()
+        opened.wait()
+        monkeypatch.setattr(warning_scopes._InScope, "__subclasscheck__", with_a_switch_of_threads)
+        warnings.warn("the first filter ignores it", stacklevel=1)
+        other.join()
+    assert closed.is_set()

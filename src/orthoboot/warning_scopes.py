@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -43,6 +44,8 @@ class _Category(metaclass=_InScope):
 _FILTER = ("always", None, _Category, None, 0)
 _LOCK = threading.Lock()
 _n_open = 0
+_replaced_filters: deque[Any] = deque(maxlen=256)
+"""Filters that another thread may still be reading: the interpreter does not keep them for it."""
 _show_elsewhere: Callable[..., None] = warnings.showwarning
 """What shows the warnings of threads that have no scope open."""
 
@@ -128,7 +131,9 @@ def _close() -> None:
     with _LOCK:
         _n_open -= 1
         if not _n_open:
-            cast(list[Any], warnings.filters)[:] = user_filters()
+            # A new list: a thread that reads the old one would pass over a filter if one before it were taken out.
+            _replaced_filters.append(warnings.filters)
+            warnings.filters = user_filters()
             if warnings.showwarning is _show:
                 warnings.showwarning = _show_elsewhere
             _forget_what_was_shown()

@@ -197,10 +197,21 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
             return None
         influence = tuple(part @ jacobian.T for part in parts)
         errors = _standard_errors(influence)
-        # In a corner of a linear program all derivatives are zero, and what is found of them is the solver's.
         noise = np.maximum(_DERIVATIVE_NOISE * self.solutions.scales(errors), self._units)
-        moving = errors > noise
+        moving = errors > np.maximum(noise, self._solver_noise(_standard_errors(parts)))
         return tuple(np.where(moving, part, 0.0) for part in influence)
+
+    def _solver_noise(self, parameter_errors: FloatArray) -> FloatArray:
+        """Return the standard errors that the solver's own inaccuracy makes, shape ``(k,)``.
+
+        In a corner of a linear program all derivatives are zero, and what is found of them is the solver's. A target
+        that is zero has no size of its own: its derivative is compared with one.
+        """
+        scales, largest = self.solutions.scales(self.solution), float(np.abs(self.point).max())
+        has_size = (scales > self.solutions.zero) & (largest > 0)
+        slopes = np.divide(scales, largest, out=np.ones_like(scales), where=has_size)
+        noise: FloatArray = _SOLVER_NOISE * parameter_errors.max() * slopes
+        return noise
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return t' times the biases of the parameters, plus ``(1/2) tr(t'' C)``, C the covariance of their errors."""
