@@ -11,6 +11,7 @@
 #   make build      the wheel and the sdist, each tried in an environment of its own
 #   make hooks      the linters of `make lint` before every commit
 #   make bench      the tables of docs/benchmarks.md
+#   make bench-peers  ours beside scipy, arch, resample, scikit-learn and foostrap, and how it scales; LARGEST=1e8
 #   make paper      the tables and figures of docs/paper.md, half an hour; DATA=DIR for data sets that lie there
 
 PYTHON ?= python3
@@ -19,9 +20,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 CASES ?= 20000
 SEED ?= 0
+LARGEST ?= 1e7
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-core test-slow test-portable fuzz coverage lint pytest hooks map build bench paper clean
+.PHONY: demo test test-all test-core test-slow test-portable fuzz coverage lint pytest hooks map build bench bench-peers paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -83,6 +85,12 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.networks
 	$(BIN)/python -m benchmarks.prediction
 
+# Where a ratio fell by more than a fifth the run ends here, and the page keeps the last one.
+bench-peers: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.peers --out build/peers.json $(addprefix --compare ,$(wildcard docs/benchmarks/peers.json))
+	$(BIN)/python -m benchmarks.scaling --out build/scaling.json --largest $(LARGEST)
+	$(BIN)/python -m benchmarks.tables build/peers.json build/scaling.json
+
 paper: $(VENV)/.paper
 	$(BIN)/orthoboot reproduce all --out docs/paper $(if $(DATA),--data $(DATA))
 	$(BIN)/python docs/fill_paper.py
@@ -113,6 +121,10 @@ $(VENV)-core/.test: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-core
 	$(VENV)-core/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
 	@touch $@
+
+$(VENV)/.bench: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e ".[bench]"
+	@touch $@ $(VENV)/.core
 
 $(VENV)/.paper: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e ".[dev,paper]"
