@@ -552,5 +552,5 @@ INTERVALS = [
     IntervalRow("basic", "standard", 400),
     IntervalRow("bca", "orthogonal", 25),
     IntervalRow("bca", "paper", 25),
-    IntervalRow("bca", "standard", 400),
+    IntervalRow("bca", "standard", 1000),
 ]
