@@ -433,7 +433,8 @@ def test_what_is_found_in_the_data_stands_and_is_shown_once():
     with pytest.warns(errors.SmallSampleWarning, match="depends on about"):
         result = ob.bootstrap(rests_on_three_rows(), ob.linear_regression, paired=True, rng=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", errors.FailedReplicatesWarning)
+        for luck in (errors.FailedReplicatesWarning, errors.WeakInfluenceWarning):
+            warnings.simplefilter("ignore", luck)
         for later in (result.extend(5), result.with_estimator("standard"), result.with_estimator("paper").extend(5)):
             assert sum(isinstance(warning, errors.SmallSampleWarning) for warning in later.warnings) == 1
 

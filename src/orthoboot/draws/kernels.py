@@ -67,7 +67,7 @@ class Choice:
     Most runs draw so few rows that importing numba would take longer than all their draws.
     """
 
-    _LOADING_COST = 80_000_000
+    _LOADING_COST = 50_000_000
     """How many rows plain numpy draws and adds in the time that numba and its cached kernels take to load."""
     _CALL_COST = 10_000
     """What a call costs beyond its rows, in rows."""

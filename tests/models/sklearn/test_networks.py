@@ -259,7 +259,8 @@ def test_a_data_frame_keeps_its_columns() -> None:
     frame, rows = pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame(NEW, columns=["a", "b"])
     named = ob.bootstrap((frame, RESPONSES["number"]), ob.from_sklearn(NEURAL, rows), paired=True, rng=0)
     plain = ob.bootstrap((X, RESPONSES["number"]), ob.from_sklearn(NEURAL, NEW), paired=True, rng=0)
-    np.testing.assert_allclose(named.standard_error, plain.standard_error)
+    # Refits end within their own tolerance, by the rounding of a table that lies otherwise in memory.
+    np.testing.assert_allclose(named.standard_error, plain.standard_error, rtol=1e-6)
 
 
 # Prediction intervals
@@ -317,6 +318,7 @@ def test_what_has_no_influence_function_falls_back_and_says_why(options: dict[st
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.FewReplicatesWarning")
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.LargeBiasWarning")
 def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orthoboot.models.sklearn.networks.find_spec", lambda name: None)
     data = (X[SOME], RESPONSES["number"][SOME])
