@@ -210,6 +210,26 @@ def test_threads_are_no_more_than_asked_for(variable, monkeypatch):
         assert threads.processors() == expected
 
 
+AT_EXIT = """
+import atexit
+import numpy as np
+from orthoboot.draws import kernels, random_counts
+kernels.processors = lambda: 2
+kernels._WORTH_A_THREAD = 1
+draw = lambda: print(random_counts.multinomial_sums((1, 2), 0, range(4), np.ones((20_000, 1))).sum())
+atexit.register(draw)
+{before}
+"""
+
+
+@pytest.mark.parametrize("before", ["", "draw()"])
+def test_an_interpreter_that_ends_still_draws(before):
+    command = [sys.executable, "-c", AT_EXIT.format(before=before)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert set(run.stdout.split()) == {"80000.0"}
+    assert (run.stderr, run.returncode) == ("", 0)
+
+
 FORKED = """
 import os, threading
 import numpy as np

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 _LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 """What limits the threads of a process; joblib and others set these in the processes they start."""
@@ -27,20 +27,29 @@ class _Pool:
             _run_here(tasks)
             return
         try:
-            if self._executor is None:
-                # The calling thread works too.
-                self._executor = ThreadPoolExecutor(max(processors() - 1, 1), thread_name_prefix="orthoboot")
-            futures = [self._executor.submit(task) for task in tasks[1:]]
-            try:
-                tasks[0]()
-            finally:
-                # The tasks write to memory of the caller, who must not go on before they are done.
-                for future in futures:
-                    future.exception()
-            for future in futures:
-                future.result()
+            self._run_at_once(tasks)
         finally:
             self._in_use.release()
+
+    def _run_at_once(self, tasks: Sequence[Callable[[], None]]) -> None:
+        try:
+            futures = [self._started().submit(task) for task in tasks[1:]]
+        except RuntimeError:  # no thread can be started, as while the interpreter ends
+            _run_here(tasks)
+            return
+        try:
+            tasks[0]()
+        finally:
+            # The tasks write to memory of the caller, who must not go on before they are done.
+            wait(futures)
+        for future in futures:
+            future.result()
+
+    def _started(self) -> ThreadPoolExecutor:
+        if self._executor is None:
+            # The calling thread works too.
+            self._executor = ThreadPoolExecutor(max(processors() - 1, 1), thread_name_prefix="orthoboot")
+        return self._executor
 
 
 def _run_here(tasks: Sequence[Callable[[], None]]) -> None:
