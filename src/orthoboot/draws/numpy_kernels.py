@@ -178,10 +178,10 @@ def uniform_integers(
     for chunk, begin, blocks in _integer_chunks(capacity, bounds.size):
         limits = bounds[begin : begin + INTEGERS_PER_BLOCK * blocks]
         halves = bits.pieces(purpose, 0, chunk, blocks, first, len(out), "<u4")[:, : limits.size]
-        products = halves * limits
         integers = out[:, begin : begin + limits.size]
-        np.right_shift(products, 32, out=integers, casting="unsafe")
+        products = np.multiply(halves, limits, out=integers.view(np.uint64))
         lower = products.astype(np.uint32)
+        products >>= np.uint64(32)
         # A remainder is slow to compute; it is below its bound, so only these can be rejected.
         for place, position in _places(lower < limits):
             bound, block = int(limits[position]), position // INTEGERS_PER_BLOCK
