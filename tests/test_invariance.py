@@ -87,7 +87,7 @@ if {hide}:
 import numpy as np, orthoboot as ob
 x = np.random.default_rng(0).gamma(2.0, size=3000)
 # So many draws that loading the compiled kernels pays, and later ones come from them.
-result = ob.bootstrap((x, x[:70]), ob.difference(ob.variance), n_resamples=12_000, rng=3)
+result = ob.bootstrap((x, x[:70]), ob.difference(ob.variance), n_resamples=60_000, rng=3)
 assert ("numba" in sys.modules and sys.modules["numba"] is not None) != {hide}
 print(hashlib.sha256(result.bootstrap_distribution.tobytes()).hexdigest())
 """

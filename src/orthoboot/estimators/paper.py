@@ -36,6 +36,7 @@ class Paper(Estimator):
         """Return the three terms as matrices; rows and columns of an output with a negative variance are V's."""
         residuals, linear = centred_parts(replicates)
         cross = residuals.T @ linear
-        simulated = linear_covariance + (residuals.T @ residuals + cross + cross.T) / len(replicates)
+        # The sum of the crossed products first: it is symmetric to the last bit, and so is the whole.
+        simulated = linear_covariance + (residuals.T @ residuals + (cross + cross.T)) / len(replicates)
         negative = np.diag(simulated) < 0
         return np.where(negative[:, np.newaxis] | negative, linear_covariance, simulated)

@@ -17,7 +17,7 @@ from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows, sum_of_multiples
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.functionals.units import divided, power_of_two, times_unit
+from orthoboot.functionals.units import divided, power_of_two
 from orthoboot.typing import FloatArray, Influence
 
 _NO_SPREAD = 1e-14
@@ -236,8 +236,11 @@ class _Spread(ColumnMoment):
 
     def features(self, data: Data) -> FloatArray:
         """Return the deviations and their squares, enlarged so that ``m2 - m1**2`` has the divisor asked for."""
-        factor = divisor_factor(self.ddof, data.sizes[0])
-        return self.powers(times_unit(self.variables(data), np.sqrt(factor)))
+        features = self.powers(self.variables(data))
+        if self.ddof:
+            factor = divisor_factor(self.ddof, data.sizes[0])
+            features *= np.repeat([np.sqrt(factor), factor], features.shape[1] // 2)
+        return features
 
 
 @dataclass(frozen=True)
