@@ -105,10 +105,11 @@ def kernels_for(rows: int) -> Kernels:
 def for_stretches(replicates: Sequence[int], rows: int, task: Callable[[Kernels, int, slice], None]) -> None:
     """Call `task` for all resamples, each of so many rows, with the first number and the places of consecutive ones.
 
-    On several processors where that pays.
+    On several processors where that pays; the many small steps of numpy would only wait for each other.
     """
     work = len(replicates) * rows
-    kernels, parts = kernels_for(work), min(processors(), max(work // _WORTH_A_THREAD, 1))
+    kernels = kernels_for(work)
+    parts = 1 if kernels is numpy_kernels else min(processors(), max(work // _WORTH_A_THREAD, 1))
     longest = max(-(-len(replicates) // parts), 1)
     run_tasks([partial(task, kernels, int(replicates[part.start]), part) for part in _stretches(replicates, longest)])
 
