@@ -258,14 +258,17 @@ def test_differences_next_to_a_pole_are_shortened(distance):
     np.testing.assert_allclose(by_differences, exact, rtol=1e-6, atol=1e-6 * np.abs(exact).max())
 
 
-@pytest.mark.parametrize(("function", "evaluations"), [(np.exp, 4), (lambda x: 1 / (x - 1e-3), 8)])
-def test_shorter_steps_are_taken_next_to_a_pole_alone(function, evaluations):
+@pytest.mark.parametrize(
+    ("function", "slope", "evaluations"),
+    [(np.exp, 1.0, range(4, 5)), (lambda x: 1 / (x - 1e-3), -1e6, range(8, 29))],
+)
+def test_shorter_steps_are_taken_next_to_a_pole_alone(function, slope, evaluations):
     points = []
 
     def value(columns):
         points.extend(columns.T)
         return function(columns)
 
-    slope = jacobian_by_differences(value, np.zeros(1), np.ones(1), n_rows=1)
-    assert slope[0, 0] == pytest.approx(1.0 if function is np.exp else -1e6, rel=1e-6)
-    assert len(points) == evaluations if function is np.exp else len(points) >= evaluations
+    found = jacobian_by_differences(value, np.zeros(1), np.ones(1), n_rows=1)
+    assert found[0, 0] == pytest.approx(slope, rel=1e-6)
+    assert len(points) in evaluations
