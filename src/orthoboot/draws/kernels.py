@@ -122,7 +122,8 @@ def _stretches(numbers: Sequence[int], longest: int) -> Iterator[slice]:
     >>> list(_stretches([3, 4, 5, 9], 2))
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
     """
-    breaks = np.flatnonzero(np.diff(np.asarray(numbers, dtype=np.int64)) != 1) + 1
-    for start, stop in pairwise([0, *breaks.tolist(), len(numbers)]):
+    consecutive = isinstance(numbers, range) and numbers.step == 1
+    breaks = [] if consecutive else (np.flatnonzero(np.diff(np.asarray(numbers)) != 1) + 1).tolist()
+    for start, stop in pairwise([0, *breaks, len(numbers)]):
         for first in range(start, stop, longest):
             yield slice(first, min(first + longest, stop))

@@ -124,30 +124,28 @@ def poisson_counts(
     """Write the Poisson counts of the rows from `start` of `n` into `out`."""
     bits, stop = _Bits(k0, k1, stream), start + out.size
     for begin in range(start - start % CHUNK, stop, CHUNK):
-        counts = np.empty((min(n - begin, CHUNK), 1), dtype=np.uint8)
+        counts = np.empty((1, min(n - begin, CHUNK)), dtype=np.uint8)
         _store_poisson_chunk(bits, attempt, law, begin, replicate, counts)
         first, last = max(start, begin), min(stop, begin + CHUNK)
-        out[first - start : last - start] = counts[first - begin : last - begin, 0]
+        out[first - start : last - start] = counts[0, first - begin : last - begin]
 
 
 def _store_poisson_chunk(
     bits: _Bits, attempt: int, law: Inversion, begin: int, first: int, out: UInt8Array
 ) -> IntArray:
-    """Write the Poisson counts of a chunk of rows into `out`, shape ``(rows, B)``; return the sums, shape ``(B,)``."""
+    """Write the Poisson counts of a chunk of rows into `out`, shape ``(B, rows)``; return the sums, shape ``(B,)``."""
     if law.is_zero:
         out[:] = 0
-        return np.zeros(out.shape[1], dtype=np.int64)
-    at_once = max(_LANES_AT_ONCE // len(out), 1)
-    parts = [slice(place, place + at_once) for place in range(0, out.shape[1], at_once)]
-    return np.concatenate(
-        [_store_counts_of_lanes(bits, attempt, law, begin // CHUNK, first + part.start, out[:, part]) for part in parts]
-    )
+    else:
+        at_once = max(_LANES_AT_ONCE // out.shape[1], 1)
+        for place in range(0, len(out), at_once):
+            _store_counts_of_lanes(bits, attempt, law, begin // CHUNK, first + place, out[place : place + at_once])
+    totals: IntArray = out.sum(axis=1, dtype=np.uint32).astype(np.int64)
+    return totals
 
 
-def _store_counts_of_lanes(
-    bits: _Bits, attempt: int, law: Inversion, chunk: int, first: int, out: UInt8Array
-) -> IntArray:
-    rows, number = out.shape
+def _store_counts_of_lanes(bits: _Bits, attempt: int, law: Inversion, chunk: int, first: int, out: UInt8Array) -> None:
+    number, rows = out.shape
     lanes = bits.pieces(POISSON, attempt, chunk, _blocks(rows, ROWS_PER_BLOCK), first, number, "<u2")
     counts = law.table.take(lanes)
     if counts.max() == MARK:
@@ -156,9 +154,7 @@ def _store_counts_of_lanes(
             block, position = divmod(row, REFINEMENTS_PER_BLOCK)
             words = bits.block(REFINE, attempt, chunk, (first + place) * refinements + block, "<u8")
             counts[place, row] = _refined_count(int(words[position]), int(lanes[place, row]), law.survival)
-    out[:] = counts[:, :rows].T
-    totals: IntArray = counts[:, :rows].sum(axis=1, dtype=np.int64)
-    return totals
+    out[:] = counts[:, :rows]
 
 
 def _refined_count(word: int, lane: int, survival: FloatArray) -> int:
@@ -180,12 +176,13 @@ def uniform_integers(
         halves = bits.pieces(purpose, 0, chunk, blocks, first, len(out), "<u4")[:, : limits.size]
         integers = out[:, begin : begin + limits.size]
         products = np.multiply(halves, limits, out=integers.view(np.uint64))
-        lower = products.astype(np.uint32)
-        products >>= np.uint64(32)
+        lower = _pieces(products, "<u4")[:, ::2]
         # A remainder is slow to compute; it is below its bound, so only these can be rejected.
-        for place, position in _places(lower < limits):
+        suspects = [(*place, int(lower[place])) for place in _places(lower < limits.astype(np.uint32))]
+        products >>= np.uint64(32)
+        for place, position, half in suspects:
             bound, block = int(limits[position]), position // INTEGERS_PER_BLOCK
-            if lower[place, position] < (_HALF - bound) % bound:
+            if half < (_HALF - bound) % bound:
                 block += (first + place) * blocks
                 integers[place, position] = _redrawn_integer(bits, purpose, chunk, block, position, bound)
 
@@ -216,26 +213,25 @@ def multinomial_counts(k0: int, k1: int, stream: int, first: int, law: Inversion
     """Write how often each row is among n uniform draws into `out`, shape ``(B, n)``, for resamples from `first`."""
     bits, n = _Bits(k0, k1, stream), out.shape[1]
     for some in cache_sized(len(out), min(n, CHUNK)):
-        out[some] = _counts(bits, first + some.start, some.stop - some.start, law, n).T
+        out[some] = _counts(bits, first + some.start, some.stop - some.start, law, n)
 
 
 def _counts(bits: _Bits, first: int, number: int, law: Inversion, n: int) -> UInt8Array:
-    """Return how often each row is among n uniform draws, shape ``(n, number)``."""
+    """Return how often each row is among n uniform draws, shape ``(number, n)``."""
     # A row is drawn 256 times with odds below 64^-200, so that eight bits hold every count.
-    counts = np.empty((n, number), dtype=np.uint8)
+    counts = np.empty((number, n), dtype=np.uint8)
 
     def draw(attempt: int, some: slice) -> IntArray:
         totals = np.zeros(some.stop - some.start, dtype=np.int64)
         for begin in range(0, n, CHUNK):
-            chunk = counts[begin : begin + CHUNK, some]
+            chunk = counts[some, begin : begin + CHUNK]
             totals += _store_poisson_chunk(bits, attempt, law, begin, first + some.start, chunk)
         return totals
 
     missing = n - _settled_totals(draw, n, number)
     rows = _thrown_rows(bits, first, number, n, int(missing.max()))
     # The places of the rows in the flat array, of those throws that each resample needs.
-    rows *= number
-    rows += np.arange(number)[:, np.newaxis]
+    rows += np.arange(0, counts.size, n)[:, np.newaxis]
     needed = np.arange(rows.shape[1]) < missing[:, np.newaxis]
     np.add.at(counts.reshape(-1), rows[needed], np.uint8(1))
     return counts
@@ -276,7 +272,7 @@ def _store_poisson_sums(
         part[:] = 0.0
         for begin in range(0, n, CHUNK):
             values = columns[:, begin : begin + CHUNK]
-            counts = np.empty((values.shape[1], totals.size), dtype=np.uint8)
+            counts = np.empty((totals.size, values.shape[1]), dtype=np.uint8)
             totals += _store_poisson_chunk(bits, attempt, law, begin, first + some.start, counts)
             add_chunk_sums(counts, values, part)
         return totals

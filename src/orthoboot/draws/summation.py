@@ -75,7 +75,7 @@ def weighted_sums(weights: FloatArray, columns: FloatArray, out: FloatArray) -> 
     for some in cache_sized(len(weights), min(n, CHUNK)):
         for start in range(0, n, CHUNK):
             rows = slice(start, start + CHUNK)
-            add_chunk_sums(weights[some, rows].T, columns[:, rows], out[some])
+            add_chunk_sums(weights[some, rows], columns[:, rows], out[some])
 
 
 class ChunkSums:
@@ -85,12 +85,13 @@ class ChunkSums:
         self._memory = np.empty(0)
 
     def __call__(self, weights: FloatArray | NDArray[np.uint8], columns: FloatArray, out: FloatArray) -> None:
-        """Add the sums over one chunk of rows, with weights ``(rows, B)``, to `out`, shape ``(B, p)``."""
+        """Add the sums over one chunk of rows, with weights ``(B, rows)``, to `out`, shape ``(B, p)``."""
         if self._memory.size < weights.size:
             self._memory = np.empty(weights.size)
-        products = self._memory[: weights.size].reshape(weights.shape)
+        row_by_row = np.ascontiguousarray(weights.T)
+        products = self._memory[: weights.size].reshape(row_by_row.shape)
         for feature, column in enumerate(columns):
-            np.multiply(weights, column[:, np.newaxis], out=products)
+            np.multiply(row_by_row, column[:, np.newaxis], out=products)
             out[:, feature] += chunk_sums(products)
 
 
