@@ -86,11 +86,11 @@ def costs(n: int, n_resamples: int) -> dict[str, float]:
         "p = 1": cost(summing(compiled, 1, columns[:1], n_resamples)),
         "p = 2": cost(summing(compiled, 1, columns[:2], n_resamples)),
         "p = 5": cost(summing(compiled, 1, columns, n_resamples)),
-        "numpy": cost(summing(numpy_kernels, 1, columns[:2], n_resamples), runs=3),
+        "numpy": cost(summing(numpy_kernels, 1, columns[:2], n_resamples)),
     }
     found["speed-up"] = speed_up(compiled, columns[:2], n_resamples)
     if n <= SCIPY_ROWS:
-        found["scipy"] = cost(partial(scipy_bootstrap, columns[0], n_resamples), runs=3)
+        found["scipy"] = cost(partial(scipy_bootstrap, columns[0], n_resamples))
     return found
 
 
