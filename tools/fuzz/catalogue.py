@@ -56,9 +56,6 @@ class Row:
         Whether it is a function of the user's, which knows no weights of rows from outside.
     steps
         Whether it takes few values, as a quantile and a share of rows do.
-    lost_powers
-        With which power of its distance an outlier takes digits from resamples that do not hold it: the square where
-        moments are taken about the mean of all rows.
     condition
         Takes the samples and returns by how much it enlarges rounding errors there: without bound at a singularity,
         such as a quotient by a mean of zero, where no answer is right.
@@ -80,7 +77,6 @@ class Row:
     decades: float = 295.0
     row_function: bool = False
     steps: bool = False
-    lost_powers: int = 1
     condition: Condition = lambda samples: 1.0
     reads_labels: bool = False
     odds: float = 1.0
@@ -217,7 +213,6 @@ ROWS = [
         samples.table,
         1,
         "stays",
-        lost_powers=2,
         condition=_of_dependence,
     ),
     # Metrics.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,10 @@ def test_columns_before_that_are_nearly_dependent_enlarge_rounding(offset: float
     rows = np.vstack([rows, [0.4504, 0.4965, 0.0415, 9.2106]]) + offset
     with pytest.raises(FitError, match="a combination of the columns does not vary"):
         ob.covariance_factor(rows)
+
+
+@pytest.mark.parametrize("statistic", [ob.covariance_matrix, ob.covariance_factor], ids=lambda one: one.name)
+def test_rows_without_the_outlier_of_the_data_keep_their_digits(statistic: Any) -> None:
+    rows = np.vstack([ROWS, np.full((1, 3), 1e8)])
+    counts = np.r_[np.ones(30), 0.0]
+    np.testing.assert_allclose(statistic(rows, weights=counts), statistic(ROWS), rtol=1e-7)

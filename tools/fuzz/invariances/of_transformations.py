@@ -215,7 +215,7 @@ def _lost_to_outliers(case: Case, repeated: tuple[np.ndarray, ...]) -> float:
     farthest = max(float(np.ptp(one, axis=0).max()) for one in case.samples)
     spread = min(float(one.std(axis=0).min()) for one in repeated)
     with np.errstate(all="ignore"):
-        return float(100 * EPSILON * np.float64(farthest / spread) ** case.row.lost_powers) if spread > 0 else 0.0
+        return float(100 * EPSILON * np.float64(farthest / spread)) if spread > 0 else 0.0
 
 
 def _one_refused(direct: Outcome, weighted: Outcome) -> str | None:

@@ -21,7 +21,7 @@ from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, c
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.units import divided
-from orthoboot.typing import BoolArray, FloatArray
+from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 _ROUNDING = 1e-14
 """Of the means of squares and products, relative to the sizes of their columns: fifty units in the last place."""
@@ -78,9 +78,16 @@ class CovarianceMatrix(FunctionOfMeans):
     def features(self, data: Data) -> FloatArray:
         """Return the deviations and their products, enlarged so that `value` has the divisor asked for."""
         columns = divided(columns_of(data), data_unit(data))
-        deviations = centred_rows(columns)[1] * np.sqrt(divisor_factor(self.ddof, data.sizes[0]))
-        first, second = np.triu_indices(deviations.shape[1])
-        return np.hstack([deviations, deviations[:, first] * deviations[:, second]])
+        return self.powers(centred_rows(columns)[1] * np.sqrt(divisor_factor(self.ddof, data.sizes[0])))
+
+    def n_variables(self, n_features: int) -> int:
+        """Return the number of columns."""
+        return _n_columns(n_features)
+
+    def powers(self, variables: FloatArray) -> FloatArray:
+        """Return the columns, their squares and their products."""
+        first, second = _factors(variables.shape[1])
+        return np.hstack([variables, variables[:, first] * variables[:, second]])
 
     def unit(self, data: Data) -> FloatArray:
         """Return the products of the units of the columns, row by row."""
@@ -193,10 +200,17 @@ def _moments(means: FloatArray) -> tuple[FloatArray, FloatArray]:
     d = _n_columns(len(means))
     points = np.moveaxis(means, 0, -1)
     second = np.empty((*points.shape[:-1], d, d))
-    upper = np.triu_indices(d)
-    second[..., upper[0], upper[1]] = points[..., d:]
-    second[..., upper[1], upper[0]] = points[..., d:]
+    rows, columns = _factors(d)
+    second[..., rows, columns] = points[..., d:]
+    second[..., columns, rows] = points[..., d:]
     return points[..., :d], second
+
+
+def _factors(d: int) -> tuple[IntArray, IntArray]:
+    """Return the two columns of each product: first the squares, then the products of different columns."""
+    above = np.triu_indices(d, 1)
+    first, second = (np.concatenate([np.arange(d), columns]) for columns in above)
+    return first, second
 
 
 def _flat(matrices: FloatArray) -> FloatArray:
