@@ -136,8 +136,8 @@ def natural_size(case: Case, samples: tuple[np.ndarray, ...] | None = None) -> f
 
 SECOND_DIFFERENCE = 2e7 * EPSILON
 """The digits that a second difference loses: that of "abc" divides by the square of its step of a thousandth."""
-FAR_END = 1e8 * EPSILON
-"""Those that an end of "abc" loses: where weights are tilted far, it moves several times as far as the difference."""
+FAR_END = 5e9 * EPSILON
+"""Those that an end of "abc" loses: where weights are tilted far, it moves many times as far as the difference."""
 
 
 def differences(

@@ -247,7 +247,8 @@ def higher_level_is_wider(asked: Questioned) -> str | None:
         return f"{old_low.tolist()} to {old_high.tolist()} became {low.tolist()} to {high.tolist()} at {level!r}"
     closed = np.isfinite([old_low, old_high]) & np.isfinite([low, high])
     still = ([low == old_low, high == old_high] & closed).any(axis=0)
-    varies = still & (found.numbers["standard error"] > 0)
+    # Numbers so far apart that a tenth of a standard error is none have the same end for many levels.
+    varies = still & (found.numbers["standard error"] > 10 * np.spacing(np.abs(found.numbers["estimate"])))
     # A statistic with few values has the same end for many levels, and so has any of a few rows; "abc" ends at bounds
     # of the statistic, such as one of a correlation.
     judged = case.options["method"] != "abc" and not case.row.steps and min(case.sizes) >= FEW_ROWS and level > 0.99

@@ -91,6 +91,8 @@ def extended_is_whole(asked: Questioned) -> str | None:
     whole, extended = asked.again(n_resamples=drawn + more), outcome(lambda: asked.found.result.extend(more))
     if is_singular(case):  # how far another order of rows moves what is rounding is told in standard errors of the run
         whole, extended = (_without(one, errors.RowOrderWarning) for one in (whole, extended))
+    if "n_resamples" not in case.options:  # who does not ask for a number is told it
+        whole, extended = (_without(one, errors.FallbackWarning) for one in (whole, extended))
     return _other_answer(whole, extended)
 
 
