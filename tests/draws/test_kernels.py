@@ -249,3 +249,20 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_forked_process_has_threads_of_its_own():
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=60)
     assert (run.stdout, run.returncode) == ("6\n", 0), run.stderr
+
+
+def test_no_task_is_run_twice_where_a_thread_can_be_started_no_more(monkeypatch):
+    pool, ran = threads._Pool(), []
+    executor = pool._started()
+    whole = executor.submit
+
+    def only_once(task):
+        monkeypatch.setattr(executor, "submit", refused)
+        return whole(task)
+
+    def refused(task):
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    monkeypatch.setattr(executor, "submit", only_once)
+    pool.run([lambda number=number: ran.append(number) for number in range(4)])
+    assert sorted(ran) == [0, 1, 2, 3]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 _LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 """What limits the threads of a process; joblib and others set these in the processes they start."""
@@ -32,13 +32,15 @@ class _Pool:
             self._in_use.release()
 
     def _run_at_once(self, tasks: Sequence[Callable[[], None]]) -> None:
+        futures: list[Future[None]] = []
+        here = list(tasks[:1])
+        for task in tasks[1:]:
+            try:
+                futures.append(self._started().submit(task))
+            except RuntimeError:  # no thread can be started, as while the interpreter ends
+                here.append(task)
         try:
-            futures = [self._started().submit(task) for task in tasks[1:]]
-        except RuntimeError:  # no thread can be started, as while the interpreter ends
-            _run_here(tasks)
-            return
-        try:
-            tasks[0]()
+            _run_here(here)
         finally:
             # The tasks write to memory of the caller, who must not go on before they are done.
             wait(futures)
