@@ -215,8 +215,8 @@ def bootstrap(
     _check_weights_matter(first.run, replicates)
     name, standing = first.estimator.name, first.warnings
     result = Result(first.run, replicates, name, method, confidence_level, alternative, (), standing)
-    trial_warnings = _trials(result, groups)
-    # Mostly there are none, and the result keeps what it has found out.
+    trial_warnings = _trials(first, replicates, groups)
+    # Mostly there are none, and the run keeps what it has found out about the linear part.
     if trial_warnings:
         result = replace(result, run=replace(first.run, trial_warnings=trial_warnings))
     return reported(result, unmet, shown=standing)
@@ -381,12 +381,12 @@ def _simulated(first: _FirstRound, budget: _Budget) -> tuple[Replicates, tuple[O
             return replicates, (_unmet(error, replicates, budget),)
 
 
-def _trials(result: Result, groups: Any) -> tuple[OrthobootWarning, ...]:
+def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[OrthobootWarning, ...]:
     """Return warnings from a few more evaluations; Ctrl-C there, or before, keeps the replicates."""
-    if result.replicates.interrupted:
+    run, found = first.run, list[OrthobootWarning]()
+    if replicates.interrupted or not run.functional.by_user:
         return ()
-    run, found = result.run, list[OrthobootWarning]()
-    standard_error = result.standard_errors
+    standard_error = Estimation(run, replicates, first.estimator).standard_error
     try:
         found += row_order_finding(run.prepared, run.plan, standard_error)
         # A function of the order of rows is another on the rows of a resample for that alone.

@@ -359,11 +359,6 @@ class Result:
     def _repr_html_(self) -> str:
         return summaries.table(self._answer)
 
-    @property
-    def standard_errors(self) -> FloatArray:
-        """Return the standard errors of the outputs as one array, shape ``(k,)``."""
-        return self._estimation.standard_error
-
     @cached_property
     def _estimation(self) -> Estimation:
         return Estimation(self.run, self.replicates, ESTIMATORS[self.estimator])
