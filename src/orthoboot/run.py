@@ -37,7 +37,7 @@ COUNTS_AT_ONCE = 1 << 21
 _ROWS_AT_ONCE = 1 << 26
 """Rows drawn at once where no counts are held, in a tenth of a second or less than a second without a compiler."""
 
-_SUMS_AT_ONCE = range(16, 4096)
+_FEWEST_SUMS, _MOST_SUMS = 16, 4096
 """Resamples added up at once: enough that the data are read once for many, and few enough that their sums are small."""
 
 
@@ -204,8 +204,7 @@ class Run:
     @property
     def sums_batch(self) -> int:
         """Return how many resamples to add up at once, without their counts."""
-        fewest, most = _SUMS_AT_ONCE.start, _SUMS_AT_ONCE.stop
-        return min(max(_ROWS_AT_ONCE // sum(self.data.sizes), fewest), most)
+        return min(max(_ROWS_AT_ONCE // sum(self.data.sizes), _FEWEST_SUMS), _MOST_SUMS)
 
     def findings(self, convergence: Convergence) -> tuple[OrthobootWarning, ...]:
         """Return the warnings about the data, about the statistic on them and about its refits."""
