@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthoboot.arrays.passes import ranges
+from orthoboot.arrays.units import power_of_two
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import OrthobootWarning
@@ -17,7 +18,7 @@ from orthoboot.execution.execution import Execution
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.evaluation import Convergence, Evaluation
 from orthoboot.functionals.output import Output
-from orthoboot.functionals.units import PreparedInUnits, power_of_two
+from orthoboot.functionals.units import PreparedInUnits
 from orthoboot.functionals.user.callables import VectorizedCallable
 from orthoboot.functionals.user.differentiable import DifferentiableCallable
 from orthoboot.functionals.user.user_function import CallableFunctional

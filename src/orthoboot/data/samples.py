@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from orthoboot.arrays.passes import Ranges
+from orthoboot.data.frame import Frame, frame_of
 from orthoboot.data.group_column import GroupColumn
 from orthoboot.data.tables import InputTable, table_of
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
@@ -40,6 +42,21 @@ class Data:
     sample_of: tuple[int, ...]
     sizes: tuple[int, ...]
     group_columns: tuple[GroupColumn, ...] = ()
+    whole: Frame | None = field(default=None, kw_only=True, repr=False)
+    """The frame of all rows, where these are a piece of them."""
+
+    @cached_property
+    def frame(self) -> Frame:
+        """Return the ranges and the means of the columns of the only sample, all of its rows."""
+        return frame_of(self.arrays, self.ranges) if self.whole is None else self.whole
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """Return the ranges of the columns of the only sample, all of its rows, each of shape ``(d,)``."""
+        if self.whole is not None:
+            return self.whole.ranges
+        low, high = zip(*(found for table in self.tables for found in table.ranges), strict=True)
+        return Ranges(np.concatenate(low), np.concatenate(high))
 
     @property
     def containers(self) -> tuple[Any, ...]:

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from orthoboot.arrays.units import power_of_two
 from orthoboot.estimators import Estimator, EstimatorError, Moments, estimator_error, moments_of
-from orthoboot.functionals.units import power_of_two
 from orthoboot.replicates import Replicates
 from orthoboot.run import Run
 from orthoboot.typing import FloatArray

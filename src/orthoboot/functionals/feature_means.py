@@ -10,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from orthoboot.arrays.passes import pieces
+from orthoboot.arrays.units import divided, power_of_two, root_mean_square, times_unit
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.formula import Formula, PreparedFormula
-from orthoboot.functionals.units import divided, power_of_two, root_mean_square, times_unit
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _EPSILON = float(np.finfo(np.float64).eps)

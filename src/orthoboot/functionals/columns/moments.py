@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from orthoboot.arguments import is_real
-from orthoboot.arrays.passes import pieces, ranges
+from orthoboot.arrays.passes import Ranges, pieces
+from orthoboot.arrays.units import divided, power_of_two
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError
-from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows, sum_of_multiples
+from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, sum_of_multiples
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.functionals.units import divided, power_of_two
 from orthoboot.typing import FloatArray, Influence
 
 _NO_SPREAD = 1e-14
@@ -31,12 +31,7 @@ def columns_of(data: Data) -> FloatArray:
 
 def data_unit(data: Data) -> FloatArray:
     """Return the power of two in which each column is measured, shape ``(d,)``: one for numbers of ordinary size."""
-    return power_of_two(np.concatenate([found.largest for found in data.tables[0].ranges]))
-
-
-def column_unit(columns: FloatArray) -> FloatArray:
-    """Return the power of two in which each column of an ``(n, d)`` array is measured."""
-    return power_of_two(ranges(columns).largest)
+    return power_of_two(data.ranges.largest)
 
 
 def check_one_table(name: str, data: Data) -> None:
@@ -62,30 +57,22 @@ def check_more_rows_than(name: str, ddof: float, data: Data) -> None:
         )
 
 
-def check_varying(name: str, columns: FloatArray, labels: tuple[str, ...] | None) -> None:
-    """Raise if a column of an ``(n, d)`` array is constant, and say which one."""
-    low, high = ranges(columns)
+def check_varying(name: str, found: Ranges, labels: tuple[str, ...] | None) -> None:
+    """Raise if a column with these ranges is constant, and say which one."""
+    low, high = found
     constant = np.flatnonzero(low == high)
     if constant.size:
         first = int(constant[0])
-        label = repr(labels[first]) if labels is not None and len(labels) == columns.shape[1] else str(first)
+        label = repr(labels[first]) if labels is not None and len(labels) == low.size else str(first)
         raise DataError(
-            f"`{name}` is not defined for a constant column; got column {label} with every value "
-            f"{columns[0, first]}. Leave that column out."
+            f"`{name}` is not defined for a constant column; got column {label} with every value {low[first]}. Leave "
+            "that column out."
         )
 
 
 def divisor_factor(ddof: float, n_rows: int) -> float:
     """Return ``n / (n - ddof)``, what turns a mean of squares into a sum over ``n - ddof``."""
     return n_rows / (n_rows - ddof)
-
-
-def unit_range(deviations: FloatArray) -> FloatArray:
-    """Return each column of deviations divided by its largest absolute value, so that powers do not overflow.
-
-    NaN for a column without deviations, as that of a resample may be.
-    """
-    return quotient(deviations, ranges(deviations).largest)
 
 
 def spread(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -130,10 +117,6 @@ class ColumnMoment(FunctionOfMeans):
     def partials(self, *moments: FloatArray) -> tuple[FloatArray, ...]:
         """Return the derivative of `formula` by each moment, each of shape ``(d,)``."""
 
-    def variables(self, data: Data) -> FloatArray:
-        """Return the variables whose moments are taken, in units of the data, shape ``(n, d)``."""
-        return centred_rows(divided(columns_of(data), data_unit(data)))[1]
-
     def unit(self, data: Data) -> FloatArray:
         """Return the unit of each column to the power `degree`."""
         unit = data_unit(data)
@@ -150,7 +133,17 @@ class ColumnMoment(FunctionOfMeans):
 
     def features(self, data: Data) -> FloatArray:
         """Return the powers 1 to `order` of the variables."""
-        return self.powers(self.variables(data))
+        columns = columns_of(data)
+        n, d = columns.shape
+        powers = np.empty((self.order, d, n))
+        for piece in pieces(n, (self.order + 1) * d):
+            self.store_variables(columns[piece], data, powers[0][:, piece])
+            _fill_powers(powers[..., piece])
+        return powers.reshape(-1, n).T
+
+    def store_variables(self, columns: FloatArray, data: Data, out: FloatArray) -> None:
+        """Write the variables whose moments are taken, of some rows ``(m, d)`` of `data`, into `out` ``(d, m)``."""
+        data.frame.store_deviations([columns], out)
 
     def n_variables(self, n_features: int) -> int:
         """Return the number of columns; none for the mean itself, which moves with them."""
@@ -160,10 +153,8 @@ class ColumnMoment(FunctionOfMeans):
         """Return the powers 1 to `order` of variables ``(n, d)``, column by column in memory."""
         n, d = variables.shape
         powers = np.empty((self.order, d, n))
-        for piece in pieces(n, (self.order + 1) * d):
-            powers[0][:, piece] = variables[piece].T
-            for lower, higher in pairwise(powers):
-                np.multiply(lower[:, piece], powers[0][:, piece], out=higher[:, piece])
+        powers[0] = variables.T
+        _fill_powers(powers)
         return powers.reshape(-1, n).T
 
     def own_values(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray:
@@ -181,6 +172,12 @@ class ColumnMoment(FunctionOfMeans):
     def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
         """Return ``g' . change`` column by column: each statistic depends only on the `order` moments of its column."""
         return sum_of_multiples(self.partials(*means.centre.reshape(self.order, -1)), changes)
+
+
+def _fill_powers(powers: FloatArray) -> None:
+    """Write the second and further powers of the variables ``powers[0]``, shape ``(order, d, m)``."""
+    for lower, higher in pairwise(powers):
+        np.multiply(lower, powers[0], out=higher)
 
 
 @dataclass(frozen=True)
@@ -202,9 +199,9 @@ class Mean(ColumnMoment):
     order = 1
     degree = 1
 
-    def variables(self, data: Data) -> FloatArray:
-        """Return the rows themselves, in units of the data."""
-        return divided(columns_of(data), data_unit(data))
+    def store_variables(self, columns: FloatArray, data: Data, out: FloatArray) -> None:
+        """Write the rows themselves, in units of the data."""
+        np.copyto(out, divided(columns, data_unit(data)).T)
 
     def formula(self, *moments: FloatArray) -> FloatArray:
         """Return the first moment."""
@@ -236,9 +233,9 @@ class _Spread(ColumnMoment):
 
     def features(self, data: Data) -> FloatArray:
         """Return the deviations and their squares, enlarged so that ``m2 - m1**2`` has the divisor asked for."""
-        features = self.powers(self.variables(data))
+        features = super().features(data)
         if self.ddof:
-            factor = divisor_factor(self.ddof, data.sizes[0])
+            factor = divisor_factor(self.ddof, data.frame.n_rows)
             features *= np.repeat([np.sqrt(factor), factor], features.shape[1] // 2)
         return features
 
@@ -320,11 +317,12 @@ class _ScaleFree(ColumnMoment):
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one table whose columns vary."""
         super().check(at)
-        check_varying(self.name, columns_of(at.data), at.data.columns[0])
+        check_varying(self.name, at.data.ranges, at.data.columns[0])
 
-    def variables(self, data: Data) -> FloatArray:
-        """Return the deviations from the mean in units of the largest one."""
-        return unit_range(super().variables(data))
+    def store_variables(self, columns: FloatArray, data: Data, out: FloatArray) -> None:
+        """Write the deviations from the mean in units of the largest one, so that powers do not overflow."""
+        super().store_variables(columns, data, out)
+        out /= data.frame.largest_deviation[:, np.newaxis]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.arrays.units import power_of_two, root_mean_square
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, OrthobootWarning
@@ -25,7 +26,6 @@ from orthoboot.functionals.combined.parts import Combined, all_known, catalogued
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.functionals.units import power_of_two, root_mean_square
 from orthoboot.functionals.user.returned_values import components, given_jacobian
 from orthoboot.functionals.user.user_function import check_takes_many, value_of
 from orthoboot.typing import FloatArray, Influence

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orthoboot.arrays.units import power_of_two
 from orthoboot.data import Data
 from orthoboot.errors import DataError
 from orthoboot.functionals.columns.moments import quotient, spread
 from orthoboot.functionals.feature_means import FeatureMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.metrics.base import MeanLoss, Metric
-from orthoboot.functionals.units import power_of_two
 from orthoboot.typing import FloatArray
 
 

@@ -17,16 +17,14 @@ from orthoboot.functionals.columns.moments import (
     check_more_rows_than,
     check_varying,
     checked_units,
-    column_unit,
+    data_unit,
     divisor_factor,
     quotient,
     spread,
-    unit_range,
 )
-from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
+from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans
 from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.functionals.units import divided
 from orthoboot.typing import FloatArray, Influence
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -158,14 +156,13 @@ class CovarianceOfTwo(Association):
 
     def features(self, data: Data) -> FloatArray:
         """Return both deviations and their product, enlarged so that `value` has the divisor asked for."""
-        pairs = self.pairs(data)
-        x, y = centred_rows(divided(pairs, column_unit(pairs)))[1].T
-        factor = divisor_factor(self.ddof, data.sizes[0])
+        x, y = data.frame.deviations(self.pairs(data)).T
+        factor = divisor_factor(self.ddof, data.frame.n_rows)
         return np.stack([np.sqrt(factor) * x, np.sqrt(factor) * y, factor * x * y]).T
 
     def unit(self, data: Data) -> FloatArray:
         """Return the product of the units of the two columns."""
-        unit = column_unit(self.pairs(data))
+        unit = data_unit(data)
         return checked_units(self.name, unit, unit[:1] * unit[1:])
 
     def value(self, means: FloatArray) -> FloatArray:
@@ -177,6 +174,13 @@ class CovarianceOfTwo(Association):
     def jacobian(self, means: FloatArray) -> FloatArray:
         """Return the derivatives by the three means."""
         return np.array([[-means[1], -means[0], 1.0]])
+
+
+def _fill_products(columns: FloatArray) -> None:
+    """Write the squares and the product of the first two columns into the next three, shape ``(5, m)``."""
+    x, y, *products = columns
+    for out, (first, second) in zip(products, ((x, x), (y, y), (x, y)), strict=True):
+        np.multiply(first, second, out=out)
 
 
 @dataclass(frozen=True)
@@ -201,11 +205,17 @@ class Correlation(Association):
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs and both columns vary."""
         super().check(at)
-        check_varying(self.name, self.pairs(at.data), self.labels(at.data))
+        check_varying(self.name, at.data.ranges, self.labels(at.data))
 
     def features(self, data: Data) -> FloatArray:
         """Return both deviations in units of the largest, their squares and their product."""
-        return self.powers(unit_range(centred_rows(self.pairs(data))[1]))
+        frame, features = data.frame, np.empty((5, data.sizes[0]))
+        for piece in pieces(data.sizes[0], len(features)):
+            part = features[:, piece]
+            frame.store_deviations([table[piece] for table in data.arrays], part[:2])
+            part[:2] /= frame.largest_deviation[:, np.newaxis]
+            _fill_products(part)
+        return features.T
 
     def n_variables(self, n_features: int) -> int:
         """Return two."""
@@ -214,10 +224,8 @@ class Correlation(Association):
     def powers(self, variables: FloatArray) -> FloatArray:
         """Return both columns, their squares and their product."""
         columns = np.empty((5, len(variables)))
-        for piece in pieces(len(variables), len(columns)):
-            x, y = variables[piece].T
-            for column, product in zip(columns, (x, y, x * x, y * y, x * y), strict=True):
-                column[piece] = product
+        columns[:2] = variables.T
+        _fill_products(columns)
         return columns.T
 
     def value(self, means: FloatArray) -> FloatArray:
@@ -243,7 +251,8 @@ class Correlation(Association):
         coefficient = float(at.estimate[0])
         if abs(coefficient) < 1:
             return ()
-        x, y = unit_range(centred_rows(self.pairs(at.data))[1]).T
+        frame = at.data.frame
+        x, y = (frame.deviations(self.pairs(at.data)) / frame.largest_deviation).T
         digits = _ROUNDING * max(1.0, 1 / at.data.relative_spread)
         on_a_line = np.abs(x - coefficient * y).max() <= digits
         return perfect("", coefficient) if on_a_line else _far_row(coefficient, int(np.argmax(np.abs(x))))

@@ -17,10 +17,9 @@ from orthoboot.functionals.columns.moments import (
     data_unit,
     divisor_factor,
 )
-from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
+from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.functionals.units import divided
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 _ROUNDING = 1e-14
@@ -77,8 +76,8 @@ class CovarianceMatrix(FunctionOfMeans):
 
     def features(self, data: Data) -> FloatArray:
         """Return the deviations and their products, enlarged so that `value` has the divisor asked for."""
-        columns = divided(columns_of(data), data_unit(data))
-        return self.powers(centred_rows(columns)[1] * np.sqrt(divisor_factor(self.ddof, data.sizes[0])))
+        deviations = data.frame.deviations(columns_of(data))
+        return self.powers(deviations * np.sqrt(divisor_factor(self.ddof, data.frame.n_rows)))
 
     def n_variables(self, n_features: int) -> int:
         """Return the number of columns."""

@@ -115,7 +115,7 @@ class RankAssociation(PairStatistic):
     def check(self, at: PreparedFormula[Ranks]) -> None:
         """Raise unless the rows are pairs and both columns vary."""
         super().check(at)
-        check_varying(self.name, self.pairs(at.data), self.labels(at.data))
+        check_varying(self.name, at.data.ranges, self.labels(at.data))
 
     def values(self, at: PreparedFormula[Ranks], resamples: Resamples) -> FloatArray:
         """Return the statistic of each resample, shape ``(B, 1)``; NaN where a column does not vary."""

@@ -1,0 +1,81 @@
+"""What the features of a row depend on besides the row: the ranges and the means of the columns of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from orthoboot.arrays.passes import Ranges, column_sums, pieces
+from orthoboot.arrays.units import divided, power_of_two
+from orthoboot.typing import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The number of rows of a sample, and the unit, the mean and the ranges of its columns, each of shape ``(d,)``.
+
+    Rows that are read in pieces are all measured in the frame of the whole.
+
+    Attributes
+    ----------
+    n_rows
+        How many rows there are in all.
+    ranges
+        The smallest and the largest number of each column.
+    mean
+        The means of the columns in units, a first sum and what rounding left out of it.
+    """
+
+    n_rows: int
+    ranges: Ranges
+    mean: tuple[FloatArray, FloatArray]
+
+    @cached_property
+    def unit(self) -> FloatArray:
+        """Return the power of two in which each column is measured, shape ``(d,)``; one for ordinary numbers."""
+        return power_of_two(self.ranges.largest)
+
+    @cached_property
+    def largest_deviation(self) -> FloatArray:
+        """Return the largest deviation from the mean of each column, in units, shape ``(d,)``."""
+        # A difference of rounded numbers grows with them: the ends of a column deviate most.
+        low, high = (self.deviations(end[np.newaxis])[0] for end in self.ranges)
+        return np.maximum(high, -low)
+
+    def deviations(self, columns: FloatArray) -> FloatArray:
+        """Return the deviations of rows ``(m, d)`` from the means of the columns, in units."""
+        return divided(columns, self.unit) - self.mean[0] - self.mean[1]
+
+    def store_deviations(self, tables: Sequence[FloatArray], out: FloatArray) -> None:
+        """Write the deviations of rows, in one or more tables ``(m, ...)``, into `out`, shape ``(d, m)``."""
+        first, rest = (part[:, np.newaxis] for part in self.mean)
+        for places, columns in _column_places(tables):
+            np.subtract(divided(columns, self.unit[places]).T, first[places], out=out[places])
+        out -= rest
+
+
+def frame_of(tables: Sequence[FloatArray], found: Ranges) -> Frame:
+    """Return the frame of the columns of tables with the same rows, each ``(n,)`` or ``(n, ...)``.
+
+    A second pass takes out what rounding left in the mean, so that data far from zero lose no digits. For a constant
+    column that rest is a few units in the last place, whose mean is exact: such a column deviates by zero exactly.
+    """
+    unit, n = power_of_two(found.largest), len(tables[0])
+    first, rest = np.empty_like(unit), np.zeros_like(unit)
+    for places, columns in _column_places(tables):
+        first[places] = column_sums(divided(columns, unit[places])) / n
+        for piece in pieces(*columns.shape):
+            rest[places] += column_sums(divided(columns[piece], unit[places]) - first[places])
+    return Frame(n, found, (first, rest / n))
+
+
+def _column_places(tables: Sequence[FloatArray]) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield the columns of each table ``(n, d)`` and their places among the columns of all."""
+    start = 0
+    for table in tables:
+        columns = table.reshape(len(table), -1)
+        yield slice(start, start + columns.shape[1]), columns
+        start += columns.shape[1]
