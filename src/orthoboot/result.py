@@ -185,7 +185,7 @@ class Result:
         if self.run.influence is None:
             return None
         scalar = self.run.output.is_scalar
-        parts = tuple((values[:, 0] if scalar else values).copy() for values in self.run.influence)
+        parts = tuple((np.array(values)[:, 0] if scalar else np.array(values)) for values in self.run.influence)
         return parts[0] if len(parts) == 1 else parts
 
     @property

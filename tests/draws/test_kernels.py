@@ -212,7 +212,7 @@ def test_threads_are_no_more_than_asked_for(variable, monkeypatch):
 
 AT_EXIT = """
 import atexit
-from orthoboot.draws.threads import run_tasks
+from orthoboot.arrays.threads import run_tasks
 done = []
 
 def work():
@@ -234,7 +234,7 @@ def test_an_interpreter_that_ends_still_runs_its_tasks(before):
 
 FORKED = """
 import os
-from orthoboot.draws.threads import run_tasks
+from orthoboot.arrays.threads import run_tasks
 done = []
 run_tasks([lambda: done.append(1)] * 3)
 child = os.fork()

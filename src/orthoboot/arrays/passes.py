@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,44 @@ class Ranges(NamedTuple):
         return np.maximum(self.high, -self.low)
 
 
+class Spread(NamedTuple):
+    """The ranges, the means and the sums of squares about them of the columns of some rows."""
+
+    n_rows: int
+    ranges: Ranges
+    mean: FloatArray
+    squares: FloatArray
+
+    def joined(self, other: Spread) -> Spread:
+        """Return the same of the rows of both."""
+        n, step = self.n_rows + other.n_rows, other.mean - self.mean
+        low = np.minimum(self.ranges.low, other.ranges.low)
+        high = np.maximum(self.ranges.high, other.ranges.high)
+        squares = self.squares + other.squares + np.square(step) * (self.n_rows * (other.n_rows / n))
+        return Spread(n, Ranges(low, high), self.mean + step * (other.n_rows / n), squares)
+
+
+class KnowsSpread(ABC):
+    """Columns that nobody holds as an array, such as `orthoboot.data.pieces.RowsInPieces`."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def mean(self) -> FloatArray:
+        """Return the means of the columns, shape ``(d,)``."""
+
+    @property
+    @abstractmethod
+    def spread(self) -> Spread:
+        """Return the ranges, the means and the sums of squares about them."""
+
+
+def _without_array(columns: Any) -> KnowsSpread | None:
+    return columns if isinstance(columns, KnowsSpread) else None
+
+
 def pieces(n_rows: int, n_columns: int = 1) -> Iterator[slice]:
     """Yield the rows of a table piece by piece."""
     step = max(_NUMBERS_IN_CACHE // n_columns, 512)
@@ -35,13 +74,16 @@ def pieces(n_rows: int, n_columns: int = 1) -> Iterator[slice]:
 
 
 def ranges(columns: FloatArray) -> Ranges:
-    """Return the range of each column of an ``(n, d)`` array.
+    """Return the range of each column of an ``(n, d)`` array, or of one that knows its spread.
 
     Examples
     --------
     >>> ranges(np.array([[1.0, -3.0], [2.0, 0.0]])).largest
     array([2., 3.])
     """
+    known = _without_array(columns)
+    if known is not None:
+        return known.spread.ranges
     if columns.shape[1] >= _WIDE:
         return Ranges(columns.min(axis=0), columns.max(axis=0))
     low, high = ([reduced(column) for column in columns.T] for reduced in (np.min, np.max))
@@ -57,6 +99,10 @@ def sums_of_squares(columns: FloatArray, centre: FloatArray | float = 0.0) -> Fl
     array([2.])
     """
     n, k = columns.shape
+    known = _without_array(columns)
+    if known is not None:
+        squares: FloatArray = known.spread.squares + n * np.square(known.spread.mean - centre)
+        return squares
     total = np.zeros(k)
     for piece in pieces(n, k):
         part = columns[piece] - centre
@@ -65,8 +111,32 @@ def sums_of_squares(columns: FloatArray, centre: FloatArray | float = 0.0) -> Fl
     return total
 
 
+def sums_of_cubes(columns: FloatArray, centre: FloatArray | float = 0.0) -> FloatArray:
+    """Return ``sum_j (column_j - centre)**3`` of each column of an ``(n, k)`` array, shape ``(k,)``."""
+    n, k = columns.shape
+    total = np.zeros(k)
+    for piece in pieces(n, k):
+        part = columns[piece] - centre
+        cubes = part * part
+        cubes *= part
+        total += column_sums(cubes)
+    return total
+
+
+def spread_of(columns: FloatArray) -> Spread | None:
+    """Return the spread of the columns of an ``(n, d)`` array; None where it has no rows."""
+    n = len(columns)
+    if not n:
+        return None
+    mean = column_sums(columns) / n
+    return Spread(n, ranges(columns), mean, sums_of_squares(columns, mean))
+
+
 def column_sums(columns: FloatArray) -> FloatArray:
     """Return the sum of each column of an ``(n, d)`` array, shape ``(d,)``."""
+    known = _without_array(columns)
+    if known is not None:
+        return known.mean * len(columns)
     if columns.shape[1] >= _WIDE:
         total: FloatArray = columns.sum(axis=0)
         return total

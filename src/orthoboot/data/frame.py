@@ -43,11 +43,12 @@ class Frame:
         """Return the largest deviation from the mean of each column, in units, shape ``(d,)``."""
         # A difference of rounded numbers grows with them: the ends of a column deviate most.
         low, high = (self.deviations(end[np.newaxis])[0] for end in self.ranges)
-        return np.maximum(high, -low)
+        return np.asarray(np.maximum(high, -low))
 
     def deviations(self, columns: FloatArray) -> FloatArray:
         """Return the deviations of rows ``(m, d)`` from the means of the columns, in units."""
-        return divided(columns, self.unit) - self.mean[0] - self.mean[1]
+        deviations: FloatArray = divided(columns, self.unit) - self.mean[0] - self.mean[1]
+        return deviations
 
     def store_deviations(self, tables: Sequence[FloatArray], out: FloatArray) -> None:
         """Write the deviations of rows, in one or more tables ``(m, ...)``, into `out`, shape ``(d, m)``."""

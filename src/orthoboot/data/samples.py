@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,6 +18,18 @@ from orthoboot.typing import FloatArray, IntArray
 
 _FEW_DIGITS = 1e-12
 """Relative standard error below which data variation looks like rounding."""
+
+
+class Whole(Protocol):
+    """What is known of all rows of a sample."""
+
+    @property
+    def frame(self) -> Frame:
+        """Return the ranges and the means of the columns."""
+
+    @property
+    def ranges(self) -> Ranges:
+        """Return the ranges of the columns, each of shape ``(d,)``."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +54,13 @@ class Data:
     sample_of: tuple[int, ...]
     sizes: tuple[int, ...]
     group_columns: tuple[GroupColumn, ...] = ()
-    whole: Frame | None = field(default=None, kw_only=True, repr=False)
-    """The frame of all rows, where these are a piece of them."""
+    whole: Whole | None = field(default=None, kw_only=True, repr=False)
+    """What is known of all rows, where these are some of them."""
 
     @cached_property
     def frame(self) -> Frame:
         """Return the ranges and the means of the columns of the only sample, all of its rows."""
-        return frame_of(self.arrays, self.ranges) if self.whole is None else self.whole
+        return frame_of(self.arrays, self.ranges) if self.whole is None else self.whole.frame
 
     @cached_property
     def ranges(self) -> Ranges:

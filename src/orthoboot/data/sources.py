@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, TypeVar
+from contextvars import copy_context
+from functools import partial
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
+
+from orthoboot.arrays.threads import run_tasks
+from orthoboot.typing import IntArray
+
+CHUNK = 8192
+"""Rows that share random numbers; see `orthoboot.draws.summation`."""
+
+_ROWS_OF_A_PART = 1 << 18
+"""Rows in memory that one processor works on at a time, in about a millisecond."""
+
+_MOST_ROWS = 1 << 16
+"""Rows that are worked on at once: what is computed from them stays in the processor's cache."""
 
 Result = TypeVar("Result")
 
@@ -46,3 +60,48 @@ class Source(ABC):
     def part_name(self, part: int) -> str:
         """Return what messages call a part, for example "partition 17 (counted from 0)"."""
         return f"partition {part} (counted from 0)"
+
+
+class MemorySource(Source):
+    """A sample in memory, whose parts are worked on by all processors."""
+
+    in_memory = True
+
+    def __init__(self, tables: Rows) -> None:
+        self.tables = tables
+        # Whatever the number of processors, so that sums over the parts are the same on every machine.
+        self.starts = tuple(range(0, len(tables[0]), _ROWS_OF_A_PART))
+        self.n_parts = len(self.starts)
+        self.columns = (None,) * len(tables)
+        self.shapes = tuple(table.shape[1:] for table in tables)
+
+    def each(self, task: Task[Result]) -> Iterator[Result]:
+        """Yield what `task` returns for each part."""
+        results: list[Result | None] = [None] * self.n_parts
+        run_tasks([partial(copy_context().run, self._run, task, part, results) for part in range(self.n_parts)])
+        yield from cast(list[Result], results)
+
+    def _run(self, task: Task[Result], part: int, results: list[Result | None]) -> None:
+        results[part] = task(part, iter([self._rows(part)]))
+
+    def _rows(self, part: int) -> Rows:
+        return tuple(table[self.starts[part] : self.starts[part] + _ROWS_OF_A_PART] for table in self.tables)
+
+    def at(self, rows: IntArray) -> Rows:
+        """Return some of the rows, in the order asked for."""
+        return tuple(table.take(rows, axis=0) for table in self.tables)
+
+
+def blocks(start: int, rows: Iterator[Rows], size: int) -> Iterator[tuple[int, Rows]]:
+    """Yield rows from number `start` on in blocks of about `size`, each with the number of its first row.
+
+    Blocks end at multiples of `CHUNK`, so that no chunk of random numbers is drawn twice but at the ends.
+    """
+    step = min(max(size - size % CHUNK, CHUNK), _MOST_ROWS)
+    for some in rows:
+        n, begin = len(some[0]), 0
+        while begin < n:
+            end = min(begin + step - (start + begin) % step, n)
+            yield start + begin, tuple(table[begin:end] for table in some)
+            begin = end
+        start += n

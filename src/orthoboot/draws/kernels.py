@@ -10,13 +10,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from orthoboot.arrays.threads import processors, run_tasks
 from orthoboot.draws import numpy_kernels
 from orthoboot.draws.poisson import Inversion
-from orthoboot.draws.threads import processors, run_tasks
 from orthoboot.typing import FloatArray, IntArray
 
-_WORTH_A_THREAD = 1_000_000
-"""Rows that are drawn in about a millisecond, many times what it takes to wake a thread."""
+_WORTH_A_THREAD = 250_000
+"""Rows that are drawn in a third of a millisecond, several times what it takes to wake a thread."""
 
 
 class Kernels(Protocol):
@@ -35,6 +35,22 @@ class Kernels(Protocol):
         out: FloatArray,
     ) -> None:
         """Write the Poisson counts of the rows from `start` of `n` into `out`."""
+
+    def poisson_sums(
+        self,
+        k0: int,
+        k1: int,
+        stream: int,
+        first: int,
+        attempt: int,
+        law: Inversion,
+        n: int,
+        start: int,
+        columns: FloatArray,
+        totals: IntArray,
+        out: FloatArray,
+    ) -> None:
+        """Add the Poisson counts of the rows from `start` of `n` to `totals`, and their sums of values to `out`."""
 
     def multinomial_counts(self, k0: int, k1: int, stream: int, first: int, law: Inversion, out: FloatArray) -> None:
         """Write how often each row is among n uniform draws into `out`, shape ``(B, n)``."""

@@ -68,6 +68,7 @@ _COLUMNS = _types.Array(_types.float64, 2, "C", readonly=True)
 _COUNTS = _types.float64[::1]
 _RESULTS = _types.float64[:, ::1]
 _INTEGERS = _types.int64[:, ::1]
+_TOTALS = _types.int64[::1]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -187,6 +188,14 @@ def _refined_count(word: Any, lane: Any, survival: Any) -> int:
     return count
 
 
+@_inlined
+def _total(counts: Any) -> Any:
+    total = np.uint32(0)
+    for row in range(counts.size):
+        total += counts[row]
+    return np.int64(total)
+
+
 @_called
 def _store_poisson_chunk(bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, words: Any, counts: Any) -> Any:
     """Write the Poisson counts of a resample in a chunk of rows into `counts`; return their sum."""
@@ -200,10 +209,7 @@ def _store_poisson_chunk(bits: Any, attempt: Any, chunk: Any, replicate: Any, la
         end = min(begin + _SETTLED_TOGETHER, rows)
         if _store_settled_counts(lanes[begin:end], law[0], counts[begin:end]):
             _refine(bits, attempt, chunk, replicate, law, lanes, counts, begin, end)
-    total = np.uint32(0)
-    for row in range(rows):
-        total += counts[row]
-    return np.int64(total)
+    return _total(counts)
 
 
 @_inlined
@@ -392,22 +398,25 @@ def _store_sums_of_one_chunk(bits: Any, first: Any, law: Any, capacity: Any, col
 
 
 @_called
-def _store_poisson_sums(bits: Any, attempt: Any, first: Any, law: Any, columns: Any, totals: Any, out: Any) -> None:
-    """Write the sums over Poisson counts of resamples from `first` into `out`, and the totals of the counts."""
+def _add_poisson_sums(
+    bits: Any, attempt: Any, first: Any, law: Any, n: Any, start: Any, columns: Any, totals: Any, out: Any
+) -> None:
+    """Add the sums over Poisson counts of the rows from `start` of `n` to `out`, and the counts to `totals`."""
     words, lanes = np.empty(_MOST_WORDS, dtype=np.uint64), np.empty(_LANES)
-    counts = np.empty((min(_RESAMPLES_AT_ONCE, len(out)), _CHUNK), dtype=np.uint8)
-    totals[:], out[:] = 0, 0.0
-    for begin in range(0, columns.shape[1], _CHUNK):
-        end = min(begin + _CHUNK, columns.shape[1])
-        for start in range(0, len(out), len(counts)):
-            number = min(len(counts), len(out) - start)
+    counts, stop = np.empty((min(_RESAMPLES_AT_ONCE, len(out)), _CHUNK), dtype=np.uint8), start + columns.shape[1]
+    for chunk in range(start // _CHUNK, -(-stop // _CHUNK)):
+        begin = _CHUNK * chunk
+        rows, lower, upper = min(_CHUNK, n - begin), max(start - begin, 0), min(stop - begin, _CHUNK)
+        for place in range(0, len(out), len(counts)):
+            number = min(len(counts), len(out) - place)
             for i in range(number):
-                replicate, place = first + np.uint64(start + i), counts[i, : end - begin]
-                totals[start + i] += _store_poisson_chunk(bits, attempt, begin // _CHUNK, replicate, law, words, place)
+                replicate = first + np.uint64(place + i)
+                total = _store_poisson_chunk(bits, attempt, chunk, replicate, law, words, counts[i, :rows])
+                totals[place + i] += total if upper - lower == rows else _total(counts[i, lower:upper])
             for feature in range(len(columns)):
                 for i in range(number):
-                    weights, values = counts[i, : end - begin], columns[feature, begin:end]
-                    out[start + i, feature] += _chunk_sum(weights, values, lanes)
+                    values = columns[feature, begin + lower - start : begin + upper - start]
+                    out[place + i, feature] += _chunk_sum(counts[i, lower:upper], values, lanes)
 
 
 @_called
@@ -415,13 +424,15 @@ def _store_sums_of_chunks(bits: Any, first: Any, law: Any, capacity: Any, column
     n, totals = columns.shape[1], np.empty(len(out), dtype=np.int64)
     words, lanes = np.empty(_MOST_WORDS, dtype=np.uint64), np.empty(_LANES)
     bounds, rows = np.full(capacity, n, dtype=np.uint64), np.empty(capacity, dtype=np.int64)
-    _store_poisson_sums(bits, _ZERO, first, law, columns, totals, out)
+    totals[:], out[:] = 0, 0.0
+    _add_poisson_sums(bits, _ZERO, first, law, n, 0, columns, totals, out)
     for place in range(len(out)):
         replicate, attempt = first + np.uint64(place), _ZERO
         while totals[place] > n:
             attempt += _ONE
             one = slice(place, place + 1)
-            _store_poisson_sums(bits, attempt, replicate, law, columns, totals[one], out[one])
+            totals[one], out[one] = 0, 0.0
+            _add_poisson_sums(bits, attempt, replicate, law, n, 0, columns, totals[one], out[one])
         thrown = _thrown_rows(bits, replicate, n - totals[place], n, words, bounds, rows)
         for feature in range(len(columns)):
             out[place, feature] += _thrown_sum(thrown, columns[feature], lanes)
@@ -435,6 +446,26 @@ def _multinomial_sums(
         _store_sums_of_one_chunk((k0, k1, stream), first, (cuts, survival), capacity, columns, out)
     else:
         _store_sums_of_chunks((k0, k1, stream), first, (cuts, survival), capacity, columns, out)
+
+
+@_compiled(
+    _types.void(*(_WORD, _WORD, _WORD, _WORD, _WORD, _CUTS, _SURVIVAL, _INTEGER, _INTEGER, _COLUMNS, _TOTALS, _RESULTS))
+)
+def _poisson_sums(
+    k0: Any,
+    k1: Any,
+    stream: Any,
+    first: Any,
+    attempt: Any,
+    cuts: Any,
+    survival: Any,
+    n: Any,
+    start: Any,
+    columns: Any,
+    totals: Any,
+    out: Any,
+) -> None:
+    _add_poisson_sums((k0, k1, stream), attempt, first, (cuts, survival), n, start, columns, totals, out)
 
 
 @_compiled(_types.void(_COLUMNS, _COLUMNS, _RESULTS))
@@ -454,6 +485,23 @@ def poisson_counts(
 ) -> None:
     """Write the Poisson counts of the rows from `start` of `n` into `out`."""
     _poisson_counts(k0, k1, stream, replicate, attempt, law.cuts, law.survival, n, start, out)
+
+
+def poisson_sums(
+    k0: int,
+    k1: int,
+    stream: int,
+    first: int,
+    attempt: int,
+    law: Inversion,
+    n: int,
+    start: int,
+    columns: FloatArray,
+    totals: IntArray,
+    out: FloatArray,
+) -> None:
+    """Add the Poisson counts of the rows from `start` of `n` to `totals`, and their sums of values to `out`."""
+    _poisson_sums(k0, k1, stream, first, attempt, law.cuts, law.survival, n, start, columns, totals, out)
 
 
 def multinomial_counts(k0: int, k1: int, stream: int, first: int, law: Inversion, out: FloatArray) -> None:

@@ -41,6 +41,7 @@ __all__ = [
     "multinomial_sums",
     "philox_words",
     "poisson_counts",
+    "poisson_sums",
     "uniform_integers",
     "weighted_sums",
 ]
@@ -128,6 +129,41 @@ def poisson_counts(
         _store_poisson_chunk(bits, attempt, law, begin, replicate, counts)
         first, last = max(start, begin), min(stop, begin + CHUNK)
         out[first - start : last - start] = counts[0, first - begin : last - begin]
+
+
+def poisson_sums(
+    k0: int,
+    k1: int,
+    stream: int,
+    first: int,
+    attempt: int,
+    law: Inversion,
+    n: int,
+    start: int,
+    columns: FloatArray,
+    totals: IntArray,
+    out: FloatArray,
+) -> None:
+    """Add the Poisson counts of the rows from `start` of `n` to `totals`, and the sums of count times value to `out`.
+
+    Parameters
+    ----------
+    columns
+        The values of these rows, shape ``(p, rows)``; p may be zero.
+    totals, out
+        Of resamples from `first`, shapes ``(B,)`` and ``(B, p)``.
+    """
+    bits, add_chunk_sums, stop = _Bits(k0, k1, stream), ChunkSums(), start + columns.shape[1]
+    for some in cache_sized(len(out), CHUNK):
+        for begin in range(start - start % CHUNK, stop, CHUNK):
+            counts = np.empty((some.stop - some.start, min(n - begin, CHUNK)), dtype=np.uint8)
+            drawn = _store_poisson_chunk(bits, attempt, law, begin, first + some.start, counts)
+            lower, upper = max(start - begin, 0), min(stop - begin, CHUNK)
+            inside = counts[:, lower:upper]
+            whole = upper - lower == counts.shape[1]
+            totals[some] += drawn if whole else inside.sum(axis=1, dtype=np.uint32).astype(np.int64)
+            if len(columns):
+                add_chunk_sums(inside, columns[:, begin + lower - start : begin + upper - start], out[some])
 
 
 def _store_poisson_chunk(
@@ -257,24 +293,18 @@ def multinomial_sums(
         if n <= CHUNK:
             add_chunk_sums(_counts(bits, start, len(part), law, n), columns, part)
         else:
-            missing = n - _store_poisson_sums(bits, start, law, columns, add_chunk_sums, part)
+            missing = n - _store_poisson_sums(bits, start, law, columns, part)
             _add_thrown_sums(bits, start, missing, columns, part)
 
 
-def _store_poisson_sums(
-    bits: _Bits, first: int, law: Inversion, columns: FloatArray, add_chunk_sums: ChunkSums, out: FloatArray
-) -> IntArray:
+def _store_poisson_sums(bits: _Bits, first: int, law: Inversion, columns: FloatArray, out: FloatArray) -> IntArray:
     """Write the sums over Poisson counts whose totals are at most n into `out`; return the totals."""
     n = columns.shape[1]
 
     def draw(attempt: int, some: slice) -> IntArray:
         totals, part = np.zeros(some.stop - some.start, dtype=np.int64), out[some]
         part[:] = 0.0
-        for begin in range(0, n, CHUNK):
-            values = columns[:, begin : begin + CHUNK]
-            counts = np.empty((totals.size, values.shape[1]), dtype=np.uint8)
-            totals += _store_poisson_chunk(bits, attempt, law, begin, first + some.start, counts)
-            add_chunk_sums(counts, values, part)
+        poisson_sums(*bits, first + some.start, attempt, law, n, 0, columns, totals, part)
         return totals
 
     return _settled_totals(draw, n, len(out))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from orthoboot.arrays.passes import pieces
+from orthoboot.arrays.passes import pieces, sums_of_squares
 from orthoboot.arrays.units import divided, power_of_two, root_mean_square, times_unit
 from orthoboot.data import Data
+from orthoboot.data.pieces import RowsInPieces, SampleInPieces, as_array, as_pieces, in_pieces
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError
 from orthoboot.functionals.base import Covariance
@@ -54,6 +56,23 @@ def centred_rows(rows: FloatArray, *, in_place: bool = False) -> tuple[FloatArra
     return first + rest, columns.T
 
 
+def centred_in_pieces(rows: RowsInPieces, *, in_place: bool = False) -> tuple[FloatArray, FloatArray]:
+    """Return the means ``(p,)`` of columns that are computed in pieces, and their deviations, computed so too."""
+    return rows.mean, as_array(rows.mapped(partial(_less, rows.mean, in_place), is_centred=True))
+
+
+def _less(centre: FloatArray, in_place: bool, values: FloatArray) -> FloatArray:
+    return np.subtract(values, centre, out=values if in_place else None)
+
+
+def _with_ones(deviations: FloatArray, units: FloatArray) -> FloatArray:
+    """Return the deviations ``(n, p)`` in units, with a column of ones beside them."""
+    rows = as_pieces(deviations)
+    if rows is not None:
+        return as_array(rows.mapped(partial(_with_ones, units=units), rows.width + 1))
+    return np.column_stack([divided(deviations, units), np.ones(len(deviations))])
+
+
 def sum_of_multiples(slopes: Sequence[FloatArray] | FloatArray, changes: FloatArray) -> FloatArray:
     """Return ``sum_i slopes[i] * changes[:, i]``, shape ``(m, k)``, each row found alike whatever their number.
 
@@ -88,6 +107,8 @@ class FeatureMeans:
     @property
     def scale(self) -> FloatArray:
         """Return the standard deviations of the features, shape ``(p,)``."""
+        if as_pieces(self.deviations) is not None:
+            return np.sqrt(sums_of_squares(self.deviations) / len(self.deviations))
         return root_mean_square(self.deviations)
 
     @property
@@ -113,6 +134,9 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     """The highest of the moments, where it is a function of such."""
     own_features: ClassVar[bool] = False
     """Whether `features` returns a new array each time, column by column in memory, which may be overwritten."""
+
+    row_by_row: ClassVar[bool] = True
+    """Whether the features of a row are computed from it and the frame of the data alone."""
 
     @abstractmethod
     def features(self, data: Data) -> FloatArray:
@@ -165,7 +189,7 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         """Return g in units of the data at the means of resamples, shape ``(B, p)``, where they have their digits."""
         v = self.n_variables(points.shape[1])
         for b in self._doubtful(means, points, v) if v else ():
-            own = self._about_own_mean(means.deviations[:, :v], resamples.one(b).weights[0][0])
+            own = self._about_own_mean(np.asarray(means.deviations)[:, :v], resamples.one(b).weights[0][0])
             points[b, : len(own)] = own
         return means.unit * self.value(points.T).T
 
@@ -194,7 +218,14 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     def influence(self, at: PreparedFormula[FeatureMeans]) -> Influence:
         """Return ``g' . (f_j - mean f)`` for every row."""
         means = at.derived
-        return (times_unit(self.derivative_along(means, means.deviations), means.unit),)
+        rows = as_pieces(means.deviations)
+        if rows is not None:
+            along = partial(self._influence_along, replace(means, deviations=np.empty((0, rows.width))))
+            return (as_array(rows.mapped(along, at.output.size, is_centred=True)),)
+        return (self._influence_along(means, means.deviations),)
+
+    def _influence_along(self, means: FeatureMeans, deviations: FloatArray) -> FloatArray:
+        return times_unit(self.derivative_along(means, deviations), means.unit)
 
     def linear(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray | None:
         """Return ``g' . sum_j weights_j (f_j - mean f) / n``: the sums that the values need, and no others."""
@@ -225,7 +256,7 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         means = at.derived
         n, p = means.deviations.shape
         units = power_of_two(means.scale)
-        joint = covariance((np.column_stack([divided(means.deviations, units), np.ones(n)]),))
+        joint = covariance((_with_ones(means.deviations, units),))
         directions = units[:, np.newaxis] * principal_directions(joint[:p, :p])
         trace = self.curvature(means.centre, directions)
         if trace is None:
@@ -235,7 +266,15 @@ class FunctionOfMeans(Formula[FeatureMeans]):
 
     def derived(self, data: Data) -> FeatureMeans:
         """Return the features of `data` as means and deviations."""
-        return FeatureMeans(*centred_rows(self.features(data), in_place=self.own_features), unit=self.unit(data))
+        sample = in_pieces(data) if self.row_by_row else None
+        if sample is None:
+            return FeatureMeans(*centred_rows(self.features(data), in_place=self.own_features), unit=self.unit(data))
+        features = self._features_in_pieces(sample)
+        return FeatureMeans(*centred_in_pieces(features, in_place=self.own_features), unit=self.unit(data))
+
+    def _features_in_pieces(self, sample: SampleInPieces) -> RowsInPieces:
+        width = self.features(sample.at(np.zeros(1, dtype=np.int64))).shape[1]
+        return RowsInPieces(sample, self.features, width)
 
     def _jacobian_at(self, means: FeatureMeans) -> FloatArray:
         closed_form = self.jacobian(means.centre)

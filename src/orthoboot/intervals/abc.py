@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
-from orthoboot.draws.resamples import Resamples
+from orthoboot.draws.tilted import Tilt
 from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator
 from orthoboot.estimators.estimation import Estimation
@@ -104,17 +104,17 @@ class _Tilt:
         self.influence: Influence = run.influence
         self.sigma = np.sqrt(run.linear_variance)
         # An output without influence has no direction; its weights stay at one.
-        self.direction = tuple(part / np.where(self.sigma > 0, self.sigma, 1.0) for part in direction)
+        self.weights = Tilt(tuple(part / np.where(self.sigma > 0, self.sigma, 1.0) for part in direction))
         self.failure: str | None = None
 
     def values(self, positions: FloatArray) -> FloatArray:
         """Return each output at weights tilted to its own position, shape ``(k,)``; NaN where it raised."""
-        weights = tuple(1 + (part * positions).T for part in self.direction)
-        own = self.run.prepared.own_values(Resamples(weights)) if len(positions) > 1 else None
+        tilted = self.weights.to(positions)
+        own = self.run.prepared.own_values(tilted) if len(positions) > 1 else None
         if own is not None:
             return own
         with np.errstate(all="ignore"):  # weights below zero are no weights to many formulas
-            evaluation = self.run.prepared.evaluate(Resamples(weights))
+            evaluation = self.run.prepared.evaluate(tilted)
         failure = evaluation.first_failure
         if failure is not None and failure.raised:
             self.failure = failure.reason

@@ -13,11 +13,7 @@ def acceleration(plan: Plan, influence: Influence) -> FloatArray:
 
     For independent rows this is ``sum I**3 / (6 (sum I**2)**1.5)``, the acceleration of BCa and ABC.
     """
-    parts = plan.draws(influence)
-    assert parts is not None, "intervals are checked against the plan before they are computed"
-    centred = [(part.number / len(part.values), part.values - part.values.mean(axis=0)) for part in parts]
-    second = np.sum([share * (values**2).sum(axis=0) for share, values in centred], axis=0)
-    third = np.sum([share * (values**3).sum(axis=0) for share, values in centred], axis=0)
+    second, third = plan.variance(influence), plan.third_cumulant(influence)
     # Influence values may be tiny numbers in the user's units: their cube must not vanish against one.
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(second > 0, third / (6 * second**1.5), 0.0)

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from orthoboot.arrays.passes import column_sums, sums_of_squares
+from orthoboot.arrays.passes import column_sums, sums_of_cubes, sums_of_squares
+from orthoboot.data.pieces import as_pieces
 from orthoboot.draws.random_counts import weighted_sums
 from orthoboot.typing import FloatArray, IntArray, Key
 
@@ -45,6 +46,14 @@ class Scheme(ABC):
     """Whether `tilt` gives a direction."""
     ordered: ClassVar[bool] = False
     """Whether the order of the rows in a resample means something, as in a time series."""
+
+    takes_pieces: ClassVar[bool] = False
+    """Whether it takes values that are computed in pieces."""
+
+    def usable(self, values: FloatArray) -> FloatArray:
+        """Return values of the rows as this scheme takes them."""
+        rows = as_pieces(values)
+        return values if rows is None or self.takes_pieces else rows.held
 
     @property
     def n_units(self) -> int:
@@ -111,6 +120,10 @@ class Scheme(ABC):
         """Return its exact variance, shape ``(k,)``: the diagonal of `covariance`, without the rest of it."""
         return total(part.number * _variance(part.values) for part in self._draws(influence))
 
+    def third_cumulant(self, influence: FloatArray) -> FloatArray:
+        """Return its exact third cumulant, shape ``(k,)``."""
+        return total(part.number * _third_moment(part.values) for part in self._draws(influence))
+
     def covariance(self, influence: FloatArray) -> FloatArray:
         """Return its exact covariance, shape ``(k, k)``."""
         covariance = np.zeros((influence.shape[1], influence.shape[1]))
@@ -150,6 +163,11 @@ class Scheme(ABC):
 def _variance(values: FloatArray) -> FloatArray:
     """Return the variance of each column, shape ``(k,)``."""
     return sums_of_squares(values, column_sums(values) / len(values)) / len(values)
+
+
+def _third_moment(values: FloatArray) -> FloatArray:
+    """Return the third central moment of each column, shape ``(k,)``."""
+    return sums_of_cubes(values, column_sums(values) / len(values)) / len(values)
 
 
 def total(parts: Iterable[FloatArray]) -> FloatArray:

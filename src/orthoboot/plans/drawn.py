@@ -72,10 +72,13 @@ class DrawnResamples(Resamples):
         for known, array, sums in self._known_sums:
             if known == sample and array is values:
                 return sums
-        sums = self.schemes[sample].sums(self.key, sample, self.numbers, values)
+        sums = self._summed(self.schemes[sample], sample, values)
         sums.flags.writeable = False
         self._known_sums.append((sample, values, sums))
         return sums
+
+    def _summed(self, scheme: Scheme, sample: int, values: FloatArray) -> FloatArray:
+        return scheme.sums(self.key, sample, self.numbers, scheme.usable(values))
 
     def seeds(self, seed: int) -> list[int]:
         """Return a seed for each resample, a function of `seed`, the key and its number."""

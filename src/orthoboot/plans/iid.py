@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orthoboot.arrays.passes import column_sums, sums_of_squares
+import numpy as np
+
+from orthoboot.arrays.passes import column_sums, sums_of_cubes, sums_of_squares
+from orthoboot.data.pieces import as_array, as_pieces
 from orthoboot.draws.random_counts import checked_rows, multinomial_counts, multinomial_sums
+from orthoboot.plans import piecewise_sums
 from orthoboot.plans.base import Draws, Scheme, repeated_rows
 from orthoboot.plans.categories import category_counts
 from orthoboot.typing import FloatArray, IntArray, Key
@@ -31,6 +35,7 @@ class Iid(Scheme):
     """
 
     n: int
+    takes_pieces = True
 
     def __post_init__(self) -> None:
         checked_rows(self.n)
@@ -45,11 +50,14 @@ class Iid(Scheme):
 
     def sums(self, key: Key, stream: int, replicates: Sequence[int], values: FloatArray) -> FloatArray:
         """Return ``counts @ values``, shape ``(B, p)``, without the counts."""
+        rows = as_pieces(values)
+        if rows is not None:
+            return piecewise_sums.multinomial_sums(key, stream, replicates, rows)
         return multinomial_sums(key, stream, replicates, values)
 
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return n draws from ``influence / n``."""
-        return (Draws(self.n, influence / self.n),)
+        return (Draws(self.n, np.asarray(influence) / self.n),)
 
     def mean(self, influence: FloatArray) -> FloatArray:
         """Return the mean of `influence`, shape ``(k,)``."""
@@ -59,6 +67,17 @@ class Iid(Scheme):
         """Return ``(1/n^2) sum_j (influence_j - mean)^2``, shape ``(k,)``."""
         return sums_of_squares(influence, self.mean(influence)) / self.n**2
 
+    def covariance(self, influence: FloatArray) -> FloatArray:
+        """Return the covariance of `influence` over n, shape ``(k, k)``."""
+        rows = as_pieces(influence)
+        return super().covariance(influence) if rows is None else rows.covariance() / self.n
+
+    def third_cumulant(self, influence: FloatArray) -> FloatArray:
+        """Return ``(1/n^3) sum_j (influence_j - mean)^3``, shape ``(k,)``."""
+        mean, rows = self.mean(influence), as_pieces(influence)
+        cubes = sums_of_cubes(influence, mean) if rows is None else rows.sums_of_cubes(mean)
+        return cubes / self.n**3
+
     def category_variances(self, codes: IntArray) -> FloatArray:
         """Return ``p (1 - p) / n`` of the categories' shares p, shape ``(d,)``."""
         shares = category_counts(codes) / self.n
@@ -66,5 +85,8 @@ class Iid(Scheme):
 
     def tilt(self, influence: FloatArray) -> FloatArray:
         """Return ``(influence - mean) / n``, shape ``(n, k)``."""
+        rows = as_pieces(influence)
+        if rows is not None:
+            return as_array(rows / self.n)
         direction: FloatArray = (influence - influence.mean(axis=0)) / self.n
         return direction

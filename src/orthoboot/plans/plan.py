@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from orthoboot.plans.base import Draws, Scheme, total
@@ -37,15 +37,23 @@ class Plan:
 
     def mean(self, influence: Influence) -> FloatArray:
         """Return the exact mean of the linear part, shape ``(k,)``."""
-        return total(s.mean(part) for s, part in zip(self.schemes, influence, strict=True))
+        return total(s.mean(part) for s, part in self.parts(influence))
 
     def variance(self, influence: Influence) -> FloatArray:
         """Return the exact variance of the linear part, shape ``(k,)`` (lemma ``lem: influence var``)."""
-        return total(s.variance(part) for s, part in zip(self.schemes, influence, strict=True))
+        return total(s.variance(part) for s, part in self.parts(influence))
+
+    def third_cumulant(self, influence: Influence) -> FloatArray:
+        """Return the exact third cumulant of the linear part, shape ``(k,)``."""
+        return total(s.third_cumulant(part) for s, part in self.parts(influence))
 
     def covariance(self, influence: Influence) -> FloatArray:
         """Return the exact covariance of the linear part, shape ``(k, k)``; the samples are independent, so it adds."""
-        return total(s.covariance(part) for s, part in zip(self.schemes, influence, strict=True))
+        return total(s.covariance(part) for s, part in self.parts(influence))
+
+    def parts(self, influence: Influence) -> Iterator[tuple[Scheme, FloatArray]]:
+        """Yield the scheme of each sample and the influence of its rows, as the scheme takes it."""
+        return ((scheme, scheme.usable(part)) for scheme, part in zip(self.schemes, influence, strict=True))
 
     @property
     def description(self) -> str:
@@ -65,14 +73,14 @@ class Plan:
 
     def draws(self, influence: Influence) -> tuple[Draws, ...] | None:
         """Return the linear part as a sum of independent draws, or None if it is not one."""
-        parts = [scheme.draws(part) for scheme, part in zip(self.schemes, influence, strict=True)]
+        parts = [scheme.draws(part) for scheme, part in self.parts(influence)]
         if any(part is None for part in parts):
             return None
         return tuple(draws for part in parts if part is not None for draws in part)
 
     def tilt(self, influence: Influence) -> Influence | None:
         """Return the direction in which ABC tilts the weights of each sample, or None if a scheme has none."""
-        parts = [scheme.tilt(part) for scheme, part in zip(self.schemes, influence, strict=True)]
+        parts = [scheme.tilt(part) for scheme, part in self.parts(influence)]
         if any(part is None for part in parts):
             return None
         return tuple(part for part in parts if part is not None)

@@ -1,0 +1,75 @@
+"""Resamples whose weights lie on a line through the data, one line for each output of a statistic."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from orthoboot.arrays.passes import column_sums
+from orthoboot.draws.random_counts import weighted_sums
+from orthoboot.draws.resamples import Resamples
+from orthoboot.typing import FloatArray, Influence
+
+
+class Tilt:
+    """The weights ``1 + t direction``, whose sums over the rows are linear in t.
+
+    Parameters
+    ----------
+    direction
+        One ``(n_i, k)`` array per sample.
+    """
+
+    def __init__(self, direction: Influence) -> None:
+        self.direction = direction
+        self._known: list[tuple[int, FloatArray, tuple[FloatArray, FloatArray]]] = []
+
+    def to(self, positions: FloatArray) -> TiltedResamples:
+        """Return k resamples: the j-th lies at the j-th position, shape ``(k,)``, of the line of output j."""
+        return TiltedResamples(self, positions)
+
+    def sums(self, sample: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of `values` over the rows, shape ``(p,)``, and over the directions, shape ``(k, p)``.
+
+        They are remembered: a statistic is evaluated at many positions.
+        """
+        for known, array, sums in self._known:
+            if known == sample and array is values:
+                return sums
+        found = column_sums(values), _cross_sums(self.direction[sample], values)
+        self._known.append((sample, values, found))
+        return found
+
+
+def _cross_sums(direction: FloatArray, values: FloatArray) -> FloatArray:
+    """Return ``direction.T @ values``, shape ``(k, p)``."""
+    if hasattr(direction, "cross_sums"):
+        crossed: FloatArray = direction.cross_sums(values)
+        return crossed
+    return weighted_sums(direction.T, np.asarray(values))
+
+
+class TiltedResamples(Resamples):
+    """One resample for each output, its weights tilted along that output's direction."""
+
+    def __init__(self, tilt: Tilt, positions: FloatArray) -> None:
+        self._tilt, self._positions = tilt, positions
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    @cached_property
+    def weights(self) -> Influence:
+        """Return the weights of the rows of each sample, one array ``(k, n_i)`` for each."""
+        return tuple(1 + (np.asarray(part) * self._positions).T for part in self._tilt.direction)
+
+    def totals(self, sample: int) -> FloatArray:
+        """Return the sum of the weights of each resample, shape ``(k,)``."""
+        direction = self._tilt.direction[sample]
+        return len(direction) + self._positions * column_sums(direction)
+
+    def sums(self, sample: int, values: FloatArray) -> FloatArray:
+        """Return ``weights @ values``, shape ``(k, p)``."""
+        plain, along = self._tilt.sums(sample, values)
+        return plain + self._positions[:, np.newaxis] * along

@@ -1,0 +1,164 @@
+"""Sums over the rows of resamples, of values that are computed block by block and never held whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from orthoboot.data.pieces import Block, RowsInPieces
+from orthoboot.draws.kernels import Kernels, for_stretches
+from orthoboot.draws.poisson import inversion
+from orthoboot.draws.random_counts import checked_rows, thrown_rows, weighted_sums
+from orthoboot.typing import FloatArray, IntArray, Key
+
+_ROWS_WITHOUT_DATA = 1 << 24
+"""Rows whose counts are drawn at once where nothing is read."""
+
+
+def multinomial_sums(key: Key, stream: int, replicates: Sequence[int], rows: RowsInPieces) -> FloatArray:
+    """Return ``multinomial_counts @ rows``, shape ``(B, p)``: the draws of `orthoboot.draws.random_counts`.
+
+    In memory the order of summation is that of `orthoboot.draws.summation`, too. Of rows that are read part by part,
+    sums over the parts are added in their order.
+    """
+    draws = PoissonDraws(key, stream, tuple(replicates), checked_rows(len(rows)))
+    return _sums_in_memory(draws, rows) if rows.sample.source.in_memory else _sums_of_parts(draws, rows)
+
+
+@dataclass(frozen=True)
+class PoissonDraws:
+    """The Poisson part of some resamples of `n_rows`; see `orthoboot.draws.random_counts.poisson_counts`."""
+
+    key: Key
+    stream: int
+    replicates: tuple[int, ...]
+    n_rows: int
+    attempt: int = 0
+
+    def empty(self, width: int) -> tuple[IntArray, FloatArray]:
+        """Return zeros for the totals ``(B,)`` and the sums ``(B, p)``."""
+        return np.zeros(len(self.replicates), dtype=np.int64), np.zeros((len(self.replicates), width))
+
+    def add(self, start: int, columns: FloatArray, totals: IntArray, sums: FloatArray) -> None:
+        """Add the counts of the rows from `start` on to `totals` and their sums of columns ``(p, m)`` to `sums`."""
+        law = inversion(self.n_rows)
+
+        def draw(backend: Kernels, first: int, places: slice) -> None:
+            seed = (*self.key, self.stream, first, self.attempt)
+            backend.poisson_sums(*seed, law, self.n_rows, start, columns, totals[places], sums[places])
+
+        for_stretches(self.replicates, columns.shape[1], draw)
+
+    def again(self, place: int) -> PoissonDraws:
+        """Return the next attempt of one of the resamples, whose total was more than the number of rows."""
+        return replace(self, replicates=(self.replicates[place],), attempt=self.attempt + 1)
+
+    def thrown(self, place: int, total: int) -> IntArray:
+        """Return the rows that a resample with this total adds to its Poisson counts, in the order of the throws."""
+        return thrown_rows(self.key, self.stream, self.replicates[place], self.n_rows, self.n_rows - total)
+
+
+def _sums_in_memory(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
+    totals, sums = _poisson_sums(draws, rows)
+    for place, total in enumerate(totals.tolist()):
+        values = rows.at(draws.thrown(place, total))
+        sums[place] += weighted_sums(np.ones((1, len(values))), values)[0]
+    return sums
+
+
+def _poisson_sums(draws: PoissonDraws, rows: RowsInPieces) -> tuple[IntArray, FloatArray]:
+    """Return the totals and the sums of Poisson counts whose totals are at most the number of rows."""
+    totals, sums = draws.empty(rows.width)
+    for start, values in rows.blocks():
+        draws.add(start, np.ascontiguousarray(values.T), totals, sums)
+    for place in np.flatnonzero(totals > draws.n_rows).tolist():  # once in a billion resamples
+        one = slice(place, place + 1)
+        totals[one], sums[one] = _poisson_sums(draws.again(place), rows)
+    return totals, sums
+
+
+@dataclass(frozen=True, eq=False)
+class SettledDraws:
+    """Some resamples whose Poisson totals are known, so that the rows they throw are known too.
+
+    Attributes
+    ----------
+    draws
+        The Poisson part; of those that were rejected `again` has the last attempt, by their places.
+    missing
+        How many rows each resample throws, shape ``(B,)``.
+    """
+
+    draws: PoissonDraws
+    again: dict[int, PoissonDraws]
+    missing: tuple[int, ...]
+
+    def sums(self, blocks: Iterator[Block], width: int) -> FloatArray:
+        """Return the sums over the blocks of a part, shape ``(B, p)``."""
+        totals, sums = self.draws.empty(width)
+        rejected = {place: draws.empty(width) for place, draws in self.again.items()}
+        for start, values in blocks:
+            columns = np.ascontiguousarray(values.T)
+            self.draws.add(start, columns, totals, sums)
+            for place, draws in self.again.items():
+                draws.add(start, columns, *rejected[place])
+            self._add_thrown(start, columns, sums, rejected)
+        for place, (_, own) in rejected.items():
+            sums[place] = own[0]
+        return sums
+
+    @cached_property
+    def _throws(self) -> tuple[IntArray, IntArray]:
+        """Return the thrown rows in ascending order, and the resamples they belong to."""
+        rows = [self.draws.thrown(place, self.draws.n_rows - number) for place, number in enumerate(self.missing)]
+        joined = np.concatenate(rows)
+        order = np.argsort(joined, kind="stable")
+        return joined[order], np.repeat(np.arange(len(rows)), self.missing)[order]
+
+    def _add_thrown(self, start: int, columns: FloatArray, sums: FloatArray, rejected: Any) -> None:
+        rows, places = self._throws
+        some = slice(*np.searchsorted(rows, [start, start + columns.shape[1]]).tolist())
+        inside, owners = rows[some] - start, places[some]
+        for feature, column in enumerate(columns):
+            added = np.bincount(owners, weights=column[inside], minlength=len(sums))
+            sums[:, feature] += added
+            for place, (_, own) in rejected.items():
+                own[0, feature] += added[place]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the thrown rows, which every process finds itself."""
+        return {name: value for name, value in vars(self).items() if name != "_throws"}
+
+
+def settled(draws: PoissonDraws) -> SettledDraws:
+    """Return the resamples with their Poisson totals, which are found without the data."""
+    totals, again = _totals(draws), {}
+    for place in np.flatnonzero(totals > draws.n_rows).tolist():
+        last = draws
+        while totals[place] > draws.n_rows:
+            last = last.again(place if last is draws else 0)
+            totals[place] = _totals(last)[0]
+        again[place] = last
+    return SettledDraws(draws, again, tuple((draws.n_rows - totals).tolist()))
+
+
+def _totals(draws: PoissonDraws) -> IntArray:
+    totals, sums = draws.empty(0)
+    for start in range(0, draws.n_rows, _ROWS_WITHOUT_DATA):
+        draws.add(start, np.empty((0, min(_ROWS_WITHOUT_DATA, draws.n_rows - start))), totals, sums)
+    return totals
+
+
+def _sums_of_parts(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
+    total = draws.empty(rows.width)[1]
+    for part in rows.reduced(partial(_part_sums, settled(draws), rows.width)):
+        total += part
+    return total
+
+
+def _part_sums(draws: SettledDraws, width: int, blocks: Iterator[Block]) -> FloatArray:
+    return draws.sums(blocks, width)
