@@ -110,9 +110,11 @@ def test_results_are_those_of_arrays(name: str, options: dict[str, Any], request
     held = ob.bootstrap(table(), STATISTICS[name], n_resamples=10, rng=3, **options)
     request.getfixturevalue("in_small_pieces")
     cut = ob.bootstrap(table(), STATISTICS[name], n_resamples=10, rng=3, **options)
+    # The second differences of ABC have a step of 1e-3, which makes rounding a million times as large.
+    close = 1e-7 if options.get("method") == "abc" else 1e-9
     scale = np.max(np.abs(held.standard_error))
     for found, expected in zip(numbers(cut), numbers(held), strict=True):
-        assert np.asarray(found) == pytest.approx(np.asarray(expected), rel=1e-9, abs=1e-9 * scale)
+        assert np.asarray(found) == pytest.approx(np.asarray(expected), rel=close, abs=close * scale)
     assert [str(warning) for warning in cut.warnings] == [str(warning) for warning in held.warnings]
 
 

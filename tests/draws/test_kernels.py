@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import literal_draws
 
-from orthoboot.draws import kernels, numpy_kernels, threads
+from orthoboot.arrays import threads
+from orthoboot.draws import kernels, numpy_kernels
 from orthoboot.draws.poisson import inversion
 from orthoboot.draws.random_counts import multinomial_counts, multinomial_sums, weighted_sums
 from orthoboot.plans import Cluster, Iid, Plan

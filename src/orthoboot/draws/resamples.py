@@ -69,6 +69,23 @@ class Resamples:
         """Return ``weights @ values``, shape ``(B, p)``, each row computed alike whatever the batch."""
         return weighted_sums(self.weights[sample], values)
 
+    def own_sums(self, sample: int, values: FloatArray) -> FloatArray:
+        """Return the sums of block b of the columns over resample b alone, shape ``(p / B, B)``.
+
+        Parameters
+        ----------
+        values
+            Shape ``(n, p)``: B columns, as many as resamples, then B further ones, and so on.
+        """
+        return own_products(self.weights[sample], values)
+
+
+def own_products(weights: FloatArray, values: FloatArray) -> FloatArray:
+    """Return ``sum_j weights[b, j] values[j, i B + b]``, shape ``(p / B, B)``, for weights ``(B, n)``."""
+    columns = np.asarray(values).T.reshape(-1, *weights.shape)
+    products: FloatArray = np.einsum("bn,pbn->pb", weights, columns)
+    return products
+
 
 class UnitResamples(Resamples):
     """The data themselves: one resample, in which every row has weight one."""

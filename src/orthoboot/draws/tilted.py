@@ -8,7 +8,7 @@ import numpy as np
 
 from orthoboot.arrays.passes import column_sums
 from orthoboot.draws.random_counts import weighted_sums
-from orthoboot.draws.resamples import Resamples
+from orthoboot.draws.resamples import Resamples, own_products
 from orthoboot.typing import FloatArray, Influence
 
 
@@ -23,22 +23,29 @@ class Tilt:
 
     def __init__(self, direction: Influence) -> None:
         self.direction = direction
-        self._known: list[tuple[int, FloatArray, tuple[FloatArray, FloatArray]]] = []
+        self._known: list[tuple[tuple[int, bool], FloatArray, tuple[FloatArray, FloatArray]]] = []
 
     def to(self, positions: FloatArray) -> TiltedResamples:
         """Return k resamples: the j-th lies at the j-th position, shape ``(k,)``, of the line of output j."""
         return TiltedResamples(self, positions)
 
-    def sums(self, sample: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def sums(self, sample: int, values: FloatArray, *, own: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return the sums of `values` over the rows, shape ``(p,)``, and over the directions, shape ``(k, p)``.
 
         They are remembered: a statistic is evaluated at many positions.
+
+        Parameters
+        ----------
+        own
+            Whether each direction is summed with its own columns alone, as by `Resamples.own_sums`.
         """
         for known, array, sums in self._known:
-            if known == sample and array is values:
+            if known == (sample, own) and array is values:
                 return sums
-        found = column_sums(values), _cross_sums(self.direction[sample], values)
-        self._known.append((sample, values, found))
+        direction = self.direction[sample]
+        along = own_products(np.asarray(direction).T, values) if own else _cross_sums(direction, values)
+        found = column_sums(values), along
+        self._known.append(((sample, own), values, found))
         return found
 
 
@@ -64,6 +71,12 @@ class TiltedResamples(Resamples):
         """Return the weights of the rows of each sample, one array ``(k, n_i)`` for each."""
         return tuple(1 + (np.asarray(part) * self._positions).T for part in self._tilt.direction)
 
+    def some(self, chosen: range) -> TiltedResamples:
+        """Return consecutive resamples of the batch."""
+        places = slice(chosen.start, chosen.stop)
+        direction = tuple(np.asarray(part)[:, places] for part in self._tilt.direction)
+        return TiltedResamples(Tilt(direction), self._positions[places])
+
     def totals(self, sample: int) -> FloatArray:
         """Return the sum of the weights of each resample, shape ``(k,)``."""
         direction = self._tilt.direction[sample]
@@ -73,3 +86,8 @@ class TiltedResamples(Resamples):
         """Return ``weights @ values``, shape ``(k, p)``."""
         plain, along = self._tilt.sums(sample, values)
         return plain + self._positions[:, np.newaxis] * along
+
+    def own_sums(self, sample: int, values: FloatArray) -> FloatArray:
+        """Return the sums of block j of the columns over resample j alone, shape ``(p / k, k)``."""
+        plain, along = self._tilt.sums(sample, values, own=True)
+        return plain.reshape(along.shape) + self._positions * along

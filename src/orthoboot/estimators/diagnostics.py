@@ -133,10 +133,7 @@ def _about_unit_shares(estimation: Estimation) -> Iterator[OrthobootWarning]:
     run = estimation.in_units.run
     if run.influence is None:
         return
-    parts = [
-        (scheme, scheme.unit_totals(scheme.usable(part)))
-        for scheme, part in zip(run.plan.schemes, run.influence, strict=True)
-    ]
+    parts = [(scheme, scheme.unit_totals(part)) for scheme, part in run.plan.parts(run.influence)]
     total = np.sum([sums_of_squares(totals) / scheme.n**2 for scheme, totals in parts], axis=0)
     largest = np.array([np.square(ranges(totals).largest / scheme.n) for scheme, totals in parts])
     share = np.divide(largest, total, out=np.zeros_like(largest), where=total > 0)

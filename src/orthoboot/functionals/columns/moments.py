@@ -159,9 +159,8 @@ class ColumnMoment(FunctionOfMeans):
 
     def own_values(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray:
         """Return each column's statistic on a resample of its own: the means of its own powers are all it needs."""
-        means, weights = at.derived, resamples.weights[0]
-        powers = np.asarray(means.deviations).T.reshape(self.order, len(weights), -1)
-        shifts = np.einsum("kn,pkn->pk", weights, powers) / weights.sum(axis=1)
+        means = at.derived
+        shifts = resamples.own_sums(0, means.deviations) / resamples.totals(0)
         values: FloatArray = means.unit * self.formula(*(means.centre.reshape(self.order, -1) + shifts))
         return values
 
