@@ -56,11 +56,11 @@ def test_blocks_are_the_rows_in_their_order(rows: RowsInPieces) -> None:
 
 def test_passes_find_what_arrays_have(rows: RowsInPieces) -> None:
     expected = table() ** 2
-    assert rows.mean == pytest.approx(expected.mean(axis=0), rel=1e-13)
+    assert rows.means == pytest.approx(expected.mean(axis=0), rel=1e-13)
     assert np.array_equal(rows.spread.ranges.high, expected.max(axis=0))
     assert rows.spread.squares == pytest.approx(N * expected.var(axis=0), rel=1e-12)
     assert rows.covariance() == pytest.approx(np.cov(expected.T, ddof=0), rel=1e-10)
-    assert rows.sums_of_cubes(rows.mean) == pytest.approx(
+    assert rows.sums_of_cubes(rows.means) == pytest.approx(
         ((expected - expected.mean(axis=0)) ** 3).sum(axis=0), rel=1e-9
     )
     assert rows.cross_sums(rows) == pytest.approx(expected.T @ expected, rel=1e-12)
@@ -77,7 +77,7 @@ def test_multiples_know_their_spread(rows: RowsInPieces) -> None:
 
 
 def test_rows_in_pieces_can_be_pickled(rows: RowsInPieces) -> None:
-    assert np.array_equal(pickle.loads(pickle.dumps(rows)).mean, rows.mean)
+    assert np.array_equal(pickle.loads(pickle.dumps(rows)).means, rows.means)
 
 
 STATISTICS = {

@@ -54,7 +54,7 @@ class KnowsSpread(ABC):
 
     @property
     @abstractmethod
-    def mean(self) -> FloatArray:
+    def means(self) -> FloatArray:
         """Return the means of the columns, shape ``(d,)``."""
 
     @property
@@ -111,6 +111,11 @@ def sums_of_squares(columns: FloatArray, centre: FloatArray | float = 0.0) -> Fl
     return total
 
 
+def joined_spread(one: Spread | None, other: Spread | None) -> Spread | None:
+    """Return the spread of the rows of both; None stands for no rows."""
+    return one.joined(other) if one is not None and other is not None else one or other
+
+
 def sums_of_cubes(columns: FloatArray, centre: FloatArray | float = 0.0) -> FloatArray:
     """Return ``sum_j (column_j - centre)**3`` of each column of an ``(n, k)`` array, shape ``(k,)``."""
     n, k = columns.shape
@@ -136,7 +141,7 @@ def column_sums(columns: FloatArray) -> FloatArray:
     """Return the sum of each column of an ``(n, d)`` array, shape ``(d,)``."""
     known = _without_array(columns)
     if known is not None:
-        return known.mean * len(columns)
+        return known.means * len(columns)
     if columns.shape[1] >= _WIDE:
         total: FloatArray = columns.sum(axis=0)
         return total

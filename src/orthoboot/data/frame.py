@@ -33,6 +33,11 @@ class Frame:
     ranges: Ranges
     mean: tuple[FloatArray, FloatArray]
 
+    @property
+    def frame(self) -> Frame:
+        """Return itself: it is all that is known of the whole where a piece is measured."""
+        return self
+
     @cached_property
     def unit(self) -> FloatArray:
         """Return the power of two in which each column is measured, shape ``(d,)``; one for ordinary numbers."""

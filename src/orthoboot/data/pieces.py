@@ -8,11 +8,13 @@ from functools import cached_property, partial, reduce
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from orthoboot.arrays.passes import KnowsSpread, Ranges, Spread, column_sums, spread_of, sums_of_cubes
+from orthoboot.arrays.passes import KnowsSpread, Ranges, Spread, column_sums, joined_spread, spread_of, sums_of_cubes
 from orthoboot.data.samples import Data, Whole
 from orthoboot.data.sources import MemorySource, Rows, Source, blocks
 from orthoboot.data.tables import InputTable
+from orthoboot.data.tables_in_pieces import TableInPieces
 from orthoboot.errors import DataError
 from orthoboot.typing import FloatArray, IntArray
 
@@ -21,6 +23,8 @@ LONG = 1 << 17
 
 _NUMBERS_AT_ONCE = 1 << 19
 """Numbers of a block, 4 MB at most where no row has more columns than that."""
+
+_SMALL = 1e-100
 
 Result = TypeVar("Result")
 
@@ -42,12 +46,18 @@ class SampleInPieces:
         The number of all rows.
     whole
         The frame of all rows, in which each block is measured.
+    first_row
+        The first row, to see what is computed of it.
+    tables
+        Which of the tables of the source are wanted.
     """
 
     source: Source
     starts: tuple[int, ...]
     n_rows: int
     whole: Whole
+    first_row: Rows
+    tables: tuple[int, ...]
 
     def reduced(self, task: Callable[[Iterator[tuple[int, Data]]], Result], width: int) -> Iterator[Result]:
         """Yield what `task` makes of the blocks of each part, in the order of the parts.
@@ -59,54 +69,68 @@ class SampleInPieces:
         width
             How many numbers are computed of a row.
         """
-        return self.source.each(partial(_of_blocks, task, self.starts, self.whole, width))
+        return self.source.each(partial(_of_blocks, task, self.starts, self.whole, self.tables, width))
+
+    @property
+    def example(self) -> Data:
+        """Return the first row as data."""
+        return _as_data(self.first_row, self.whole, self.tables)
 
     def blocks(self, width: int) -> Iterator[tuple[int, Data]]:
         """Yield the blocks of all rows in their order; only where they lie in memory."""
         assert isinstance(self.source, MemorySource)
-        return _blocks_of_data(0, iter([self.source.tables]), self.whole, width)
+        return _blocks_of_data(0, iter([self.source.tables]), self.whole, self.tables, width)
 
     def at(self, rows: IntArray) -> Data:
         """Return some of the rows, in the order asked for; only where they lie in memory."""
         assert isinstance(self.source, MemorySource)
-        return _as_data(self.source.at(rows), self.whole)
+        return _as_data(self.source.at(rows), self.whole, self.tables)
 
 
-def _blocks_of_data(start: int, rows: Iterator[Rows], whole: Whole, width: int) -> Iterator[tuple[int, Data]]:
+def _blocks_of_data(
+    start: int, rows: Iterator[Rows], whole: Whole, tables: tuple[int, ...], width: int
+) -> Iterator[tuple[int, Data]]:
     size = _NUMBERS_AT_ONCE // max(width, 1)
-    return ((first, _as_data(block, whole)) for first, block in blocks(start, rows, size))
+    return ((first, _as_data(block, whole, tables)) for first, block in blocks(start, rows, size))
 
 
 def _of_blocks(
     task: Callable[[Iterator[tuple[int, Data]]], Result],
     starts: tuple[int, ...],
     whole: Whole,
+    tables: tuple[int, ...],
     width: int,
     part: int,
     rows: Iterator[Rows],
 ) -> Result:
-    return task(_blocks_of_data(starts[part], rows, whole, width))
+    return task(_blocks_of_data(starts[part], rows, whole, tables, width))
 
 
-def _as_data(rows: Rows, whole: Whole) -> Data:
-    tables = tuple(InputTable(table, "data") for table in rows)
+def _as_data(rows: Rows, whole: Whole, numbers: tuple[int, ...]) -> Data:
+    tables = tuple(InputTable(rows[number], "data") for number in numbers)
     return Data(tables, (0,) * len(tables), (len(rows[0]),), whole=whole)
 
 
 def in_pieces(data: Data) -> SampleInPieces | None:
     """Return the only sample as one that is worked on block by block, or None where it is short."""
+    first = data.tables[0]
+    if isinstance(first, TableInPieces):
+        known = first.surveyed
+        numbers = tuple(table.number for table in data.tables if isinstance(table, TableInPieces))
+        return SampleInPieces(known.source, known.starts, known.n_rows, known.frame(numbers), known.first_row, numbers)
     if len(data.sizes) > 1 or data.sizes[0] < LONG:
         return None
     source = MemorySource(data.arrays)
-    return SampleInPieces(source, source.starts, data.sizes[0], data)
+    first_row = source.at(np.zeros(1, dtype=np.int64))
+    return SampleInPieces(source, source.starts, data.sizes[0], data, first_row, tuple(range(len(data.tables))))
 
 
 @dataclass(frozen=True, eq=False)
-class RowsInPieces(KnowsSpread):
+class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
     """Columns computed from the rows of a sample, shape ``(n, p)``, as an array that nobody holds.
 
-    What it takes to know of them, sums above all, is found in passes over the blocks. `numpy.asarray` computes all of
-    them where the rows lie in memory.
+    What it takes to know of them, sums above all, is found in passes over the blocks. In whatever else is asked of
+    them they are the array that `held` computes, where the rows lie in memory.
 
     Attributes
     ----------
@@ -120,9 +144,6 @@ class RowsInPieces(KnowsSpread):
         Whether the mean of each column is zero, by construction.
     """
 
-    __array_ufunc__ = None
-    """Arrays of numpy leave products with this one to `__mul__`."""
-
     sample: SampleInPieces
     compute: Callable[[Data], FloatArray]
     width: int
@@ -135,6 +156,20 @@ class RowsInPieces(KnowsSpread):
     def shape(self) -> tuple[int, int]:
         """Return ``(n, p)``."""
         return len(self), self.width
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Return what a function of numpy makes of all rows."""
+        arrays = (value.held if isinstance(value, RowsInPieces) else value for value in inputs)
+        return getattr(ufunc, method)(*arrays, **options)
+
+    def __getitem__(self, places: Any) -> Any:
+        return self.held[places]
+
+    def __getattr__(self, name: str) -> Any:
+        # Whoever copies or pickles an object looks for private names before it has any field.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.held, name)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         """Return all rows as an array."""
@@ -163,6 +198,12 @@ class RowsInPieces(KnowsSpread):
 
     __rmul__ = __mul__
 
+    def __sub__(self, other: Any) -> Any:
+        if not isinstance(other, RowsInPieces):
+            return super().__sub__(other)
+        compute = partial(_difference, self.compute, other.compute)
+        return RowsInPieces(self.sample, compute, self.width, self.is_centred and other.is_centred)
+
     def mapped(
         self, function: Callable[[FloatArray], FloatArray], width: int | None = None, *, is_centred: bool = False
     ) -> RowsInPieces:
@@ -183,9 +224,25 @@ class RowsInPieces(KnowsSpread):
         return self.compute(self.sample.at(rows))
 
     @cached_property
-    def mean(self) -> FloatArray:
+    def means(self) -> FloatArray:
         """Return the means of the columns, shape ``(p,)``."""
         return np.zeros(self.width) if self.is_centred else self._total(_sums) / len(self)
+
+    def centred(self, *, in_place: bool = False, near: bool = False) -> tuple[FloatArray, RowsInPieces]:
+        """Return the means of the columns, and the deviations from them.
+
+        Parameters
+        ----------
+        in_place
+            Whether a block of these columns may be overwritten, since nobody else needs it.
+        near
+            Whether the means are near zero. Otherwise the columns are first measured from their first row, so that
+            numbers far from zero lose no digits.
+        """
+        shift = None if near else self.compute(self.sample.example)[0]
+        moved = self if shift is None else self.mapped(partial(_less, shift, in_place))
+        centre = moved.means if shift is None else shift + moved.means
+        return centre, moved.mapped(partial(_less, moved.means, in_place or shift is not None), is_centred=True)
 
     def sums_of_cubes(self, centre: FloatArray) -> FloatArray:
         """Return ``sum_j (row_j - centre)**3`` of each column, shape ``(p,)``."""
@@ -205,13 +262,15 @@ class RowsInPieces(KnowsSpread):
         return covariance
 
     def _total(self, task: Callable[[Iterator[Block]], FloatArray | float]) -> FloatArray:
-        total: Any = sum(self.reduced(task), start=0.0)
+        with np.errstate(all="ignore"):  # what is not finite shows in the values
+            total: Any = sum(self.reduced(task), start=0.0)
         return np.asarray(total)
 
     @cached_property
     def spread(self) -> Spread:
         """Return the ranges, the means and the sums of squares of the columns, from one pass."""
-        found = reduce(joined_spread, self.reduced(_spread))
+        with np.errstate(all="ignore"):  # what is not finite shows in the values
+            found = reduce(joined_spread, self.reduced(_spread))
         assert found is not None
         return found
 
@@ -223,12 +282,19 @@ class _ScaledRows(RowsInPieces):
     of: RowsInPieces = field(kw_only=False, default=cast(RowsInPieces, None))
     factor: FloatArray | float = 1.0
 
-    @property
+    @cached_property
     def spread(self) -> Spread:
         """Return the ranges, the means and the sums of squares of the columns."""
         n, (low, high), mean, squares = self.of.spread
+        if not (_is_ordinary(np.sqrt(squares)) and _is_ordinary(np.abs(self.factor))):
+            return super().spread
         ends = low * self.factor, high * self.factor
         return Spread(n, Ranges(np.minimum(*ends), np.maximum(*ends)), mean * self.factor, squares * self.factor**2)
+
+
+def _is_ordinary(sizes: FloatArray) -> bool:
+    """Return whether the squares of numbers have all their digits, so that they need not be found in other units."""
+    return bool(np.all((sizes == 0) | ((sizes > _SMALL) & (sizes < 1 / _SMALL))))
 
 
 def as_array(rows: RowsInPieces) -> FloatArray:
@@ -247,6 +313,10 @@ def _of_values(
     pieces: Iterator[tuple[int, Data]],
 ) -> Result:
     return task((start, compute(data)) for start, data in pieces)
+
+
+def _less(centre: FloatArray, in_place: bool, values: FloatArray) -> FloatArray:
+    return np.subtract(values, centre, out=values if in_place else None)
 
 
 def _store(columns: FloatArray, pieces: Iterator[Block]) -> None:
@@ -275,6 +345,10 @@ def _side_by_side(first: Callable[[Data], FloatArray], second: Callable[[Data], 
     return np.hstack([first(data), second(data)])
 
 
+def _difference(first: Callable[[Data], FloatArray], second: Callable[[Data], FloatArray], data: Data) -> FloatArray:
+    return first(data) - second(data)
+
+
 def _products(width: int, pieces: Iterator[Block]) -> FloatArray | float:
     return sum((values[:, :width].T @ values[:, width:] for _, values in pieces), start=0.0)
 
@@ -286,8 +360,3 @@ def _products_and_sums(pieces: Iterator[Block]) -> FloatArray | float:
 
 def _spread(pieces: Iterator[Block]) -> Spread | None:
     return reduce(lambda known, block: joined_spread(known, spread_of(block[1])), pieces, None)
-
-
-def joined_spread(one: Spread | None, other: Spread | None) -> Spread | None:
-    """Return the spread of the rows of both; None stands for no rows."""
-    return one.joined(other) if one is not None and other is not None else one or other

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -12,7 +12,9 @@ import numpy as np
 from orthoboot.arrays.passes import Ranges
 from orthoboot.data.frame import Frame, frame_of
 from orthoboot.data.group_column import GroupColumn
+from orthoboot.data.sources import Source
 from orthoboot.data.tables import InputTable, table_of
+from orthoboot.data.tables_in_pieces import SurveyedSource, TableInPieces
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.typing import FloatArray, IntArray
 
@@ -88,6 +90,18 @@ class Data:
         """Return the rows as float arrays, one per argument of the statistic."""
         return tuple(table.numbers() for table in self.tables)
 
+    @property
+    def row_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the shape of a row of each table: ``()`` for single numbers, else ``(d,)`` mostly."""
+        if self.is_in_pieces:
+            return tuple(table.row_shape for table in self.tables if isinstance(table, TableInPieces))
+        return tuple(array.shape[1:] for array in self.arrays)
+
+    @property
+    def is_in_pieces(self) -> bool:
+        """Return whether the rows are read part by part, so that no array of them is at hand."""
+        return any(isinstance(table, TableInPieces) for table in self.tables)
+
     @cached_property
     def relative_spread(self) -> float:
         """Return the smallest range of a column that varies, relative to its largest value; one if none varies."""
@@ -144,11 +158,16 @@ class Data:
         return Data(tables, (0,) * len(tables), (self.sizes[number],))
 
 
-def read(data: Any, *, paired: bool = False, text: bool = False) -> Data:
+SourceOf = Callable[[Sequence[Any], Sequence[str]], Source | None]
+"""Finds the source of one sample, given its containers and their labels; None where they lie in memory."""
+
+
+def read(data: Any, *, paired: bool = False, text: bool = False, source_of: SourceOf | None = None) -> Data:
     """Return `data` as samples, checked to be non-empty, numeric where required, and finite.
 
     One array, list of numbers, series or frame is one sample; a tuple or list of these is a sequence of samples,
-    independent unless `paired`. With `text` a series or an array may hold labels, as a column of a frame may.
+    independent unless `paired`. With `text` a series or an array may hold labels, as a column of a frame may. With
+    `source_of` those that do not lie in memory are read in pieces.
 
     Examples
     --------
@@ -163,7 +182,9 @@ def read(data: Any, *, paired: bool = False, text: bool = False) -> Data:
     if not containers:
         raise DataError("`data` must hold at least one sample; got an empty sequence. Pass an array or a data frame.")
     alone = len(containers) == 1
-    tables = tuple(table_of(one, "data" if alone else f"data[{i}]", text=text) for i, one in enumerate(containers))
+    labels = ["data"] if alone else [f"data[{i}]" for i in range(len(containers))]
+    in_pieces = _in_pieces(containers, labels, paired=bool(paired), source_of=source_of)
+    tables = tuple(in_pieces.get(i) or table_of(one, labels[i], text=text) for i, one in enumerate(containers))
     for table in tables:
         table.check()
     sizes = tuple(table.n_rows for table in tables)
@@ -175,6 +196,23 @@ def read(data: Any, *, paired: bool = False, text: bool = False) -> Data:
             f"{' and '.join(map(str, sizes))}. For independent samples leave `paired=False`."
         )
     return Data(tables, (0,) * len(tables), sizes[:1])
+
+
+def _in_pieces(
+    containers: Sequence[Any], labels: Sequence[str], *, paired: bool, source_of: SourceOf | None
+) -> dict[int, InputTable]:
+    """Return the tables that are read in pieces, by their places."""
+    if source_of is None:
+        return {}
+    found: dict[int, InputTable] = {}
+    everything = range(len(containers))
+    for places in [everything] if paired else [range(i, i + 1) for i in everything]:
+        source = source_of([containers[i] for i in places], [labels[i] for i in places])
+        if source is not None:
+            surveyed = SurveyedSource(source, labels[places[0]] if len(places) == 1 else "data")
+            for number, i in enumerate(places):
+                found[i] = TableInPieces(containers[i], labels[i], surveyed=surveyed, number=number)
+    return found
 
 
 def _is_sequence_of_samples(data: Any) -> bool:

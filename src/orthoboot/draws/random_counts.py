@@ -169,7 +169,7 @@ def weighted_sums(weights: FloatArray, values: FloatArray) -> FloatArray:
     values
         Shape ``(n, p)``; fastest with the columns one after the other in memory.
     """
-    rows, columns = np.ascontiguousarray(weights, dtype=np.float64), np.ascontiguousarray(values.T, dtype=np.float64)
+    rows, columns = (np.ascontiguousarray(part, dtype=np.float64) for part in (weights, np.asarray(values).T))
     sums = np.empty((len(rows), len(columns)))
 
     def add(backend: Kernels, first: int, places: slice) -> None:

@@ -51,10 +51,10 @@ class Tilt:
 
 def _cross_sums(direction: FloatArray, values: FloatArray) -> FloatArray:
     """Return ``direction.T @ values``, shape ``(k, p)``."""
-    if hasattr(direction, "cross_sums"):
+    if hasattr(direction, "cross_sums") and hasattr(values, "cross_sums"):
         crossed: FloatArray = direction.cross_sums(values)
         return crossed
-    return weighted_sums(direction.T, np.asarray(values))
+    return weighted_sums(np.asarray(direction).T, np.asarray(values))
 
 
 class TiltedResamples(Resamples):

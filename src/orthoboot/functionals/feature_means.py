@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from orthoboot.arrays.passes import pieces, sums_of_squares
+from orthoboot.arrays.passes import pieces
 from orthoboot.arrays.units import divided, power_of_two, root_mean_square, times_unit
 from orthoboot.data import Data
 from orthoboot.data.pieces import RowsInPieces, SampleInPieces, as_array, as_pieces, in_pieces
@@ -56,15 +56,6 @@ def centred_rows(rows: FloatArray, *, in_place: bool = False) -> tuple[FloatArra
     return first + rest, columns.T
 
 
-def centred_in_pieces(rows: RowsInPieces, *, in_place: bool = False) -> tuple[FloatArray, FloatArray]:
-    """Return the means ``(p,)`` of columns that are computed in pieces, and their deviations, computed so too."""
-    return rows.mean, as_array(rows.mapped(partial(_less, rows.mean, in_place), is_centred=True))
-
-
-def _less(centre: FloatArray, in_place: bool, values: FloatArray) -> FloatArray:
-    return np.subtract(values, centre, out=values if in_place else None)
-
-
 def _with_ones(deviations: FloatArray, units: FloatArray) -> FloatArray:
     """Return the deviations ``(n, p)`` in units, with a column of ones beside them."""
     rows = as_pieces(deviations)
@@ -107,8 +98,6 @@ class FeatureMeans:
     @property
     def scale(self) -> FloatArray:
         """Return the standard deviations of the features, shape ``(p,)``."""
-        if as_pieces(self.deviations) is not None:
-            return np.sqrt(sums_of_squares(self.deviations) / len(self.deviations))
         return root_mean_square(self.deviations)
 
     @property
@@ -269,12 +258,14 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         sample = in_pieces(data) if self.row_by_row else None
         if sample is None:
             return FeatureMeans(*centred_rows(self.features(data), in_place=self.own_features), unit=self.unit(data))
-        features = self._features_in_pieces(sample)
-        return FeatureMeans(*centred_in_pieces(features, in_place=self.own_features), unit=self.unit(data))
+        features = self.features_in_pieces(sample)
+        near = self.n_variables(features.width) > 0
+        centre, deviations = features.centred(in_place=self.own_features, near=near)
+        return FeatureMeans(centre, as_array(deviations), unit=self.unit(data))
 
-    def _features_in_pieces(self, sample: SampleInPieces) -> RowsInPieces:
-        width = self.features(sample.at(np.zeros(1, dtype=np.int64))).shape[1]
-        return RowsInPieces(sample, self.features, width)
+    def features_in_pieces(self, sample: SampleInPieces) -> RowsInPieces:
+        """Return the features of the rows, computed block by block."""
+        return RowsInPieces(sample, self.features, self.features(sample.example).shape[1])
 
     def _jacobian_at(self, means: FeatureMeans) -> FloatArray:
         closed_form = self.jacobian(means.centre)

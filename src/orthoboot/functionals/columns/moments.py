@@ -129,7 +129,7 @@ class ColumnMoment(FunctionOfMeans):
 
     def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
         """Return one number per column, named by it."""
-        return output_like(np.zeros(at.data.arrays[0].shape[1:]), self.name, at.data.columns[0])
+        return output_like(np.zeros(at.data.row_shapes[0]), self.name, at.data.columns[0])
 
     def features(self, data: Data) -> FloatArray:
         """Return the powers 1 to `order` of the variables."""

@@ -183,7 +183,7 @@ def _advice_for_paired_rows(of: Functional) -> str:
 
 
 def _check_same_columns(name: str, data: Data) -> None:
-    shapes = [array.shape[1:] for array in data.arrays]
+    shapes = data.row_shapes
     named = [columns for columns in data.columns if columns is not None and shapes[0] != ()]
     if shapes[0] != shapes[1] or len(set(named)) > 1:
         got = named if len(set(named)) > 1 else shapes

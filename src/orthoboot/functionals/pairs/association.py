@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +44,8 @@ def check_pairs(name: str, data: Data) -> None:
             f"`{name}` takes paired samples; pass `paired=True` so that the rows are drawn together, or one array with "
             f"two columns. Got {len(data.sizes)} independent samples of {_listed(data.sizes)} rows."
         )
-    shapes = [array.shape[1:] for array in data.arrays]
-    if shapes not in ([(2,)], [(), ()]):
+    shapes = data.row_shapes
+    if shapes not in (((2,),), ((), ())):
         advice = (
             "Select one column of the second, of probabilities for example `model.predict_proba(X)[:, 1]`."
             if len(shapes) == 2 and shapes[0] == ()
@@ -118,7 +119,7 @@ class Association(PairStatistic, FunctionOfMeans):
     """A function of means of two columns of the same rows."""
 
 
-def _listed(values: tuple[int, ...] | list[tuple[int, ...]]) -> str:
+def _listed(values: Iterable[Any]) -> str:
     return " and ".join(str(value) for value in values)
 
 

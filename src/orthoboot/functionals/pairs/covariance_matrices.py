@@ -63,15 +63,16 @@ class CovarianceMatrix(FunctionOfMeans):
         super().check(at)
         check_one_table(self.name, at.data)
         check_more_rows_than(self.name, self.ddof, at.data)
-        if at.data.arrays[0].ndim != 2:
+        shape = at.data.row_shapes[0]
+        if len(shape) != 1:
             raise DataError(
-                f"`{self.name}` takes an array of rows and columns; got shape {at.data.arrays[0].shape}. For a single "
+                f"`{self.name}` takes an array of rows and columns; got shape {(*at.data.sizes, *shape)}. For a single "
                 "column use `variance`."
             )
 
     def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
         """Return one number for each pair of columns."""
-        d = at.data.arrays[0].shape[1]
+        (d,) = at.data.row_shapes[0]
         return output_like(np.zeros((d, d)), self.name)
 
     def features(self, data: Data) -> FloatArray:
@@ -154,7 +155,7 @@ class CovarianceFactor(CovarianceMatrix):
 
     def fixed(self, at: PreparedFormula[FeatureMeans]) -> BoolArray:
         """Return the entries below the diagonal, which are zero by definition."""
-        d = at.data.arrays[0].shape[1]
+        (d,) = at.data.row_shapes[0]
         return np.ravel(np.tri(d, k=-1, dtype=bool))
 
     def value(self, means: FloatArray) -> FloatArray:

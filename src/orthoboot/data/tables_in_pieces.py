@@ -1,0 +1,184 @@
+"""Tables whose rows are read part by part: one pass counts the rows, checks them and finds the frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from orthoboot.arrays.passes import Ranges, Spread, joined_spread, spread_of
+from orthoboot.arrays.units import power_of_two
+from orthoboot.data.frame import Frame
+from orthoboot.data.sources import Rows, Source, blocks
+from orthoboot.data.tables import InputTable
+from orthoboot.errors import DataError, OrthobootWarning
+from orthoboot.typing import FloatArray, IntArray
+
+_EXACT = 2.0**53
+"""Whole numbers up to here are floating-point numbers too."""
+
+
+class Survey(NamedTuple):
+    """What one pass finds of a part."""
+
+    n_rows: int
+    spread: Spread | None
+    broken: tuple[int, int, int, int] | None
+    """Where the first number is that is NaN or infinite, its row in the part and its column, and how many of each."""
+    first: Rows
+    """Its first row, if it has one."""
+
+
+def surveyed(part: int, rows: Iterator[Rows]) -> Survey:
+    """Return what one pass finds of a part."""
+    n, spread, broken = 0, None, None
+    first: Rows = ()
+    for start, block in blocks(0, rows, 1 << 16):
+        columns = np.hstack([np.asarray(table, dtype=np.float64).reshape(len(table), -1) for table in block])
+        found = spread_of(columns)
+        if found is not None and not all(np.isfinite(ends).all() for ends in found.ranges):
+            broken = _counted(broken, start, columns)
+        spread, first = joined_spread(spread, found), first or tuple(table[:1].copy() for table in block)
+        n = start + len(columns)
+    return Survey(n, spread, broken, first)
+
+
+def _counted(known: tuple[int, int, int, int] | None, start: int, columns: FloatArray) -> tuple[int, int, int, int]:
+    row, column = np.argwhere(~np.isfinite(columns))[0].tolist()
+    n_missing, n_infinite = int(np.isnan(columns).sum()), int(np.isinf(columns).sum())
+    if known is None:
+        return start + row, column, n_missing, n_infinite
+    return known[0], known[1], known[2] + n_missing, known[3] + n_infinite
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyedSource:
+    """A source and what one pass over its rows has found; the frame of all rows.
+
+    Attributes
+    ----------
+    source
+        Where the rows come from.
+    label
+        What messages call the sample.
+    """
+
+    source: Source
+    label: str
+
+    @cached_property
+    def parts(self) -> tuple[Survey, ...]:
+        """Return what was found of each part, all of it finite numbers; raise where it is not."""
+        parts: list[Survey] = []
+        for number, part in enumerate(self.source.each(surveyed)):
+            if part.broken is not None:
+                self._refuse(number, part.broken, sum(known.n_rows for known in parts))
+            parts.append(part)
+        return tuple(parts)
+
+    def _refuse(self, number: int, broken: tuple[int, int, int, int], before: int) -> NoReturn:
+        row, column, n_missing, n_infinite = broken
+        found = " and ".join(f"{n} {kind}" for n, kind in ((n_missing, "NaN"), (n_infinite, "infinite")) if n)
+        names = [name for names in self.source.columns if names is not None for name in names]
+        column_name = f" of column {names[column]!r}" if column < len(names) else f", column {column}"
+        raise DataError(
+            f"`{self.label}` must be finite; got {found} value(s) in {self.source.part_name(number)}, the first in its "
+            f"row {row}{column_name}, row {before + row:,} of all (counted from 0). Drop or impute such rows before "
+            "the call, or leave that column out."
+        )
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Return the number of the first row of each part."""
+        sizes = [part.n_rows for part in self.parts]
+        return tuple((np.cumsum(sizes) - sizes).tolist())
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Return the number of all rows."""
+        return sum(part.n_rows for part in self.parts)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """Return the ranges and the means of the columns of all rows."""
+        spread = reduce(joined_spread, (part.spread for part in self.parts), None)
+        if spread is None or spread.n_rows < 2:
+            raise DataError(
+                f"`{self.label}` must have at least two rows, since fewer cannot vary under resampling; got "
+                f"{0 if spread is None else spread.n_rows} in {self.source.n_parts} partition(s)."
+            )
+        return spread
+
+    @property
+    def ranges(self) -> Ranges:
+        """Return the ranges of the columns."""
+        return self.spread.ranges
+
+    def frame(self, tables: Sequence[int]) -> Frame:
+        """Return the frame of all rows of some of the tables."""
+        places = np.concatenate([np.arange(self.spread.mean.size)[self.columns_of(table)] for table in tables])
+        found = Ranges(*(ends[places] for ends in self.ranges))
+        mean = self.spread.mean[places] / power_of_two(found.largest)
+        return Frame(self.n_rows, found, (mean, np.zeros_like(mean)))
+
+    @property
+    def first_row(self) -> Rows:
+        """Return the first of all rows."""
+        return next(part.first for part in self.parts if part.first)
+
+    def columns_of(self, table: int) -> slice:
+        """Return the places of the columns of one table among those of all."""
+        widths = [int(np.prod(shape, dtype=int)) for shape in self.source.shapes]
+        return slice(sum(widths[:table]), sum(widths[: table + 1]))
+
+
+@dataclass(frozen=True)
+class TableInPieces(InputTable):
+    """A table whose rows are read part by part."""
+
+    surveyed: SurveyedSource = field(kw_only=True)
+    number: int = field(kw_only=True)
+    """Which of the tables of its sample it is."""
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return self.surveyed.n_rows
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Return the names of the columns, where the container has them."""
+        return self.surveyed.source.columns[self.number]
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Return the shape of a row."""
+        return self.surveyed.source.shapes[self.number]
+
+    @cached_property
+    def ranges(self) -> tuple[Ranges, ...]:
+        """Return the ranges of the columns."""
+        places = self.surveyed.columns_of(self.number)
+        return (Ranges(*(ends[places] for ends in self.surveyed.ranges)),)
+
+    def check(self) -> None:
+        """Raise unless there are two rows, all finite."""
+        _ = self.surveyed.spread
+
+    def numbers(self) -> FloatArray:
+        """Raise: the rows are not at hand."""
+        raise DataError(
+            f"`{self.label}` is read in pieces, and this needs all rows at once. Load them into memory first, if they "
+            "fit."
+        )
+
+    def take(self, rows: IntArray) -> Any:
+        """Raise: the rows are not at hand."""
+        self.numbers()
+
+    def lost_digits(self) -> OrthobootWarning | None:
+        """Return no warning: whole numbers beyond 2**53 are refused where they are read."""
+        return None
