@@ -23,8 +23,8 @@ from orthoboot.errors import MissingDependencyError
 
 ROOTS = (Path(__file__).parent / "src", Path(__file__).parent)
 OPTIONAL = (
-    "cloudpickle", "cvxpy", "diffcp", "distributed", "jax", "joblib", "matplotlib", "numba", "pandas", "polars",
-    "pyarrow", "rich", "sklearn", "statsmodels", "threadpoolctl", "torch", "tqdm", "typer",
+    "cloudpickle", "cvxpy", "dask", "diffcp", "distributed", "duckdb", "jax", "joblib", "matplotlib", "numba", "pandas",
+    "polars", "pyarrow", "rich", "sklearn", "statsmodels", "threadpoolctl", "torch", "tqdm", "typer",
 )  # fmt: skip
 MISSING = {name for name in OPTIONAL if find_spec(name) is None}
 

@@ -38,6 +38,10 @@ class WorkerError(RuntimeError):
     """A worker process died, or runs different code."""
 
 
+class ClusterError(RuntimeError):
+    """The cluster that reads the data cannot be reached, or lost its workers."""
+
+
 class CheckpointError(RuntimeError):
     """A checkpoint cannot be used: damaged, from another run or version, or in use."""
 

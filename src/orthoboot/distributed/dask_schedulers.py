@@ -1,0 +1,185 @@
+"""Calls on partitions of dask: on a cluster where there is a client, else in this process."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from orthoboot import errors
+from orthoboot.draws.threads import processors
+from orthoboot.errors import ArgumentError, ClusterError, first_line
+
+Result = TypeVar("Result")
+
+_PER_THREAD = 4
+"""Partitions for each thread whose results may wait, so that no thread is idle and memory stays bounded."""
+
+_RETRIES = 3
+"""How often a partition is tried again that could not be read or whose worker was lost."""
+
+_PATIENCE = 5.0
+"""Seconds after which a scheduler that has not answered counts as lost; it is asked while results are waited for."""
+
+Call = Callable[[Any, int, Sequence[Any]], Result]
+"""Takes the task, the number of a part and its partitions."""
+
+
+def computed(call: Call[Result], task: Any, parts: Sequence[Sequence[Any]]) -> Iterator[Result]:
+    """Yield `call(task, part, partitions)` for each part, in their order."""
+    client = _client()
+    return _here(call, task, parts) if client is None else _on_cluster(client, call, task, parts)
+
+
+def _client() -> Any | None:
+    """Return the client of the cluster that dask would use now, or None where it would use this machine."""
+    from dask.base import get_scheduler
+
+    client = getattr(get_scheduler(), "__self__", None)
+    return client if hasattr(client, "scheduler") else None
+
+
+def _here(call: Call[Result], task: Any, parts: Sequence[Sequence[Any]]) -> Iterator[Result]:
+    import dask
+
+    calls = (_delayed(_Call(call, task), part, tables) for part, tables in enumerate(parts))
+    while batch := list(islice(calls, _PER_THREAD * processors())):
+        yield from dask.compute(*batch)
+
+
+def _on_cluster(client: Any, call: Call[Result], task: Any, parts: Sequence[Sequence[Any]]) -> Iterator[Result]:
+    sent = _Sent(call, _pickled(task))
+    calls = (_delayed(sent, part, tables) for part, tables in enumerate(parts))
+    waiting: deque[Any] = deque()
+    try:
+        limit = _PER_THREAD * max(1, sum(_asked(client, client.scheduler.ncores).values()))
+        for part in range(len(parts)):
+            waiting.extend(_submitted(client, one) for one in islice(calls, limit - len(waiting)))
+            future = waiting.popleft()
+            result = _result(client, future, part)
+            future.release()
+            yield result
+    finally:
+        # Released and not cancelled: that would wait for a scheduler which may be gone.
+        for future in waiting:
+            future.release()
+
+
+def _delayed(function: Callable[..., Any], part: int, tables: Sequence[Any]) -> Any:
+    import dask
+
+    return dask.delayed(function, pure=False, traverse=False)(part, *tables)
+
+
+class _Call:
+    """A call in this process."""
+
+    def __init__(self, call: Call[Any], task: Any) -> None:
+        self.call, self.task = call, task
+
+    def __call__(self, part: int, *tables: Any) -> Any:
+        return self.call(self.task, part, tables)
+
+
+class _Failure:
+    """An error of this library, sent back as a result: to try again would not change it."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+class _Sent:
+    """A call in a worker, with the task pickled once for all parts."""
+
+    def __init__(self, call: Call[Any], pickled: bytes) -> None:
+        self.call, self.pickled = call, pickled
+
+    def __call__(self, part: int, *tables: Any) -> Any:
+        import cloudpickle
+
+        try:
+            return self.call(cloudpickle.loads(self.pickled), part, tables)
+        except Exception as error:
+            if type(error).__module__ != errors.__name__:
+                raise
+            return _Failure(error)
+
+
+def _pickled(task: Any) -> bytes:
+    import cloudpickle
+
+    try:
+        pickled: bytes = cloudpickle.dumps(task)
+    except Exception as error:  # whatever an object of the user's raises when it is pickled
+        raise ArgumentError(
+            "`data` on a cluster needs a statistic that can be sent to its workers; pickling it raised "
+            f"{type(error).__name__}: {first_line(error)}. Leave out what cannot be pickled, such as open files."
+        ) from error
+    return pickled
+
+
+def _submitted(client: Any, call: Any) -> Any:
+    try:
+        return client.compute(call, retries=_RETRIES)
+    except _lost() as error:
+        raise _unreachable(client, error) from error
+
+
+def _result(client: Any, future: Any, part: int) -> Any:
+    """Return what a future gives; ask now and then whether the scheduler is still there."""
+    from distributed import TimeoutError as NotYet
+    from distributed import wait
+    from distributed.scheduler import KilledWorker
+
+    while not future.done():
+        try:
+            wait([future], timeout=_PATIENCE)
+        except NotYet:
+            _asked(client, client.scheduler.identity)
+        except _lost() as error:
+            raise _unreachable(client, error) from error
+    if future.status in ("cancelled", "lost"):
+        raise _unreachable(client, None)
+    try:
+        result = future.result()
+    except KilledWorker as error:
+        raise ClusterError(
+            f"the cluster lost every worker that read partition {part} (counted from 0): memory ran out, or the "
+            "statistic ended them. Make the partitions smaller, or give the workers more memory, and start again."
+        ) from error
+    except _lost() as error:
+        if future.status == "error":  # the task's own
+            raise
+        raise _unreachable(client, error) from error
+    if isinstance(result, _Failure):
+        raise result.error
+    return result
+
+
+def _asked(client: Any, question: Any) -> Any:
+    """Return the scheduler's answer, or raise if none comes."""
+    try:
+        return client.sync(question, callback_timeout=_PATIENCE)
+    except _lost() as error:
+        raise _unreachable(client, error) from error
+
+
+def _lost() -> tuple[type[BaseException], ...]:
+    """Return what is raised where the scheduler does not answer."""
+    from concurrent.futures import CancelledError
+
+    from distributed import TimeoutError as NotInTime
+    from distributed.client import ClosedClientError
+    from distributed.comm import CommClosedError
+
+    return CancelledError, NotInTime, TimeoutError, ClosedClientError, CommClosedError, OSError
+
+
+def _unreachable(client: Any, error: BaseException | None) -> ClusterError:
+    address = getattr(client.scheduler, "address", None) or "unknown address"
+    cause = "" if error is None or not str(error) else f" ({type(error).__name__}: {first_line(error)})"
+    return ClusterError(
+        f"the cluster cannot be reached: its scheduler at {address} was closed or does not answer{cause}. What was "
+        "read so far is lost. Check that the scheduler runs, connect a new `distributed.Client`, and start again."
+    )
