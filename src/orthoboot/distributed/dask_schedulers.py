@@ -49,15 +49,16 @@ def _here(call: Call[Result], task: Any, parts: Sequence[Sequence[Any]]) -> Iter
 
 
 def _on_cluster(client: Any, call: Call[Result], task: Any, parts: Sequence[Sequence[Any]]) -> Iterator[Result]:
+    cluster = _Cluster(client)
     sent = _Sent(call, _pickled(task))
     calls = (_delayed(sent, part, tables) for part, tables in enumerate(parts))
     waiting: deque[Any] = deque()
     try:
-        limit = _PER_THREAD * max(1, sum(_asked(client, client.scheduler.ncores).values()))
+        limit = _PER_THREAD * cluster.n_threads()
         for part in range(len(parts)):
-            waiting.extend(_submitted(client, one) for one in islice(calls, limit - len(waiting)))
+            waiting.extend(cluster.submitted(one) for one in islice(calls, limit - len(waiting)))
             future = waiting.popleft()
-            result = _result(client, future, part)
+            result = cluster.result(future, part)
             future.release()
             yield result
     finally:
@@ -119,50 +120,73 @@ def _pickled(task: Any) -> bytes:
     return pickled
 
 
-def _submitted(client: Any, call: Any) -> Any:
-    try:
-        return client.compute(call, retries=_RETRIES)
-    except _lost() as error:
-        raise _unreachable(client, error) from error
+class _Cluster:
+    """A client, whose scheduler is asked now and then whether it is still there."""
 
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        # A client that has lost its scheduler forgets the address.
+        self._address = getattr(client.scheduler, "address", "an unknown address")
 
-def _result(client: Any, future: Any, part: int) -> Any:
-    """Return what a future gives; ask now and then whether the scheduler is still there."""
-    from distributed import TimeoutError as NotYet
-    from distributed import wait
-    from distributed.scheduler import KilledWorker
+    def n_threads(self) -> int:
+        """Return how many tasks the workers run at once."""
+        return max(1, sum(self._asked("ncores").values()))
 
-    while not future.done():
+    def submitted(self, call: Any) -> Any:
+        """Return the future of a call."""
         try:
-            wait([future], timeout=_PATIENCE)
-        except NotYet:
-            _asked(client, client.scheduler.identity)
+            return self._client.compute(call, retries=_RETRIES)
         except _lost() as error:
-            raise _unreachable(client, error) from error
-    if future.status in ("cancelled", "lost"):
-        raise _unreachable(client, None)
-    try:
-        result = future.result()
-    except KilledWorker as error:
-        raise ClusterError(
-            f"the cluster lost every worker that read partition {part} (counted from 0): memory ran out, or the "
-            "statistic ended them. Make the partitions smaller, or give the workers more memory, and start again."
-        ) from error
-    except _lost() as error:
-        if future.status == "error":  # the task's own
-            raise
-        raise _unreachable(client, error) from error
-    if isinstance(result, _Failure):
-        raise result.error
-    return result
+            raise self._unreachable(error) from error
 
+    def result(self, future: Any, part: int) -> Any:
+        """Return what a future gives, once it is done."""
+        from distributed.scheduler import KilledWorker
 
-def _asked(client: Any, question: Any) -> Any:
-    """Return the scheduler's answer, or raise if none comes."""
-    try:
-        return client.sync(question, callback_timeout=_PATIENCE)
-    except _lost() as error:
-        raise _unreachable(client, error) from error
+        self._wait_for(future)
+        try:
+            result = future.result()
+        except KilledWorker as error:
+            raise ClusterError(
+                f"the cluster lost every worker that read partition {part} (counted from 0): memory ran out, or the "
+                "statistic ended them. Make the partitions smaller, or give the workers more memory, and start again."
+            ) from error
+        except _lost() as error:
+            if future.status == "error":  # the task's own
+                raise
+            raise self._unreachable(error) from error
+        if isinstance(result, _Failure):
+            raise result.error
+        return result
+
+    def _wait_for(self, future: Any) -> None:
+        from distributed import TimeoutError as NotYet
+        from distributed import wait
+
+        while not future.done():
+            try:
+                wait([future], timeout=_PATIENCE)
+            except NotYet:
+                self._asked("identity")
+            except _lost() as error:
+                raise self._unreachable(error) from error
+
+    def _asked(self, question: str) -> Any:
+        """Return the scheduler's answer, or raise if none comes."""
+        if self._client.scheduler is None:
+            raise self._unreachable(None)
+        try:
+            return self._client.sync(getattr(self._client.scheduler, question), callback_timeout=_PATIENCE)
+        except _lost() as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: BaseException | None) -> ClusterError:
+        cause = "" if error is None else f" ({type(error).__name__}: {first_line(error)})"
+        return ClusterError(
+            f"the cluster cannot be reached: its scheduler at {self._address} was closed or does not answer{cause}. "
+            "What was read so far is lost. Check that the scheduler runs, connect a new `distributed.Client`, and "
+            "start again."
+        )
 
 
 def _lost() -> tuple[type[BaseException], ...]:
@@ -174,12 +198,3 @@ def _lost() -> tuple[type[BaseException], ...]:
     from distributed.comm import CommClosedError
 
     return CancelledError, NotInTime, TimeoutError, ClosedClientError, CommClosedError, OSError
-
-
-def _unreachable(client: Any, error: BaseException | None) -> ClusterError:
-    address = getattr(client.scheduler, "address", None) or "unknown address"
-    cause = "" if error is None or not str(error) else f" ({type(error).__name__}: {first_line(error)})"
-    return ClusterError(
-        f"the cluster cannot be reached: its scheduler at {address} was closed or does not answer{cause}. What was "
-        "read so far is lost. Check that the scheduler runs, connect a new `distributed.Client`, and start again."
-    )
