@@ -130,7 +130,7 @@ class _Cluster:
 
     def n_threads(self) -> int:
         """Return how many tasks the workers run at once."""
-        return max(1, sum(self._asked("ncores").values()))
+        return max(1, sum(map(int, self._asked("ncores").values())))
 
     def submitted(self, call: Any) -> Any:
         """Return the future of a call."""
