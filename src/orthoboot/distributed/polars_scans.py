@@ -33,8 +33,9 @@ def lazy_source(containers: Sequence[Any], labels: Sequence[str]) -> LazyFrames:
     for container in containers:
         if not hasattr(container, "collect_batches"):
             raise MissingDependencyError(
-                f"reading a LazyFrame part by part needs a polars with `LazyFrame.collect_batches`; got {polars.__version__}. Install it "
-                "with `pip install --upgrade polars`, or call `.collect()` on the frame where it fits in memory."
+                "reading a LazyFrame part by part needs a polars with `LazyFrame.collect_batches`; got "
+                f"{polars.__version__}. Install a newer one with `pip install --upgrade polars`, or call `.collect()` "
+                "on the frame where it fits in memory."
             )
     empty = [polars.DataFrame(schema=container.collect_schema()) for container in containers]
     layouts = [layout_of(one, label) for one, label in zip(empty, labels, strict=True)]
