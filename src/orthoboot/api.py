@@ -19,7 +19,7 @@ from orthoboot.arguments import (
     too_few_replicates,
 )
 from orthoboot.autodiff import package_asked
-from orthoboot.data import Data, named_groups, read
+from orthoboot.data import Data, named_groups
 from orthoboot.errors import (
     ArgumentError,
     FallbackWarning,
@@ -35,6 +35,7 @@ from orthoboot.estimators.estimation import Estimation
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_for, checkpoint_key
 from orthoboot.functionals.base import Functional, Prepared
+from orthoboot.functionals.samples import read_samples
 from orthoboot.functionals.user.callables import as_functional
 from orthoboot.influence import (
     Design,
@@ -188,9 +189,10 @@ def bootstrap(
     _check_execution(n_jobs, progress)
     key = checkpoint_key(checkpoint, rng)
 
-    samples = read(data, paired=paired, text=isinstance(statistic, Functional) and statistic.takes_text)
-    samples, groups = named_groups(samples, groups)
     drawn = {"strata": strata, "groups": groups, "block_length": block_length}
+    needs_rows = _needing_rows(interval, chosen, {**drawn, "checkpoint": checkpoint}, influence)
+    samples = read_samples(data, statistic, paired=paired, needs_rows=needs_rows)
+    samples, drawn["groups"] = named_groups(samples, groups)
     plan = plan_for(samples.sizes, block_kind=block_kind, **_plan_options(statistic, samples, drawn))
     functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
     prepared = functional.prepared(samples)
@@ -215,11 +217,21 @@ def bootstrap(
     _check_weights_matter(first.run, replicates)
     name, standing = first.estimator.name, first.warnings
     result = Result(first.run, replicates, name, method, confidence_level, alternative, (), standing)
-    trial_warnings = _trials(first, replicates, groups)
+    trial_warnings = _trials(first, replicates, drawn["groups"])
     # Mostly there are none, and the run keeps what it has found out about the linear part.
     if trial_warnings:
         result = replace(result, run=replace(first.run, trial_warnings=trial_warnings))
     return reported(result, unmet, shown=standing)
+
+
+def _needing_rows(interval: Interval, estimator: Estimator, options: dict[str, Any], influence: Any) -> dict[str, Any]:
+    """Return the options of the call for which all rows must be at hand."""
+    needing = {name: value for name, value in options.items() if value is not None}
+    if not (isinstance(influence, str) and influence == "auto"):
+        needing["influence"] = influence
+    if estimator.needs_influence and interval.needs_linear_law:
+        needing["method"] = interval.name
+    return needing
 
 
 def _check_execution(n_jobs: Any, progress: Any) -> None:

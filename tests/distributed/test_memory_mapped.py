@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.distributed.reading import all_rows, source
 
-from orthoboot.draws.threads import processors
+from orthoboot.arrays.threads import processors
 from orthoboot.errors import DataError
 
 ROWS = 5 * 2**16 + 77

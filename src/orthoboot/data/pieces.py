@@ -103,7 +103,8 @@ def _of_blocks(
     part: int,
     rows: Iterator[Rows],
 ) -> Result:
-    return task(_blocks_of_data(starts[part], rows, whole, tables, width))
+    with np.errstate(all="ignore"):  # what is not finite shows in the values
+        return task(_blocks_of_data(starts[part], rows, whole, tables, width))
 
 
 def _as_data(rows: Rows, whole: Whole, numbers: tuple[int, ...]) -> Data:

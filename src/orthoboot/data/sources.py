@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextvars import copy_context
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -49,6 +48,8 @@ class Source(ABC):
 
     in_memory: ClassVar[bool] = False
     """Whether the rows lie in memory, so that any of them is at hand."""
+    loads_itself: ClassVar[bool] = False
+    """Whether numpy takes the containers for arrays, which are loaded where something needs all rows at once."""
     columns: tuple[tuple[str, ...] | None, ...]
     shapes: tuple[tuple[int, ...], ...]
     n_parts: int
@@ -78,7 +79,7 @@ class MemorySource(Source):
     def each(self, task: Task[Result]) -> Iterator[Result]:
         """Yield what `task` returns for each part."""
         results: list[Result | None] = [None] * self.n_parts
-        run_tasks([partial(copy_context().run, self._run, task, part, results) for part in range(self.n_parts)])
+        run_tasks([partial(self._run, task, part, results) for part in range(self.n_parts)])
         yield from cast(list[Result], results)
 
     def _run(self, task: Task[Result], part: int, results: list[Result | None]) -> None:

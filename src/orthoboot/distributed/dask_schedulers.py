@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from orthoboot import errors
-from orthoboot.draws.threads import processors
+from orthoboot.arrays.threads import processors
 from orthoboot.errors import ArgumentError, ClusterError, first_line
 
 Result = TypeVar("Result")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from orthoboot.draws.threads import processors
+from orthoboot.arrays.threads import processors
 
 Result = TypeVar("Result")
 

@@ -13,11 +13,10 @@ from orthoboot.data.sources import Result, Rows, Source, Task
 from orthoboot.distributed.blocks import STEP, Array, block_rows, check_same_rows, width_of
 from orthoboot.distributed.columns import layout_of
 from orthoboot.distributed.in_order import in_order
-from orthoboot.draws.threads import processors
 
 _PART_ROWS = 2**22
-_PARTS_PER_PROCESSOR = 2
-"""So that no processor is idle for long while another reads its last part."""
+_FEWEST_PARTS = 8
+"""So that no processor is idle for long; whatever their number, since sums over the parts must not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,7 @@ class MappedArrays(Source):
     What was read stays in the page cache of the system, which drops it where memory is needed for something else.
     """
 
+    loads_itself = True
     arrays: tuple[Array, ...]
     part_rows: int
     columns: tuple[tuple[str, ...] | None, ...]
@@ -73,7 +73,7 @@ def mapped_source(containers: Sequence[Array], labels: Sequence[str]) -> MappedA
 
 
 def _part_rows(n_rows: int) -> int:
-    share = -(-n_rows // (_PARTS_PER_PROCESSOR * processors()))
+    share = -(-n_rows // _FEWEST_PARTS)
     return max(STEP, -(-min(share, _PART_ROWS) // STEP) * STEP)
 
 

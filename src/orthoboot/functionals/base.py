@@ -57,6 +57,8 @@ class Functional(ABC):
         Whether it wraps a user's function, whose properties must be tested.
     takes_text
         Whether it takes labels as a series or an array, as classifiers do.
+    takes_pieces
+        Whether it takes data that are read part by part.
     """
 
     name: str = "statistic"
@@ -69,6 +71,7 @@ class Functional(ABC):
     releases_gil: bool = True
     by_user: bool = False
     takes_text: bool = False
+    takes_pieces: bool = False
 
     def prepared(self, data: Data) -> Prepared[Any]:
         """Return the statistic at `data`, checked; raise a `DataError` if it does not exist for such data."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
@@ -84,6 +84,14 @@ def sum_of_multiples(slopes: Sequence[FloatArray] | FloatArray, changes: FloatAr
     return total.T
 
 
+def _along_jacobian(jacobian: FloatArray, changes: FloatArray) -> FloatArray:
+    return sum_of_multiples(jacobian.T, changes) if jacobian.size <= _FEW_SLOPES else changes @ jacobian.T
+
+
+def _in_units(along: Callable[[FloatArray], FloatArray], unit: FloatArray | float, changes: FloatArray) -> FloatArray:
+    return times_unit(along(changes), unit)
+
+
 @dataclass(frozen=True)
 class FeatureMeans:
     """The features of one data set: their means ``(p,)`` and their deviations ``(n, p)`` from them.
@@ -124,12 +132,9 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     own_features: ClassVar[bool] = False
     """Whether `features` returns a new array each time, column by column in memory, which may be overwritten."""
 
-    row_by_row: ClassVar[bool] = True
-    """Whether the features of a row are computed from it and the frame of the data alone."""
-
     @abstractmethod
     def features(self, data: Data) -> FloatArray:
-        """Return the features of the rows, shape ``(n, p)``."""
+        """Return the features of the rows, shape ``(n, p)``, each row's from itself and `data.frame` alone."""
 
     @abstractmethod
     def value(self, means: FloatArray) -> FloatArray:
@@ -209,12 +214,15 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         means = at.derived
         rows = as_pieces(means.deviations)
         if rows is not None:
-            along = partial(self._influence_along, replace(means, deviations=np.empty((0, rows.width))))
+            along = partial(_in_units, self._along(means), means.unit)
             return (as_array(rows.mapped(along, at.output.size, is_centred=True)),)
-        return (self._influence_along(means, means.deviations),)
+        return (times_unit(self.derivative_along(means, means.deviations), means.unit),)
 
-    def _influence_along(self, means: FeatureMeans, deviations: FloatArray) -> FloatArray:
-        return times_unit(self.derivative_along(means, deviations), means.unit)
+    def _along(self, means: FeatureMeans) -> Callable[[FloatArray], FloatArray]:
+        """Return `derivative_along` as a function of the changes alone, which does not hold the rows."""
+        if type(self).derivative_along is FunctionOfMeans.derivative_along:
+            return partial(_along_jacobian, self._jacobian_at(means))
+        return partial(self.derivative_along, replace(means, deviations=np.empty((0, len(means.centre)))))
 
     def linear(self, at: PreparedFormula[FeatureMeans], resamples: Resamples) -> FloatArray | None:
         """Return ``g' . sum_j weights_j (f_j - mean f) / n``: the sums that the values need, and no others."""
@@ -233,8 +241,7 @@ class FunctionOfMeans(Formula[FeatureMeans]):
 
         Where `linear` uses it, each row must be found alike whatever their number.
         """
-        jacobian = self._jacobian_at(means)
-        return sum_of_multiples(jacobian.T, changes) if jacobian.size <= _FEW_SLOPES else changes @ jacobian.T
+        return _along_jacobian(self._jacobian_at(means), changes)
 
     def second_order_bias(self, at: PreparedFormula[FeatureMeans], covariance: Covariance) -> FloatArray:
         """Return ``(1/2) tr(g'' C) - g' c``, C the covariance of the mean features under the plan.
@@ -255,7 +262,8 @@ class FunctionOfMeans(Formula[FeatureMeans]):
 
     def derived(self, data: Data) -> FeatureMeans:
         """Return the features of `data` as means and deviations."""
-        sample = in_pieces(data) if self.row_by_row else None
+        # A user's function may read other rows, against the rule, and is not cut into pieces unless it must.
+        sample = None if self.by_user and not data.is_in_pieces else in_pieces(data)
         if sample is None:
             return FeatureMeans(*centred_rows(self.features(data), in_place=self.own_features), unit=self.unit(data))
         features = self.features_in_pieces(sample)

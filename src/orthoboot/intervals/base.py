@@ -41,6 +41,8 @@ class Interval(ABC):
     """What users write."""
     needs_influence: bool = False
     """Whether it needs influence values even where the estimator does not."""
+    needs_linear_law: bool = False
+    """Whether it takes the whole distribution of the linear part, where the estimator has one."""
 
     def least_resamples(self, estimator: Estimator) -> int:
         """Return the fewest replicates for which the method is valid with `estimator`."""

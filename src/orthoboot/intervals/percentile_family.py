@@ -61,6 +61,8 @@ class PercentileFamily(Interval):
     through the residuals of the replicates.
     """
 
+    needs_linear_law = True
+
     def least_resamples(self, estimator: Estimator) -> int:
         """Return how many replicates the tails need: many ordinary ones, or a few with an influence function."""
         return LEAST_REPLICATES if estimator.needs_influence else LEAST_STANDARD

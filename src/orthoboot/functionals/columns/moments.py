@@ -106,6 +106,7 @@ class ColumnMoment(FunctionOfMeans):
     """A statistic of each column, a function of the column's first `order` moments about the data's mean."""
 
     own_features = True
+    takes_pieces = True
     degree: ClassVar[int] = 0
     """The power of the unit of the data in which the statistic is measured."""
 
@@ -407,6 +408,7 @@ class NormOfMean(FunctionOfMeans):
 
     power: float
     name = "norm_of_mean"
+    takes_pieces = True
 
     def __post_init__(self) -> None:
         if not is_real(self.power) or not 0 < self.power < np.inf:

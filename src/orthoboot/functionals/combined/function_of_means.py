@@ -37,7 +37,7 @@ class CustomFunctionOfMeans(FunctionOfMeans):
     name: str = "function_of_means"
 
     by_user = True
-    row_by_row = False  # whatever the user says
+    takes_pieces = True
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless there is one sample, and g takes the means of its features: of the data and of resamples."""

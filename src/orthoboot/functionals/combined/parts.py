@@ -60,6 +60,11 @@ class Combined(Functional):
         return any(part.takes_text for part in self.parts)
 
     @property
+    def takes_pieces(self) -> bool:  # type: ignore[override]
+        """Return whether all parts take data that are read part by part."""
+        return all(part.takes_pieces for part in self.parts)
+
+    @property
     def undefined(self) -> str:  # type: ignore[override]
         """Return where a part has no value."""
         return " or ".join(dict.fromkeys(part.undefined for part in self.parts if part.undefined))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data import Data
+from orthoboot.data.pieces import as_array, as_pieces, in_pieces
 from orthoboot.draws.resamples import Resamples
 from orthoboot.functionals.feature_means import FeatureMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
@@ -20,6 +21,17 @@ class MetricMeans(FeatureMeans):
     """The features of the rows ``(n, p)``, column by column in memory, beside their means and deviations."""
 
     features: FloatArray
+
+    def n_nonzero(self, feature: int) -> int:
+        """Return the number of rows for which a feature is not zero."""
+        rows = as_pieces(self.features)
+        if rows is None:
+            return int(np.count_nonzero(self.features[:, feature]))
+        return round(float(rows.mapped(_is_nonzero).means[feature]) * len(rows))
+
+
+def _is_nonzero(values: FloatArray) -> FloatArray:
+    return np.where(values != 0, 1.0, 0.0)
 
 
 class Metric(Association):
@@ -43,6 +55,11 @@ class Metric(Association):
 
     def derived(self, data: Data) -> MetricMeans:
         """Return the features of `data`, also as means and deviations."""
+        sample = in_pieces(data)
+        if sample is not None:
+            rows = self.features_in_pieces(sample)
+            centre, deviations = rows.centred(near=True)
+            return MetricMeans(centre, as_array(deviations), as_array(rows), unit=self.unit(data))
         features = np.asfortranarray(self.features(data))
         return MetricMeans(*centred_rows(features), features, unit=self.unit(data))
 

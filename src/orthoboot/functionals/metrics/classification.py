@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from orthoboot.arguments import is_real
+from orthoboot.arrays.passes import Ranges
 from orthoboot.data import Data
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning, SmallSampleWarning
 from orthoboot.functionals.feature_means import FeatureMeans
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.metrics.base import MeanLoss, Metric
-from orthoboot.functionals.pairs.association import QuotientOfMeans
+from orthoboot.functionals.pairs.association import QuotientOfMeans, pairs_of
 from orthoboot.typing import FloatArray
 
 _LISTED_LABELS = 5
@@ -30,17 +31,20 @@ def check_positive(positive: Any) -> None:
         raise ArgumentError(f"`positive` must be the number that labels the positive class; got {positive!r}.")
 
 
-def are_zeros_and_ones(labels: FloatArray) -> bool:
-    """Return whether all labels are 0 or 1; one of the two may be missing."""
-    return bool(np.all((labels == 0) | (labels == 1)))
+def two_classes(name: str, labels: FloatArray, found: Ranges) -> tuple[float, float]:
+    """Return the two labels, 0 and 1 where one of these is missing; raise unless there are two.
 
-
-def check_two_classes(name: str, labels: FloatArray) -> None:
-    """Raise unless `labels` are zeros and ones or any two numbers."""
-    if are_zeros_and_ones(labels):
-        return
-    different = np.unique(labels)
-    if len(different) != 2:
+    Parameters
+    ----------
+    labels
+        Those at hand, of some rows or of all.
+    found
+        The ranges of the labels of all rows.
+    """
+    low, high = float(found.low.min()), float(found.high.max())
+    known = (0.0, 1.0) if {low, high} <= {0.0, 1.0} else (low, high)
+    if known[0] == known[1] or not np.all((labels == known[0]) | (labels == known[1])):
+        different = np.unique([*np.unique(labels), low, high])
         written = ", ".join(f"{label:g}" for label in different[:_LISTED_LABELS])
         more = ", ..." if len(different) > _LISTED_LABELS else ""
         raise DataError(
@@ -48,6 +52,7 @@ def check_two_classes(name: str, labels: FloatArray) -> None:
             f"label(s): {written}{more}. {_cure(different)} turn probabilities into labels with a threshold, for "
             "example `p > 0.5`."
         )
+    return known
 
 
 def _cure(different: FloatArray) -> str:
@@ -56,13 +61,13 @@ def _cure(different: FloatArray) -> str:
     return f"Compare one class with the rest, for example `labels == {different[-1]:g}`;"
 
 
-def positive_rows(name: str, labels: FloatArray, positive: float | None) -> FloatArray:
+def positive_rows(name: str, labels: FloatArray, positive: float | None, found: Ranges) -> FloatArray:
     """Return 1 for the rows of the positive class and 0 for the others, shape as `labels`.
 
-    Where `positive` is None the positive class is 1 among zeros and ones, else the larger label.
+    Where `positive` is None the positive class is 1 among zeros and ones, else the larger label. `found` are the ranges
+    of the labels of all rows.
     """
-    check_two_classes(name, labels)
-    known = (0.0, 1.0) if are_zeros_and_ones(labels) else (float(labels.min()), float(labels.max()))
+    known = two_classes(name, labels, found)
     chosen = known[1] if positive is None else positive
     if chosen not in known:
         raise DataError(
@@ -70,6 +75,25 @@ def positive_rows(name: str, labels: FloatArray, positive: float | None) -> Floa
             f"for example `{name}.replace(positive={known[1]:g})`."
         )
     return np.where(labels == chosen, 1.0, 0.0)
+
+
+def _check_labels(at: PreparedFormula[Any], columns: slice) -> None:
+    """Raise unless the labels in some columns are those of two classes."""
+    if at.data.is_in_pieces:
+        _ = at.derived  # whose features check the labels, block by block
+        return
+    found = Ranges(*(ends[columns] for ends in at.data.ranges))
+    two_classes(at.functional.name, pairs_of(at.data)[:, columns], found)
+
+
+def column_range(data: Data, column: int) -> Ranges:
+    """Return the range of one column of all rows."""
+    return Ranges(*(ends[column : column + 1] for ends in data.ranges))
+
+
+def _first_row(probabilities: FloatArray) -> str:
+    """Return in words where the first number is that is no probability."""
+    return f" in row {int(np.argmax((probabilities < 0) | (probabilities > 1)))} (counted from 0)"
 
 
 def few_rows(name: str, n_rows: int, which: str) -> tuple[OrthobootWarning, ...]:
@@ -104,11 +128,13 @@ class Accuracy(MeanLoss):
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs of labels of two classes."""
         super().check(at)
-        check_two_classes(self.name, self.pairs(at.data))
+        _check_labels(at, slice(None))
 
     def features(self, data: Data) -> FloatArray:
         """Return which predictions are correct."""
-        observed, predicted = self.pairs(data).T
+        pairs = self.pairs(data)
+        two_classes(self.name, pairs, data.ranges)
+        observed, predicted = pairs.T
         return np.where(observed == predicted, 1.0, 0.0)[:, np.newaxis]
 
 
@@ -139,20 +165,21 @@ class _ShareOfPositives(Metric, QuotientOfMeans):
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs of labels of which enough are positive."""
         super().check(at)
-        if not self.features(at.data)[:, 1].any():
+        _check_labels(at, slice(None))
+        if not at.derived.centre[1]:
             raise DataError(
                 f"`{self.name}` divides by the number of rows that {self.divisor}, which must not be zero; got none "
                 f"with the label {self.positive:g} among {at.data.sizes[0]} rows. The observed labels come first; "
                 f"another positive class is set with `{self.name}.replace(positive=...)`."
             )
 
-    def findings(self, at: PreparedFormula[FeatureMeans]) -> tuple[OrthobootWarning, ...]:
+    def findings(self, at: PreparedFormula[Any]) -> tuple[OrthobootWarning, ...]:
         """Return a warning if few rows are in the denominator."""
-        return few_rows(self.name, int(np.count_nonzero(self.features(at.data)[:, 1])), self.divisor)
+        return few_rows(self.name, at.derived.n_nonzero(1), self.divisor)
 
     def features(self, data: Data) -> FloatArray:
         """Return the two counts."""
-        observed, predicted = positive_rows(self.name, self.pairs(data), self.positive).T
+        observed, predicted = positive_rows(self.name, self.pairs(data), self.positive, data.ranges).T
         return np.stack(self.counts(observed, predicted)).T
 
 
@@ -267,21 +294,20 @@ class _ProbabilityLoss(MeanLoss):
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are labels of two classes with probabilities."""
         super().check(at)
-        labels, probabilities = self.pairs(at.data).T
-        positive_rows(self.name, labels, self.positive)
-        outside = (probabilities < 0) | (probabilities > 1)
-        if outside.any():
-            first = int(np.argmax(outside))
+        _check_labels(at, slice(1))
+        (_, low), (_, high) = at.data.ranges
+        if low < 0 or high > 1:
+            first = "" if at.data.is_in_pieces else _first_row(self.pairs(at.data)[:, 1])
             raise DataError(
-                f"`{self.name}` takes probabilities in [0, 1] as second column; got {probabilities[first]:g} in row "
-                f"{first} (counted from 0). The labels come first; pass for example `model.predict_proba(X)[:, 1]`, "
-                "not scores."
+                f"`{self.name}` takes probabilities in [0, 1] as second column; got {low if low < 0 else high:g}{first}"
+                ". The labels come first; pass for example `model.predict_proba(X)[:, 1]`, not scores."
             )
 
     def features(self, data: Data) -> FloatArray:
         """Return the losses."""
         labels, probabilities = self.pairs(data).T
-        return self.loss(positive_rows(self.name, labels, self.positive), probabilities)[:, np.newaxis]
+        outcomes = positive_rows(self.name, labels, self.positive, column_range(data, 0))
+        return self.loss(outcomes, probabilities)[:, np.newaxis]
 
 
 @dataclass(frozen=True)

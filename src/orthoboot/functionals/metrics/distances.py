@@ -10,7 +10,7 @@ from orthoboot.arrays.units import power_of_two
 from orthoboot.data import Data
 from orthoboot.errors import DataError
 from orthoboot.functionals.columns.moments import quotient, spread
-from orthoboot.functionals.feature_means import FeatureMeans, centred_rows
+from orthoboot.functionals.feature_means import FeatureMeans
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.metrics.base import MeanLoss, Metric
 from orthoboot.typing import FloatArray
@@ -40,8 +40,9 @@ class RootMeanSquaredError(Metric):
         return squared
 
     def unit(self, data: Data) -> FloatArray:
-        """Return the power of two next to the largest error."""
-        return power_of_two(np.abs(self._errors(data)).max(axis=0))
+        """Return the power of two next to the largest error that numbers of such ranges can have."""
+        low, high = data.ranges
+        return power_of_two(np.maximum(high[:1] - low[1:], high[1:] - low[:1]))
 
     def _errors(self, data: Data) -> FloatArray:
         pairs = self.pairs(data)
@@ -109,19 +110,18 @@ class RSquared(Metric):
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs whose first column varies."""
         super().check(at)
-        observed = self.pairs(at.data)[:, 0]
-        if observed.max() == observed.min():
+        (low, *_), (high, *_) = at.data.ranges
+        if low == high:
             raise DataError(
                 "`r2` compares with the variance of the observed values, the first column, which must not be zero; "
-                f"got {observed[0]} in every row. The observed values come first; use `rmse` where they do not vary."
+                f"got {low} in every row. The observed values come first; use `rmse` where they do not vary."
             )
 
     def features(self, data: Data) -> FloatArray:
         """Return the deviation of y, its square and the squared error, in units of y's largest deviation."""
-        pairs = self.pairs(data)
-        deviations = centred_rows(pairs[:, :1])[1][:, 0]
-        unit = np.abs(deviations).max()
-        y, error = deviations / unit, (pairs[:, 0] - pairs[:, 1]) / unit
+        pairs, frame = self.pairs(data), data.frame
+        largest = frame.largest_deviation[0]
+        y, error = frame.deviations(pairs)[:, 0] / largest, (pairs[:, 0] - pairs[:, 1]) / frame.unit[0] / largest
         return np.stack([y, y * y, error * error]).T
 
     def n_variables(self, n_features: int) -> int:

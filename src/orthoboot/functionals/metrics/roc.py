@@ -12,7 +12,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import DataError, OrthobootWarning
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.formula import Formula, PreparedFormula
-from orthoboot.functionals.metrics.classification import check_positive, few_rows, positive_rows
+from orthoboot.functionals.metrics.classification import check_positive, column_range, few_rows, positive_rows
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.pairs.association import check_pairs, pairs_of
 from orthoboot.typing import FloatArray, Influence, IntArray
@@ -108,7 +108,7 @@ class RocAuc(Formula[RankedScores]):
                 f"`{self.name}` needs both classes; got the label {labels[0]:g} in all {len(labels)} rows. The labels "
                 "come first and the scores second."
             )
-        positive_rows(self.name, labels, self.positive)
+        positive_rows(self.name, labels, self.positive, column_range(at.data, 0))
 
     def findings(self, at: PreparedFormula[RankedScores]) -> tuple[OrthobootWarning, ...]:
         """Return a warning if a class has few rows."""
@@ -169,7 +169,7 @@ class RocAuc(Formula[RankedScores]):
             yield np.hstack([positive * (above - phi_hat), (1 - positive) * ties])
 
     def _positive(self, data: Data) -> FloatArray:
-        return positive_rows(self.name, pairs_of(data)[:, 0], self.positive)
+        return positive_rows(self.name, pairs_of(data)[:, 0], self.positive, column_range(data, 0))
 
     def derived(self, data: Data) -> RankedScores:
         """Return the rows of `data` in increasing order of their scores."""

@@ -118,6 +118,8 @@ def _far_row(coefficient: float, row: int) -> tuple[OrthobootWarning, ...]:
 class Association(PairStatistic, FunctionOfMeans):
     """A function of means of two columns of the same rows."""
 
+    takes_pieces = True
+
 
 def _listed(values: Iterable[Any]) -> str:
     return " and ".join(str(value) for value in values)
@@ -252,6 +254,8 @@ class Correlation(Association):
         coefficient = float(at.estimate[0])
         if abs(coefficient) < 1:
             return ()
+        if at.data.is_in_pieces:
+            return perfect("", coefficient)
         frame = at.data.frame
         x, y = (frame.deviations(self.pairs(at.data)) / frame.largest_deviation).T
         digits = _ROUNDING * max(1.0, 1 / at.data.relative_spread)

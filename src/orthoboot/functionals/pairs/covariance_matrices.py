@@ -54,6 +54,7 @@ class CovarianceMatrix(FunctionOfMeans):
 
     ddof: float = 0
     name = "covariance_matrix"
+    takes_pieces = True
 
     def __post_init__(self) -> None:
         check_ddof(self.ddof)
