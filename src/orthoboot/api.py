@@ -396,7 +396,7 @@ def _simulated(first: _FirstRound, budget: _Budget) -> tuple[Replicates, tuple[O
 def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[OrthobootWarning, ...]:
     """Return warnings from a few more evaluations; Ctrl-C there, or before, keeps the replicates."""
     run, found = first.run, list[OrthobootWarning]()
-    if replicates.interrupted or not run.functional.by_user:
+    if replicates.interrupted or not run.functional.by_user or run.data.is_in_pieces:
         return ()
     standard_error = Estimation(run, replicates, first.estimator).standard_error
     try:
