@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -46,21 +45,21 @@ class Spread(NamedTuple):
         return Spread(n, Ranges(low, high), self.mean + step * (other.n_rows / n), squares)
 
 
-class KnowsSpread(ABC):
-    """Columns that nobody holds as an array, such as `orthoboot.data.pieces.RowsInPieces`."""
+class KnowsSpread:
+    """Columns that nobody holds as an array, such as `orthoboot.data.pieces.RowsInPieces`.
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    No abstract class, since whether an array is of such a one takes longer to find out.
+    """
 
     @property
-    @abstractmethod
     def means(self) -> FloatArray:
         """Return the means of the columns, shape ``(d,)``."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def spread(self) -> Spread:
         """Return the ranges, the means and the sums of squares about them."""
+        raise NotImplementedError
 
 
 def _without_array(columns: Any) -> KnowsSpread | None:
