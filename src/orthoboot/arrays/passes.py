@@ -9,8 +9,8 @@ import numpy as np
 
 from orthoboot.typing import FloatArray
 
-_NUMBERS_IN_CACHE = 1 << 15
-"""Numbers of a piece: 256 KB, which the processor keeps at hand from one operation to the next."""
+_NUMBERS_IN_CACHE = 1 << 17
+"""Numbers of a piece: 1 MB, which the processor keeps at hand from one operation to the next."""
 
 _WIDE = 16
 """Columns from which numpy reduces the rows of a table together faster than column by column."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from typing import Any, TypeVar, cast
 
@@ -21,8 +21,8 @@ from orthoboot.typing import FloatArray, IntArray
 LONG = 1 << 17
 """Rows in memory from which what is computed of them is not held; fewer stay in the processor's cache anyway."""
 
-_NUMBERS_AT_ONCE = 1 << 19
-"""Numbers of a block, 4 MB at most where no row has more columns than that."""
+_NUMBERS_AT_ONCE = 1 << 20
+"""Numbers of a block: 8 MB at most."""
 
 _SMALL = 1e-100
 
@@ -202,8 +202,18 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
     def __sub__(self, other: Any) -> Any:
         if not isinstance(other, RowsInPieces):
             return super().__sub__(other)
-        compute = partial(_difference, self.compute, other.compute)
-        return RowsInPieces(self.sample, compute, self.width, self.is_centred and other.is_centred)
+        one, two = self._of_tables_of(other), other._of_tables_of(self)
+        compute = partial(_difference, one.compute, two.compute)
+        return RowsInPieces(one.sample, compute, self.width, self.is_centred and other.is_centred)
+
+    def _of_tables_of(self, other: RowsInPieces) -> RowsInPieces:
+        """Return the same columns, computed from blocks that hold the tables of `other` as well."""
+        mine, tables = self.sample, tuple(sorted({*self.sample.tables, *other.sample.tables}))
+        if tables == mine.tables:
+            return self
+        places = tuple(tables.index(table) for table in mine.tables)
+        compute = partial(_of_some_tables, self.compute, places, mine.whole)
+        return RowsInPieces(replace(mine, tables=tables), compute, self.width, self.is_centred)
 
     def mapped(
         self, function: Callable[[FloatArray], FloatArray], width: int | None = None, *, is_centred: bool = False
@@ -251,8 +261,9 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
 
     def cross_sums(self, other: RowsInPieces) -> FloatArray:
         """Return ``self.T @ other`` of columns of the same rows, shape ``(p, q)``."""
-        side_by_side = partial(_side_by_side, self.compute, other.compute)
-        both = RowsInPieces(self.sample, side_by_side, self.width + other.width)
+        one, two = self._of_tables_of(other), other._of_tables_of(self)
+        side_by_side = partial(_side_by_side, one.compute, two.compute)
+        both = RowsInPieces(one.sample, side_by_side, self.width + other.width)
         return both._total(partial(_products, self.width))
 
     def covariance(self) -> FloatArray:
@@ -340,6 +351,13 @@ def _sums(pieces: Iterator[Block]) -> FloatArray | float:
 
 def _cubes(centre: FloatArray, pieces: Iterator[Block]) -> FloatArray | float:
     return sum((sums_of_cubes(values, centre) for _, values in pieces), start=0.0)
+
+
+def _of_some_tables(
+    compute: Callable[[Data], FloatArray], places: tuple[int, ...], whole: Whole, data: Data
+) -> FloatArray:
+    tables = tuple(data.tables[place] for place in places)
+    return compute(Data(tables, (0,) * len(tables), data.sizes, whole=whole))
 
 
 def _side_by_side(first: Callable[[Data], FloatArray], second: Callable[[Data], FloatArray], data: Data) -> FloatArray:

@@ -93,9 +93,11 @@ class Data:
     @property
     def row_shapes(self) -> tuple[tuple[int, ...], ...]:
         """Return the shape of a row of each table: ``()`` for single numbers, else ``(d,)`` mostly."""
-        if self.is_in_pieces:
-            return tuple(table.row_shape for table in self.tables if isinstance(table, TableInPieces))
-        return tuple(array.shape[1:] for array in self.arrays)
+        if not self.is_in_pieces:
+            return tuple(array.shape[1:] for array in self.arrays)
+        return tuple(
+            table.row_shape if isinstance(table, TableInPieces) else table.numbers().shape[1:] for table in self.tables
+        )
 
     @property
     def is_in_pieces(self) -> bool:

@@ -18,7 +18,7 @@ CHUNK = 8192
 _ROWS_OF_A_PART = 1 << 18
 """Rows in memory that one processor works on at a time, in about a millisecond."""
 
-_MOST_ROWS = 1 << 16
+_MOST_ROWS = 1 << 17
 """Rows that are worked on at once: what is computed from them stays in the processor's cache."""
 
 Result = TypeVar("Result")

@@ -1,0 +1,276 @@
+"""`bootstrap` of data that do not lie in memory: the in-memory answer, wherever and however the rows are read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import orthoboot as ob
+from orthoboot.errors import ArgumentError, DataError
+
+N = 60_000
+
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")  # dask's own
+
+
+def rows(seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.exponential(size=N)
+    return np.column_stack([x, x + rng.normal(size=N)])
+
+
+def mapped(tmp_path, array, name="rows"):
+    np.save(tmp_path / f"{name}.npy", array)
+    return np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+
+
+def in_dask(tmp_path, array):
+    arrays = pytest.importorskip("dask.array")
+    return arrays.from_array(array, chunks=((7, 20_000, 0, N - 20_007), (2,)))
+
+
+def parquet(tmp_path, array):
+    tables, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    files.write_table(tables.table({"a": array[:, 0], "b": array[:, 1]}), path, row_group_size=9_000)
+    return path
+
+
+def in_polars(tmp_path, array):
+    return pytest.importorskip("polars").scan_parquet(parquet(tmp_path, array))
+
+
+def in_arrow(tmp_path, array):
+    return pytest.importorskip("pyarrow.dataset").dataset(parquet(tmp_path, array))
+
+
+def in_duckdb(tmp_path, array):
+    return pytest.importorskip("duckdb").read_parquet(str(parquet(tmp_path, array)))
+
+
+def in_dask_frame(tmp_path, array):
+    return pytest.importorskip("dask.dataframe").read_parquet(parquet(tmp_path, array))
+
+
+SOURCES = {
+    "memmap": mapped,
+    "dask array": in_dask,
+    "dask frame": in_dask_frame,
+    "polars": in_polars,
+    "arrow": in_arrow,
+    "duckdb": in_duckdb,
+}
+
+STATISTICS = {
+    "mean": (ob.mean, {}),
+    "variance": (ob.variance.replace(ddof=1), {"method": "t"}),
+    "kurtosis": (ob.kurtosis, {"estimator": "jackknife"}),
+    "norm": (ob.norm_of_mean(4), {}),
+    "correlation": (ob.correlation, {}),
+    "covariance": (ob.covariance, {"estimator": "paper"}),
+    "ratio": (ob.ratio, {"method": "abc"}),
+    "matrix": (ob.covariance_matrix, {}),
+    "rmse": (ob.rmse, {}),
+    "mae": (ob.mae, {"estimator": "standard", "n_resamples": 20}),
+    "r2": (ob.r2, {}),
+    "own": (ob.function_of_means(lambda t: [t[:, 0], t[:, 1] ** 2], lambda m: m[0] / m[1]), {}),
+}
+
+
+def assert_same(found, expected, close=1e-9):
+    scale = np.max(np.abs(expected.standard_error))
+    for name in ("estimate", "bias", "standard_error", "bootstrap_distribution", "linear_distribution"):
+        one, other = getattr(found, name), getattr(expected, name)
+        assert np.asarray(one) == pytest.approx(np.asarray(other), rel=close, abs=close * scale), name
+    ends = zip(found.confidence_interval, expected.confidence_interval, strict=True)
+    # The second differences of ABC have a step of 1e-3, which makes rounding a million times as large.
+    assert all(np.asarray(one) == pytest.approx(np.asarray(other), rel=1e-7, abs=1e-7 * scale) for one, other in ends)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("name", STATISTICS)
+def test_the_answer_is_that_of_the_rows_in_memory(name, kind, tmp_path):
+    statistic, options = STATISTICS[name]
+    expected = ob.bootstrap(rows(), statistic, rng=5, **options)
+    assert_same(ob.bootstrap(SOURCES[kind](tmp_path, rows()), statistic, rng=5, **options), expected)
+
+
+def labels(seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(N) < 0.3).astype(float)
+    return np.column_stack([y, np.where(rng.random(N) < 0.8, y, 1 - y)])
+
+
+@pytest.mark.parametrize("metric", [ob.accuracy, ob.precision, ob.recall, ob.f1, ob.log_loss, ob.brier])
+@pytest.mark.parametrize("kind", ["memmap", "dask array"])
+def test_metrics_that_are_sums(metric, kind, tmp_path):
+    table = labels()
+    if metric in (ob.log_loss, ob.brier):
+        table[:, 1] = np.clip(table[:, 1] * 0.7 + 0.1, 0.01, 0.99)
+    expected = ob.bootstrap(table, metric, rng=5)
+    assert_same(ob.bootstrap(SOURCES[kind](tmp_path, table), metric, rng=5), expected)
+
+
+def test_labels_that_a_part_does_not_hold_are_those_of_the_whole(tmp_path):
+    table = np.sort(labels() + 1.0, axis=0)  # the first parts hold the label 1 alone
+    expected = ob.bootstrap(table, ob.f1.replace(positive=2.0), rng=5)
+    assert_same(ob.bootstrap(mapped(tmp_path, table), ob.f1.replace(positive=2.0), rng=5), expected)
+
+
+def test_a_third_label_is_refused(tmp_path):
+    table = labels()
+    table[50_000, 1] = 0.5
+    with pytest.raises(DataError, match="takes two classes"):
+        ob.bootstrap(in_dask(tmp_path, table), ob.f1)
+
+
+@pytest.mark.parametrize("compared", [ob.difference, ob.relative_difference])
+def test_two_samples(compared, tmp_path):
+    first, second = rows(0)[:, 0], rows(1)[:40_000, 1]
+    expected = ob.bootstrap((first, second), compared(ob.variance), rng=5, method="abc")
+    found = ob.bootstrap(
+        (mapped(tmp_path, first), mapped(tmp_path, second, "second")), compared(ob.variance), rng=5, method="abc"
+    )
+    assert_same(found, expected)
+
+
+def test_a_sample_in_memory_beside_one_that_is_not(tmp_path):
+    first, second = rows(0)[:, 0], rows(1)[:40_000, 1]
+    expected = ob.bootstrap((first, second), ob.difference(ob.mean), rng=5)
+    assert_same(ob.bootstrap((mapped(tmp_path, first), second), ob.difference(ob.mean), rng=5), expected)
+
+
+def test_paired_columns_and_two_predictions(tmp_path):
+    y, first, second = *rows(0).T, rows(1)[:, 1]
+    expected = ob.bootstrap((y, first, second), ob.paired_difference(ob.rmse), paired=True, rng=5)
+    containers = tuple(mapped(tmp_path, one, name) for one, name in ((y, "y"), (first, "a"), (second, "b")))
+    assert_same(ob.bootstrap(containers, ob.paired_difference(ob.rmse), paired=True, rng=5), expected)
+    alone = ob.bootstrap((y, second), ob.correlation, paired=True, rng=5)
+    assert_same(ob.bootstrap((containers[0], containers[2]), ob.correlation, paired=True, rng=5), alone)
+
+
+@pytest.mark.parametrize("chunk", [3_000, 9_001])
+def test_the_partitioning_changes_nothing(chunk, tmp_path):
+    arrays = pytest.importorskip("dask.array")
+    expected = ob.bootstrap(rows(), ob.correlation, rng=5)
+    assert_same(ob.bootstrap(arrays.from_array(rows(), chunks=(chunk, 2)), ob.correlation, rng=5), expected)
+
+
+def test_far_offsets_lose_no_digits(tmp_path):
+    far = rows()[:, 0] + 1e9
+    expected = ob.bootstrap(far, ob.variance, rng=5)
+    assert_same(ob.bootstrap(mapped(tmp_path, far), ob.variance, rng=5), expected, close=1e-7)
+
+
+def test_more_replicates_and_tolerances(tmp_path):
+    expected = ob.bootstrap(rows(), ob.correlation, rng=5, tol=0.02)
+    found = ob.bootstrap(mapped(tmp_path, rows()), ob.correlation, rng=5, tol=0.02)
+    assert found.n_resamples == expected.n_resamples
+    assert_same(found.extend(7), expected.extend(7))
+
+
+@pytest.mark.parametrize(
+    ("statistic", "options"),
+    [
+        (ob.gini, {}),
+        (lambda x: x.mean(), {"n_resamples": 5, "estimator": "standard"}),
+        (ob.mean, {"method": "bca"}),
+        (ob.mean, {"groups": np.arange(2_000) // 50}),
+        (ob.mean, {"block_length": 10}),
+    ],
+)
+def test_arrays_in_files_are_loaded_where_all_rows_are_needed(statistic, options, tmp_path):
+    x = rows()[:2_000, 0]
+    found, expected = (ob.bootstrap(data, statistic, rng=5, **options) for data in (mapped(tmp_path, x), x))
+    assert found.standard_error == expected.standard_error
+
+
+@pytest.mark.parametrize(
+    ("statistic", "options", "message"),
+    [
+        (ob.gini, {}, "`gini` needs all rows at once, and a dask Array is read part by part"),
+        (lambda x: x.mean(), {}, "a function of yours needs all rows at once"),
+        (ob.mean, {"method": "bca"}, "`method='bca'` needs all rows at once"),
+        (ob.mean, {"strata": np.zeros(N)}, r"`strata=\.\.\.` needs all rows at once"),
+        (ob.mean, {"influence": "jackknife"}, "`influence='jackknife'` needs all rows at once"),
+        (ob.mean, {"checkpoint": "run.npz"}, "`checkpoint='run.npz'` needs all rows at once"),
+    ],
+)
+def test_what_needs_all_rows_is_refused_elsewhere(statistic, options, message, tmp_path):
+    with pytest.raises((ArgumentError, DataError), match=message):
+        ob.bootstrap(in_dask(tmp_path, rows()), statistic, **options)
+
+
+def test_a_missing_number_is_named_with_its_partition_and_row():
+    arrays = pytest.importorskip("dask.array")
+    table = rows()
+    table[17 * 3_000 + 41, 1] = np.nan
+    with pytest.raises(DataError, match=r"1 NaN value.* partition 17 .*row 41, column 1, row 51,041 of all"):
+        ob.bootstrap(arrays.from_array(table, chunks=(3_000, 2)), ob.correlation)
+
+
+def test_a_missing_number_is_named_with_its_column(tmp_path):
+    table = rows()
+    table[[5, 6], 1] = np.nan, np.inf
+    with pytest.raises(DataError, match=r"1 NaN and 1 infinite value.* row 5 of column 'b'"):
+        ob.bootstrap(in_polars(tmp_path, table), ob.correlation)
+
+
+def test_too_few_rows(tmp_path):
+    arrays = pytest.importorskip("dask.array")
+    with pytest.raises(DataError, match=r"at least two rows.* got 1 in 2 partition"):
+        ob.bootstrap(arrays.from_array(np.ones(1), chunks=((0, 1),)), ob.mean)
+
+
+def test_a_constant_column_is_named(tmp_path):
+    table = rows()
+    table[:, 1] = 3.0
+    with pytest.raises(DataError, match=r"constant column; got column 'b' with every value 3\.0"):
+        ob.bootstrap(in_arrow(tmp_path, table), ob.correlation)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options, silence_logs=60) as running, distributed.Client(running) as client:
+        yield client
+
+
+def slowly(block):
+    time.sleep(0.03)
+    return block
+
+
+@pytest.mark.parametrize("chunk", [3_000, 9_001])
+def test_a_cluster_gives_the_same(cluster, chunk):
+    arrays = pytest.importorskip("dask.array")
+    expected = ob.bootstrap(rows(), ob.correlation, rng=5)
+    assert_same(ob.bootstrap(arrays.from_array(rows(), chunks=(chunk, 2)), ob.correlation, rng=5), expected)
+
+
+def test_a_worker_that_is_killed_changes_nothing_but_time(cluster):
+    arrays = pytest.importorskip("dask.array")
+    slow = arrays.from_array(rows(), chunks=(3_000, 2)).map_blocks(slowly)
+    expected = ob.bootstrap(rows(), ob.correlation, rng=5)
+    victims = list(cluster.run(os.getpid).values())
+    timer = threading.Timer(0.5, os.kill, (victims[0], signal.SIGKILL))
+    timer.start()
+    assert_same(ob.bootstrap(slow, ob.correlation, rng=5), expected)
+    timer.join()
+    assert victims[0] not in cluster.run(os.getpid).values()
+
+
+def test_errors_of_workers_come_back_in_their_words(cluster):
+    arrays = pytest.importorskip("dask.array")
+    table = rows()
+    table[40_000, 0] = np.inf
+    start = time.monotonic()
+    with pytest.raises(DataError, match=r"1 infinite value.* partition 13 "):
+        ob.bootstrap(arrays.from_array(table, chunks=(3_000, 2)), ob.variance)
+    assert time.monotonic() - start < 10
