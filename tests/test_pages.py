@@ -11,6 +11,7 @@ import pytest
 DOCUMENTS = pathlib.Path(__file__).parents[1] / "docs"
 PAGES = {
     "cvxpy": ("cvxpy", "diffcp"),
+    "large_data": ("dask.array", "polars", "pyarrow"),
     "prediction": ("sklearn", "torch"),
     "sklearn": ("sklearn", "torch"),
     "statsmodels": ("statsmodels",),
@@ -21,7 +22,10 @@ PAGES = {
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
-def test_the_programs_of_a_page_print_what_it_says(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_programs_of_a_page_print_what_it_says(
+    page: str, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # for files that a program writes
     for package in PAGES[page]:
         pytest.importorskip(package)
     blocks = re.findall(r"```(\w*)\n(.*?)```", (DOCUMENTS / f"{page}.md").read_text(), flags=re.DOTALL)

@@ -101,7 +101,9 @@ def bootstrap(
     ----------
     data
         One sample: an array with rows first, a list of numbers, a series or a frame (pandas, polars, pyarrow). Or a
-        sequence of samples: independent, of any sizes, unless `paired`.
+        sequence of samples: independent, of any sizes, unless `paired`. Rows that do not lie in memory are read part by
+        part where the statistic can do with sums: a memory-mapped array, a dask array or frame, a polars scan, a
+        pyarrow dataset, a DuckDB relation.
     statistic
         An entry of the catalogue (``ob.variance``, ``ob.quantile(0.9)``, ...), or a function. ``statistic(*samples)``
         gets resampled rows, a frame where you passed one; with an `axis` parameter it gets a batch of them as arrays,
