@@ -19,7 +19,7 @@ from orthoboot.arguments import (
     too_few_replicates,
 )
 from orthoboot.autodiff import package_asked
-from orthoboot.data import Data, named_groups
+from orthoboot.data import Data
 from orthoboot.errors import (
     ArgumentError,
     FallbackWarning,
@@ -191,10 +191,10 @@ def bootstrap(
     _check_execution(n_jobs, progress)
     key = checkpoint_key(checkpoint, rng)
 
+    needing = {"strata": strata, "block_length": block_length, "checkpoint": checkpoint}
+    needs_rows = _needing_rows(interval, chosen, needing, influence, grouped=groups is not None)
+    samples, groups = read_samples(data, statistic, paired=paired, groups=groups, needs_rows=needs_rows)
     drawn = {"strata": strata, "groups": groups, "block_length": block_length}
-    needs_rows = _needing_rows(interval, chosen, {**drawn, "checkpoint": checkpoint}, influence)
-    samples = read_samples(data, statistic, paired=paired, needs_rows=needs_rows)
-    samples, drawn["groups"] = named_groups(samples, groups)
     plan = plan_for(samples.sizes, block_kind=block_kind, **_plan_options(statistic, samples, drawn))
     functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
     prepared = functional.prepared(samples)
@@ -219,19 +219,21 @@ def bootstrap(
     _check_weights_matter(first.run, replicates)
     name, standing = first.estimator.name, first.warnings
     result = Result(first.run, replicates, name, method, confidence_level, alternative, (), standing)
-    trial_warnings = _trials(first, replicates, drawn["groups"])
+    trial_warnings = _trials(first, replicates, groups)
     # Mostly there are none, and the run keeps what it has found out about the linear part.
     if trial_warnings:
         result = replace(result, run=replace(first.run, trial_warnings=trial_warnings))
     return reported(result, unmet, shown=standing)
 
 
-def _needing_rows(interval: Interval, estimator: Estimator, options: dict[str, Any], influence: Any) -> dict[str, Any]:
-    """Return the options of the call for which all rows must be at hand."""
+def _needing_rows(
+    interval: Interval, estimator: Estimator, options: dict[str, Any], influence: Any, *, grouped: bool
+) -> dict[str, Any]:
+    """Return the options of the call for which all rows must be at hand; of groups their totals are."""
     needing = {name: value for name, value in options.items() if value is not None}
     if not (isinstance(influence, str) and influence == "auto"):
         needing["influence"] = influence
-    if estimator.needs_influence and interval.needs_linear_law:
+    if estimator.needs_influence and interval.needs_linear_law and not grouped:
         needing["method"] = interval.name
     return needing
 

@@ -274,3 +274,50 @@ def test_errors_of_workers_come_back_in_their_words(cluster):
     with pytest.raises(DataError, match=r"1 infinite value.* partition 13 "):
         ob.bootstrap(arrays.from_array(table, chunks=(3_000, 2)), ob.variance)
     assert time.monotonic() - start < 10
+
+
+GROUPS = np.random.default_rng(9).integers(0, 700, size=N) * 3
+"""Labels of groups whose rows lie in all parts."""
+
+
+def grouped():
+    effects = np.random.default_rng(8).normal(size=3 * 700)[GROUPS]
+    return rows() + effects[:, np.newaxis]
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "bca"}, {"method": "abc", "estimator": "jackknife"}], ids=str)
+@pytest.mark.parametrize("kind", ["memmap", "memmap and array", "dask array"])
+def test_groups_that_lie_in_several_parts(options, kind, tmp_path):
+    expected = ob.bootstrap(grouped(), ob.correlation, groups=GROUPS, rng=5, **options)
+    labels = GROUPS
+    if kind == "memmap":
+        labels = mapped(tmp_path, GROUPS, "groups")
+    elif kind == "dask array":
+        labels = pytest.importorskip("dask.array").from_array(GROUPS, chunks=((7, 20_000, 0, N - 20_007),))
+    data = SOURCES[kind.removesuffix(" and array")](tmp_path, grouped())
+    found = ob.bootstrap(data, ob.correlation, groups=labels, rng=5, **options)
+    assert_same(found, expected)
+    assert found.summary().count("700 groups") == expected.summary().count("700 groups") == 1
+
+
+def test_groups_in_a_column_of_a_scan(tmp_path):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": grouped()[:, 0], "g": GROUPS})
+    frame.write_parquet(tmp_path / "grouped.parquet")
+    scan = polars.scan_parquet(tmp_path / "grouped.parquet")
+    expected = ob.bootstrap(frame, ob.mean, groups="g", rng=5)
+    assert_same(ob.bootstrap(scan, ob.mean, groups="g", rng=5), expected)
+    beside = ob.bootstrap(scan.select("x"), ob.mean, groups=scan.select("g"), rng=5)
+    assert beside.standard_error == pytest.approx(expected.standard_error[:1], rel=1e-12)
+    with pytest.raises(ArgumentError, match=r"`groups` must name a column of the data, which has .* 'x', 'g'; got 'h'"):
+        ob.bootstrap(scan, ob.mean, groups="h")
+
+
+def test_one_group_is_refused(tmp_path):
+    with pytest.raises(ArgumentError, match="at least two groups; got one label for all 60000 rows"):
+        ob.bootstrap(mapped(tmp_path, rows()), ob.correlation, groups=np.zeros(N))
+
+
+def test_labels_in_memory_beside_a_cluster_are_refused(tmp_path):
+    with pytest.raises(DataError, match="`data` is a dask Array and `groups` is a numpy ndarray"):
+        ob.bootstrap(in_dask(tmp_path, rows()), ob.correlation, groups=GROUPS)

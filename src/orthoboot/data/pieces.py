@@ -261,10 +261,13 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
 
     def cross_sums(self, other: RowsInPieces) -> FloatArray:
         """Return ``self.T @ other`` of columns of the same rows, shape ``(p, q)``."""
+        return self.beside(other)._total(partial(_products, self.width))
+
+    def beside(self, other: RowsInPieces) -> RowsInPieces:
+        """Return these columns and then those of `other`, of the same rows."""
         one, two = self._of_tables_of(other), other._of_tables_of(self)
         side_by_side = partial(_side_by_side, one.compute, two.compute)
-        both = RowsInPieces(one.sample, side_by_side, self.width + other.width)
-        return both._total(partial(_products, self.width))
+        return RowsInPieces(one.sample, side_by_side, self.width + other.width)
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the columns, shape ``(p, p)``; best of columns whose means are about zero."""

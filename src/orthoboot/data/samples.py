@@ -164,12 +164,14 @@ SourceOf = Callable[[Sequence[Any], Sequence[str]], Source | None]
 """Finds the source of one sample, given its containers and their labels; None where they lie in memory."""
 
 
-def read(data: Any, *, paired: bool = False, text: bool = False, source_of: SourceOf | None = None) -> Data:
+def read(
+    data: Any, *, paired: bool = False, text: bool = False, source_of: SourceOf | None = None, beside: Any = None
+) -> Data:
     """Return `data` as samples, checked to be non-empty, numeric where required, and finite.
 
     One array, list of numbers, series or frame is one sample; a tuple or list of these is a sequence of samples,
     independent unless `paired`. With `text` a series or an array may hold labels, as a column of a frame may. With
-    `source_of` those that do not lie in memory are read in pieces.
+    `source_of` those that do not lie in memory are read in pieces, one sample together with `beside`, its groups.
 
     Examples
     --------
@@ -185,7 +187,7 @@ def read(data: Any, *, paired: bool = False, text: bool = False, source_of: Sour
         raise DataError("`data` must hold at least one sample; got an empty sequence. Pass an array or a data frame.")
     alone = len(containers) == 1
     labels = ["data"] if alone else [f"data[{i}]" for i in range(len(containers))]
-    in_pieces = _in_pieces(containers, labels, paired=bool(paired), source_of=source_of)
+    in_pieces = _in_pieces(containers, labels, beside, paired=bool(paired), source_of=source_of)
     tables = tuple(in_pieces.get(i) or table_of(one, labels[i], text=text) for i, one in enumerate(containers))
     for table in tables:
         table.check()
@@ -201,7 +203,7 @@ def read(data: Any, *, paired: bool = False, text: bool = False, source_of: Sour
 
 
 def _in_pieces(
-    containers: Sequence[Any], labels: Sequence[str], *, paired: bool, source_of: SourceOf | None
+    containers: Sequence[Any], labels: Sequence[str], beside: Any, *, paired: bool, source_of: SourceOf | None
 ) -> dict[int, InputTable]:
     """Return the tables that are read in pieces, by their places."""
     if source_of is None:
@@ -210,6 +212,8 @@ def _in_pieces(
     everything = range(len(containers))
     for places in [everything] if paired else [range(i, i + 1) for i in everything]:
         source = source_of([containers[i] for i in places], [labels[i] for i in places])
+        if source is not None and beside is not None:
+            source = source_of([*(containers[i] for i in places), beside], [*(labels[i] for i in places), "groups"])
         if source is not None:
             surveyed = SurveyedSource(source, labels[places[0]] if len(places) == 1 else "data")
             for number, i in enumerate(places):

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+from orthoboot.data.labels_in_pieces import LabelsInPieces
 from orthoboot.errors import ArgumentError
 from orthoboot.plans.base import Scheme
 from orthoboot.plans.block import Blocks, CircularBlocks, MovingBlocks, StationaryBlocks
 from orthoboot.plans.cluster import Cluster
+from orthoboot.plans.cluster_in_pieces import ClusterInPieces
 from orthoboot.plans.iid import Iid
 from orthoboot.plans.labels import label_array
 from orthoboot.plans.plan import Plan
@@ -72,9 +74,15 @@ def plan_for(
 def _scheme_makers(block_kind: str) -> dict[str, Callable[[int, Any], Scheme]]:
     return {
         "strata": lambda n, labels: Stratified(_one_label_per_row(labels, n, "strata")),
-        "groups": lambda n, labels: Cluster(_one_label_per_row(labels, n, "groups")),
+        "groups": _cluster,
         "block_length": lambda n, length: BLOCK_KINDS[block_kind](n, length),
     }
+
+
+def _cluster(n: int, labels: Any) -> Scheme:
+    if isinstance(labels, LabelsInPieces):
+        return ClusterInPieces(labels)
+    return Cluster(_one_label_per_row(labels, n, "groups"))
 
 
 def _entries(option: Any, n_samples: int, argument: str) -> list[Any]:
