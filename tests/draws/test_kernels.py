@@ -74,6 +74,28 @@ def test_weighted_sums_are_the_literal_ones(n, backend):
     )
 
 
+@pytest.mark.parametrize(
+    ("start", "stop"), [(0, 20_000), (0, 1), (5, 8_192), (8_191, 8_193), (16_384, 20_000), (300, 19_000)]
+)
+@pytest.mark.parametrize("attempt", [0, 2])
+def test_sums_over_a_part_of_the_rows_are_those_of_its_counts(start, stop, attempt, backend):
+    n, first = 20_000, 7
+    values, law = values_of(n)[start:stop], inversion(n)
+    totals, sums = np.full(3, 10), np.full((3, 2), 0.5)
+    backend.poisson_sums(*KEY, 3, first, attempt, law, n, start, np.ascontiguousarray(values.T), totals, sums)
+    for place in range(3):
+        counts = np.empty(stop - start)
+        numpy_kernels.poisson_counts(*KEY, 3, first + place, attempt, law, n, start, counts)
+        assert totals[place] == 10 + counts.sum()
+        expected = np.full(2, 0.5)
+        for begin in range(start - start % 8192, stop, 8192):
+            rows = slice(max(begin - start, 0), begin + 8192 - start)
+            expected += [
+                literal_draws.weighted_sum(counts[rows].tolist(), column[rows].tolist()) for column in values.T
+            ]
+        assert_same_bits(sums[place], expected)
+
+
 def test_integers_beyond_the_capacity_are_the_literal_ones(backend):
     bounds = np.tile(np.array([1, 2, 97, 3 * 2**30], dtype=np.uint64), 2100)
     for capacity in (3, 500, 8400):
