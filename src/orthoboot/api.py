@@ -208,7 +208,8 @@ def bootstrap(
         key,
         InfluenceFunction(None, "not needed by this estimator"),
         batch,
-        Execution(n_jobs, progress, checkpointed),
+        # Rows that are read part by part are read by all processors, or workers, at once.
+        Execution(1 if samples.is_in_pieces else n_jobs, progress, checkpointed),
     )
     with checkpointed.opened():
         first = _first_round(run, influence, chosen, interval, budget)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -321,3 +322,11 @@ def test_one_group_is_refused(tmp_path):
 def test_labels_in_memory_beside_a_cluster_are_refused(tmp_path):
     with pytest.raises(DataError, match="`data` is a dask Array and `groups` is a numpy ndarray"):
         ob.bootstrap(in_dask(tmp_path, rows()), ob.correlation, groups=GROUPS)
+
+
+def test_jobs_and_pickled_results_change_nothing(tmp_path):
+    expected = ob.bootstrap(rows(), STATISTICS["own"][0], n_resamples=40, rng=5)
+    found = ob.bootstrap(in_dask(tmp_path, rows()), STATISTICS["own"][0], n_resamples=40, rng=5, n_jobs=2, batch=10)
+    assert_same(found, expected)
+    result = ob.bootstrap(in_arrow(tmp_path, rows()), ob.correlation, rng=5)
+    assert_same(pickle.loads(pickle.dumps(result)).extend(5), ob.bootstrap(rows(), ob.correlation, rng=5).extend(5))
