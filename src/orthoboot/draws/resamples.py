@@ -18,7 +18,7 @@ class Resamples:
 
     This class holds weights that somebody chose, as an engine does that probes the statistic; `DrawnResamples` of
     `orthoboot.plans` knows how its weights are drawn, and draws them when they are asked for. Whoever can give sums
-    over the rows without weights overrides `sums` and `totals`.
+    over the rows without weights overrides `sums` and `totals`, and `counts_at` for the weights of a few rows.
 
     Parameters
     ----------
@@ -69,6 +69,16 @@ class Resamples:
         """Return ``weights @ values``, shape ``(B, p)``, each row computed alike whatever the batch."""
         return weighted_sums(self.weights[sample], values)
 
+    def counts_at(self, sample: int, rows: IntArray) -> FloatArray:
+        """Return the weights of some rows, shape ``(B, m)``.
+
+        Parameters
+        ----------
+        rows
+            Their numbers, in ascending order and each once, shape ``(m,)``.
+        """
+        return np.take(self.weights[sample], rows, axis=1)
+
     def own_sums(self, sample: int, values: FloatArray) -> FloatArray:
         """Return the sums of block b of the columns over resample b alone, shape ``(p / B, B)``.
 
@@ -109,6 +119,10 @@ class UnitResamples(Resamples):
         """Return the sums of the columns of `values`, shape ``(1, p)``."""
         return column_sums(values)[np.newaxis]
 
+    def counts_at(self, sample: int, rows: IntArray) -> FloatArray:
+        """Return ones, shape ``(1, m)``."""
+        return np.ones((1, len(rows)))
+
 
 class SampleResamples(Resamples):
     """The resamples of one of several independent samples."""
@@ -139,6 +153,10 @@ class SampleResamples(Resamples):
     def sums(self, sample: int, values: FloatArray) -> FloatArray:
         """Return ``weights @ values``, shape ``(B, p)``."""
         return self._whole.sums(self._number, values)
+
+    def counts_at(self, sample: int, rows: IntArray) -> FloatArray:
+        """Return the weights of some rows, shape ``(B, m)``."""
+        return self._whole.counts_at(self._number, rows)
 
 
 def _digest(seed: int, *parts: bytes) -> int:

@@ -104,6 +104,13 @@ class Scheme(ABC):
             sums[some] = weighted_sums(self.counts(key, stream, replicates[some]), values)
         return sums
 
+    def counts_at(self, key: Key, stream: int, replicates: Sequence[int], rows: IntArray) -> FloatArray:
+        """Return how often some rows, in ascending order and each once, are in some resamples, shape ``(B, m)``."""
+        counts = np.empty((len(replicates), len(rows)))
+        for place, replicate in enumerate(replicates):
+            counts[place] = self.counts(key, stream, [replicate])[0, rows]
+        return counts
+
     def totals(self, key: Key, stream: int, replicates: Sequence[int]) -> FloatArray:
         """Return the number of rows of some resamples, shape ``(B,)``: n, unless units of other sizes are drawn."""
         return np.full(len(replicates), float(self.n))

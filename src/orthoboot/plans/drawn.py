@@ -80,6 +80,12 @@ class DrawnResamples(Resamples):
     def _summed(self, scheme: Scheme, sample: int, values: FloatArray) -> FloatArray:
         return scheme.sums(self.key, sample, self.numbers, scheme.usable(values))
 
+    def counts_at(self, sample: int, rows: IntArray) -> FloatArray:
+        """Return how often some rows are drawn, shape ``(B, m)``, without the counts of all others at once."""
+        if "_drawn" in vars(self):
+            return super().counts_at(sample, rows)
+        return self.schemes[sample].counts_at(self.key, sample, self.numbers, rows)
+
     def seeds(self, seed: int) -> list[int]:
         """Return a seed for each resample, a function of `seed`, the key and its number."""
         return seeds_of(self.key, self.numbers, seed)

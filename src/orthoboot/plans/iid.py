@@ -13,6 +13,7 @@ from orthoboot.draws.random_counts import checked_rows, multinomial_counts, mult
 from orthoboot.plans import piecewise_sums
 from orthoboot.plans.base import Draws, Scheme, repeated_rows
 from orthoboot.plans.categories import category_counts
+from orthoboot.plans.counts_of_rows import multinomial_counts_at
 from orthoboot.typing import FloatArray, IntArray, Key
 
 
@@ -54,6 +55,10 @@ class Iid(Scheme):
         if rows is not None:
             return piecewise_sums.multinomial_sums(key, stream, replicates, rows)
         return multinomial_sums(key, stream, replicates, values)
+
+    def counts_at(self, key: Key, stream: int, replicates: Sequence[int], rows: IntArray) -> FloatArray:
+        """Return the multinomial counts of some rows, shape ``(B, m)``, without those of all others at once."""
+        return multinomial_counts_at(key, stream, replicates, self.n, rows)
 
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return n draws from ``influence / n``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -147,10 +147,16 @@ def settled(draws: PoissonDraws) -> SettledDraws:
 
 
 def _totals(draws: PoissonDraws) -> IntArray:
+    return np.array(_known_totals(draws), dtype=np.int64)
+
+
+@lru_cache(maxsize=4)
+def _known_totals(draws: PoissonDraws) -> tuple[int, ...]:
+    """Return the Poisson totals, remembered since several sums over the same resamples need them."""
     totals, sums = draws.empty(0)
     for start in range(0, draws.n_rows, _ROWS_WITHOUT_DATA):
         draws.add(start, np.empty((0, min(_ROWS_WITHOUT_DATA, draws.n_rows - start))), totals, sums)
-    return totals
+    return tuple(totals.tolist())
 
 
 def _sums_of_parts(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
