@@ -195,7 +195,7 @@ class Run:
             return self.batch
         if not self.functional.batched:
             return 1
-        return self.counts_batch if self.functional.needs_weights else self.sums_batch
+        return self.counts_batch if self.prepared.needs_weights else self.sums_batch
 
     @property
     def counts_batch(self) -> int:

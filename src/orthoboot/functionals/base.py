@@ -175,6 +175,11 @@ class Prepared(ABC, Generic[Statistic]):
     one_by_one: ClassVar[bool] = False
     """Whether `values` takes one resample after the other anyway, so that one that fails need not cost the others."""
 
+    @property
+    def needs_weights(self) -> bool:
+        """Return whether it takes the weight of every row, and not only sums over the rows and a few weights."""
+        return self.functional.needs_weights
+
     def check(self) -> None:
         """Raise a `DataError` if the statistic does not exist for the data."""
 

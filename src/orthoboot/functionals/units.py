@@ -35,6 +35,11 @@ class PreparedInUnits(Prepared[Functional]):
         return self.of.output
 
     @property
+    def needs_weights(self) -> bool:
+        """Return whether it takes the weight of every row."""
+        return self.of.needs_weights
+
+    @property
     def fixed(self) -> BoolArray | None:
         """Return which outputs are constants by definition."""
         return self.of.fixed

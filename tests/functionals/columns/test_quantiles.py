@@ -11,7 +11,7 @@ from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals import median, quantile
-from orthoboot.functionals.columns.quantiles import hall_sheather_bandwidth
+from orthoboot.functionals.columns.order_statistics import hall_sheather_bandwidth
 
 LEVELS = [0.01, 0.1, 0.25, 1 / 3, 0.5, 0.9, 0.999]
 

@@ -7,19 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from orthoboot.arguments import is_real
+from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError
 from orthoboot.functionals.columns.moments import columns_of
+from orthoboot.functionals.columns.order_statistics import (
+    interpolated,
+    interpolation,
+    positions_of,
+    quantiles_of_sorted,
+    slope_levels,
+)
+from orthoboot.functionals.columns.quantiles_in_pieces import QuantilesInPieces
 from orthoboot.functionals.columns.sorted_columns import SortedColumns, SortedColumnStatistic
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.typing import FloatArray, Influence, IntArray
-
-_BANDWIDTH_LEVEL = 0.95
-"""The coverage for which Hall and Sheather's bandwidth is best."""
+from orthoboot.typing import FloatArray, Influence
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class Quantile(SortedColumnStatistic):
 
     q: float | Sequence[float]
     smooth = False
+    takes_pieces = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", _checked_levels(self.q))
@@ -60,9 +66,13 @@ class Quantile(SortedColumnStatistic):
         """Return the levels as an array, shape ``(n_levels,)``."""
         return np.atleast_1d(np.asarray(self.q, dtype=np.float64))
 
+    def at(self, data: Data) -> PreparedFormula[Any]:
+        """Return the statistic at `data`, not checked yet."""
+        return QuantilesInPieces(self, data, self.levels) if data.is_in_pieces else super().at(data)
+
     def output(self, at: PreparedFormula[SortedColumns]) -> Output:
         """Return one number per level and column, shaped as by `numpy.quantile` along the rows."""
-        one_level, columns = np.zeros(at.data.arrays[0].shape[1:]), at.data.columns[0]
+        one_level, columns = np.zeros(at.data.row_shapes[0]), at.data.columns[0]
         if not isinstance(self.q, Sequence):
             return output_like(one_level, self.name, columns)
         names: list[str] = []
@@ -79,12 +89,12 @@ class Quantile(SortedColumnStatistic):
         columns = at.derived
         n_columns, n_rows = columns.values.shape
         result = np.empty((len(resamples), len(self.levels), n_columns))
-        below, above, fraction = _interpolation(self.levels, n_rows)
+        below, above, fraction = interpolation(self.levels, n_rows)
         for b, (weights, total) in enumerate(zip(resamples.weights[0], resamples.totals(0), strict=True)):
             for column in range(n_columns):
                 cumulative = np.cumsum(weights[columns.order[column]]) * (n_rows / total)
-                low, high = (columns.values[column, _ranks(cumulative, at)] for at in (below, above))
-                result[b, :, column] = _interpolated(low, high, fraction)
+                low, high = (columns.values[column, positions_of(cumulative, at)] for at in (below, above))
+                result[b, :, column] = interpolated(low, high, fraction)
             if weights.min() < 0:
                 result[b] = np.nan
         return result.reshape(len(resamples), -1)
@@ -92,66 +102,18 @@ class Quantile(SortedColumnStatistic):
     def influence(self, at: PreparedFormula[SortedColumns]) -> Influence:
         """Return ``(q - 1{x <= x_q}) / f(x_q)``, centred."""
         values = columns_of(at.data)
-        phi_hat = _quantiles(at.derived.values, self.levels)
+        phi_hat = quantiles_of_sorted(at.derived.values, self.levels)
         at_most = values[:, np.newaxis, :] <= phi_hat
         influence = (at_most.mean(axis=0) - at_most) * self._sparsities(at)
         return (influence.reshape(len(values), -1),)
 
     def _sparsities(self, at: PreparedFormula[SortedColumns]) -> FloatArray:
         """Return ``1 / f(x_q)``, shape ``(n_levels, d)``, as slopes of the empirical quantile function."""
-        bandwidths = hall_sheather_bandwidth(self.levels, at.data.sizes[0])
-        lower, upper = np.clip(self.levels - bandwidths, 0, 1), np.clip(self.levels + bandwidths, 0, 1)
+        lower, upper = slope_levels(self.levels, at.data.sizes[0])
         values = at.derived.values
-        rise = _quantiles(values, upper) - _quantiles(values, lower)
+        rise = quantiles_of_sorted(values, upper) - quantiles_of_sorted(values, lower)
         slopes: FloatArray = rise / (upper - lower)[:, np.newaxis]
         return slopes
-
-
-def hall_sheather_bandwidth(levels: FloatArray, n_rows: int) -> FloatArray:
-    r"""Return the bandwidth for the slope of the quantile function, shape as `levels`.
-
-    .. math:: h = n^{-1/3} z_{0.975}^{2/3}
-              \left(\frac{1.5\,\varphi(z_q)^2}{2 z_q^2 + 1}\right)^{1/3}
-
-    Hall and Sheather (1988), Journal of the Royal Statistical Society B 50, for a normal density; the rule of R's
-    quantreg.
-
-    Examples
-    --------
-    >>> hall_sheather_bandwidth(np.array([0.5]), 1000).round(4)
-    array([0.0972])
-    """
-    z = ndtri(levels)
-    density = np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
-    best = np.cbrt(1.5 * np.square(density) / (2 * np.square(z) + 1))
-    bandwidths: FloatArray = best * np.cbrt(np.square(ndtri((1 + _BANDWIDTH_LEVEL) / 2)) / n_rows)
-    return bandwidths
-
-
-def _interpolation(levels: FloatArray, n_rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the rank below each quantile, counted from zero, and the fraction towards the next."""
-    position = (n_rows - 1) * levels
-    below = np.floor(position)
-    return below, np.minimum(below + 1, n_rows - 1), position - below
-
-
-def _ranks(cumulative: FloatArray, ranks: FloatArray) -> IntArray:
-    """Return the positions in the sorted data that hold the given ranks among the repeated rows."""
-    # Half a row further: whole counts give the same answer, and rescaled ones are safe from rounding.
-    positions = np.searchsorted(cumulative, ranks + 0.5, side="right")
-    return np.minimum(positions, len(cumulative) - 1)
-
-
-def _interpolated(low: FloatArray, high: FloatArray, fraction: FloatArray) -> FloatArray:
-    """Return the point between `low` and `high`, from the nearer end as numpy does, so that the bits agree."""
-    rise = high - low
-    return np.where(fraction >= 0.5, high - rise * (1 - fraction), low + rise * fraction)
-
-
-def _quantiles(values: FloatArray, levels: FloatArray) -> FloatArray:
-    """Return the quantiles of sorted columns ``(d, n)``, shape ``(n_levels, d)``."""
-    below, above, fraction = _interpolation(levels, values.shape[1])
-    return _interpolated(values[:, below.astype(int)], values[:, above.astype(int)], fraction).T
 
 
 def _checked_levels(q: Any) -> float | tuple[float, ...]:

@@ -81,6 +81,11 @@ class PreparedComparison(Prepared[Comparison]):
         """Return whether the statistic takes one resample after the other."""
         return self.samples[0].one_by_one
 
+    @property
+    def needs_weights(self) -> bool:
+        """Return whether the statistic takes the weight of every row."""
+        return any(sample.needs_weights for sample in self.samples)
+
     def check(self) -> None:
         """Raise unless there are two samples with the same columns, each of which the statistic can use."""
         _check_two_samples(self.functional, self.data)

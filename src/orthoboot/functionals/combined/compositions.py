@@ -69,6 +69,11 @@ class PreparedComposition(Prepared[Composition]):
         """Return whether a part takes one resample after the other."""
         return any(part.one_by_one for part in self.parts)
 
+    @property
+    def needs_weights(self) -> bool:
+        """Return whether a part takes the weight of every row."""
+        return any(part.needs_weights for part in self.parts)
+
     def check(self) -> None:
         """Raise unless every part can use the data, and g their values: on the data and on resamples."""
         for part in self.parts:
