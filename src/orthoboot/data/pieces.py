@@ -231,8 +231,13 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
         return ((start, self.compute(data)) for start, data in self.sample.blocks(self.width))
 
     def at(self, rows: IntArray) -> FloatArray:
-        """Return the columns of some rows, shape ``(m, p)``."""
-        return self.compute(self.sample.at(rows))
+        """Return the columns of some rows, shape ``(m, p)``; in one pass where the rows do not lie in memory.
+
+        Then they must be asked for in ascending order.
+        """
+        if self.sample.source.in_memory:
+            return self.compute(self.sample.at(rows))
+        return np.concatenate(list(self.reduced(partial(_taken, rows, self.width))))
 
     @cached_property
     def means(self) -> FloatArray:
@@ -337,6 +342,14 @@ def _less(centre: FloatArray, in_place: bool, values: FloatArray) -> FloatArray:
 def _store(columns: FloatArray, pieces: Iterator[Block]) -> None:
     for start, values in pieces:
         columns[:, start : start + len(values)] = values.T
+
+
+def _taken(rows: IntArray, width: int, pieces: Iterator[Block]) -> FloatArray:
+    found = [np.empty((0, width))]
+    for start, values in pieces:
+        first, last = np.searchsorted(rows, [start, start + len(values)]).tolist()
+        found.append(values[rows[first:last] - start])
+    return np.concatenate(found)
 
 
 def _composed(inner: Callable[[Data], FloatArray], outer: Callable[[FloatArray], FloatArray], data: Data) -> FloatArray:

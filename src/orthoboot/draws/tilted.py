@@ -9,7 +9,7 @@ import numpy as np
 from orthoboot.arrays.passes import column_sums
 from orthoboot.draws.random_counts import weighted_sums
 from orthoboot.draws.resamples import Resamples, own_products
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import FloatArray, Influence, IntArray
 
 
 class Tilt:
@@ -24,6 +24,7 @@ class Tilt:
     def __init__(self, direction: Influence) -> None:
         self.direction = direction
         self._known: list[tuple[tuple[int, bool], FloatArray, tuple[FloatArray, FloatArray]]] = []
+        self._known_rows: list[tuple[int, IntArray, FloatArray]] = []
 
     def to(self, positions: FloatArray) -> TiltedResamples:
         """Return k resamples: the j-th lies at the j-th position, shape ``(k,)``, of the line of output j."""
@@ -46,6 +47,16 @@ class Tilt:
         along = own_products(np.asarray(direction).T, values) if own else _cross_sums(direction, values)
         found = column_sums(values), along
         self._known.append(((sample, own), values, found))
+        return found
+
+    def at(self, sample: int, rows: IntArray) -> FloatArray:
+        """Return the direction at some rows, in ascending order, shape ``(m, k)``; remembered as `sums` are."""
+        for known, numbers, found in self._known_rows:
+            if known == sample and numbers is rows:
+                return found
+        direction = self.direction[sample]
+        found = direction.at(rows) if hasattr(direction, "at") else direction[rows]
+        self._known_rows.append((sample, rows, found))
         return found
 
 
@@ -86,6 +97,11 @@ class TiltedResamples(Resamples):
         """Return ``weights @ values``, shape ``(k, p)``."""
         plain, along = self._tilt.sums(sample, values)
         return plain + self._positions[:, np.newaxis] * along
+
+    def counts_at(self, sample: int, rows: IntArray) -> FloatArray:
+        """Return the weights of some rows, shape ``(k, m)``."""
+        weights: FloatArray = 1 + (self._tilt.at(sample, rows) * self._positions).T
+        return weights
 
     def own_sums(self, sample: int, values: FloatArray) -> FloatArray:
         """Return the sums of block j of the columns over resample j alone, shape ``(p / k, k)``."""

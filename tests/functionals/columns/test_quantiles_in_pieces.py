@@ -17,6 +17,7 @@ from orthoboot.functionals.columns.quantiles_in_pieces import QuantilesInPieces,
 
 N = 30_000
 LEVELS = [0.05, 0.5, 0.9]
+WIDER = QuantileWindows.wider
 
 
 @pytest.fixture
@@ -38,6 +39,7 @@ def small(monkeypatch):
     monkeypatch.setattr(rank_windows, "_FEWEST_KEPT", 1000)
     monkeypatch.setattr(rank_windows, "_LARGEST_SAMPLE", 2000)
     monkeypatch.setattr(quantiles_in_pieces, "_COUNTS_AT_ONCE", 10_000)
+    monkeypatch.setattr(QuantileWindows, "wider", lambda self: pytest.fail("no resample leaves windows of this width"))
 
 
 def columns(kind: str, n: int = N):
@@ -153,8 +155,7 @@ def test_rows_of_a_value_that_many_have_are_counted_and_not_kept(small, monkeypa
 @pytest.mark.parametrize("kind", ["smooth", "integers", "two columns"])
 def test_a_resample_that_leaves_its_window_is_found_in_a_wider_one(small, monkeypatch, mapped, kind):
     widened = []
-    wider = QuantileWindows.wider
-    monkeypatch.setattr(QuantileWindows, "wider", lambda self: widened.append(self.reach) or wider(self))
+    monkeypatch.setattr(QuantileWindows, "wider", lambda self: widened.append(self.reach) or WIDER(self))
     monkeypatch.setattr(quantiles_in_pieces, "_REACH", 0.3)
     monkeypatch.setattr(quantiles_in_pieces, "_SPARE_RANKS", 0)
     assert_same(mapped(columns(kind)), columns(kind), ob.quantile([0.3, 0.7]), n_resamples=12)
@@ -175,7 +176,8 @@ def test_a_sample_that_misleads_is_taken_again(small, monkeypatch, mapped):
 
 
 def test_the_influence_needs_no_pass_to_know_its_spread(small, mapped):
-    (influence,) = prepared_at(mapped(columns("two columns")), ob.quantile(LEVELS)).influence()
+    # At level 0.76 every whole number is at most the quantile, and the influence is zero although the slope is not.
+    (influence,) = prepared_at(mapped(columns("two columns")), ob.quantile([0.05, 0.76])).influence()
     known = influence.spread
     del vars(influence)["spread"]
     np.testing.assert_allclose(known.ranges.low, influence.spread.ranges.low, rtol=1e-12)
@@ -194,6 +196,15 @@ def test_the_bias_by_differences_is_that_in_memory(mapped):
     found, expected = (result(data, ob.median, estimator="jackknife") for data in (mapped(x), x))
     assert isinstance(found.run.prepared, QuantilesInPieces)
     assert found.bias == pytest.approx(expected.bias, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [300, N])
+def test_abc_intervals_are_those_in_memory(small, mapped, n):
+    x = columns("smooth", n)
+    found, expected = (result(data, ob.quantile([0.5, 0.6]), method="abc") for data in (mapped(x), x))
+    assert isinstance(found.run.prepared, QuantilesInPieces)
+    np.testing.assert_allclose(found.confidence_interval.low, expected.confidence_interval.low, rtol=1e-9)
+    np.testing.assert_allclose(found.confidence_interval.high, expected.confidence_interval.high, rtol=1e-9)
 
 
 def test_two_samples_are_compared(small, mapped):
