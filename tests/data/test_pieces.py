@@ -144,3 +144,29 @@ def test_comparisons_of_long_samples(request: pytest.FixtureRequest) -> None:
     cut = ob.bootstrap((first, second), ob.relative_difference(ob.variance), rng=3, method="abc")
     assert cut.confidence_interval == pytest.approx(held.confidence_interval, rel=1e-9)
     assert cut.bias == pytest.approx(held.bias, abs=1e-9 * held.standard_error)
+
+
+@pytest.mark.parametrize("metric", [ob.rmse, ob.correlation, ob.r2])
+@pytest.mark.parametrize("method", ["normal", "abc"])
+def test_two_predictions_are_those_of_their_own_tables(
+    metric: Any, method: str, request: pytest.FixtureRequest
+) -> None:
+    y, first = table(0).T
+    data, options = (y, first, y + table(1)[:, 1]), {"paired": True, "method": method, "rng": 3, "n_resamples": 30}
+    expected = ob.bootstrap(data, ob.paired_difference(metric), **options)
+    request.getfixturevalue("in_small_pieces")
+    found = ob.bootstrap(data, ob.paired_difference(metric), **options)
+    assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-9)
+    assert tuple(found.confidence_interval) == pytest.approx(tuple(expected.confidence_interval), rel=1e-6)
+
+
+def test_influence_values_are_the_users_own(in_small_pieces: None) -> None:
+    result = ob.bootstrap(table(), ob.mean, n_resamples=10, rng=3)
+    expected = np.array(result.influence)
+    result.influence[:] = 0.0
+    assert np.array_equal(result.influence, expected)
+
+
+def test_arrays_of_another_type(rows: RowsInPieces) -> None:
+    assert np.asarray(rows, dtype=np.float32).dtype == np.float32
+    assert not np.shares_memory(np.array(rows), np.asarray(rows))

@@ -330,3 +330,16 @@ def test_jobs_and_pickled_results_change_nothing(tmp_path):
     assert_same(found, expected)
     result = ob.bootstrap(in_arrow(tmp_path, rows()), ob.correlation, rng=5)
     assert_same(pickle.loads(pickle.dumps(result)).extend(5), ob.bootstrap(rows(), ob.correlation, rng=5).extend(5))
+
+
+def test_several_columns_and_their_own_tilts(tmp_path):
+    expected = ob.bootstrap(rows(), ob.kurtosis, rng=5, method="abc", n_resamples=10)
+    assert_same(ob.bootstrap(in_dask(tmp_path, rows()), ob.kurtosis, rng=5, method="abc", n_resamples=10), expected)
+
+
+@pytest.mark.parametrize("method", ["normal", "abc"])
+@pytest.mark.parametrize("of", [ob.mean, ob.correlation])
+def test_functions_of_statistics(of, method, tmp_path):
+    statistic = ob.compose(lambda a, b: a / b[0, 0], of, ob.covariance_matrix)
+    expected = ob.bootstrap(rows(), statistic, rng=5, method=method, n_resamples=10)
+    assert_same(ob.bootstrap(in_dask(tmp_path, rows()), statistic, rng=5, method=method, n_resamples=10), expected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from typing import Any, TypeVar, cast
@@ -80,6 +80,12 @@ class SampleInPieces:
         """Yield the blocks of all rows in their order; only where they lie in memory."""
         assert isinstance(self.source, MemorySource)
         return _blocks_of_data(0, iter([self.source.tables]), self.whole, self.tables, width)
+
+    @property
+    def arrays(self) -> Rows:
+        """Return its tables; only where they lie in memory."""
+        assert isinstance(self.source, MemorySource)
+        return tuple(self.source.tables[number] for number in self.tables)
 
     def at(self, rows: IntArray) -> Data:
         """Return some of the rows, in the order asked for; only where they lie in memory."""
@@ -173,8 +179,8 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
         return getattr(self.held, name)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
-        """Return all rows as an array."""
-        return self.held
+        """Return all rows as an array; numpy takes its word that one which was asked for as a copy is one."""
+        return np.array(self.held, dtype=dtype, copy=copy)
 
     @cached_property
     def held(self) -> FloatArray:
@@ -202,18 +208,9 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
     def __sub__(self, other: Any) -> Any:
         if not isinstance(other, RowsInPieces):
             return super().__sub__(other)
-        one, two = self._of_tables_of(other), other._of_tables_of(self)
+        one, two = _of_one_sample([self, other])
         compute = partial(_difference, one.compute, two.compute)
         return RowsInPieces(one.sample, compute, self.width, self.is_centred and other.is_centred)
-
-    def _of_tables_of(self, other: RowsInPieces) -> RowsInPieces:
-        """Return the same columns, computed from blocks that hold the tables of `other` as well."""
-        mine, tables = self.sample, tuple(sorted({*self.sample.tables, *other.sample.tables}))
-        if tables == mine.tables:
-            return self
-        places = tuple(tables.index(table) for table in mine.tables)
-        compute = partial(_of_some_tables, self.compute, places, mine.whole)
-        return RowsInPieces(replace(mine, tables=tables), compute, self.width, self.is_centred)
 
     def mapped(
         self, function: Callable[[FloatArray], FloatArray], width: int | None = None, *, is_centred: bool = False
@@ -266,13 +263,20 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
 
     def cross_sums(self, other: RowsInPieces) -> FloatArray:
         """Return ``self.T @ other`` of columns of the same rows, shape ``(p, q)``."""
-        return self.beside(other)._total(partial(_products, self.width))
+        return _beside([self, other])._total(partial(_products, self.width))
 
     def beside(self, other: RowsInPieces) -> RowsInPieces:
         """Return these columns and then those of `other`, of the same rows."""
-        one, two = self._of_tables_of(other), other._of_tables_of(self)
-        side_by_side = partial(_side_by_side, one.compute, two.compute)
-        return RowsInPieces(one.sample, side_by_side, self.width + other.width)
+        return _beside([self, other])
+
+    def columns_at(self, places: slice) -> RowsInPieces:
+        """Return some of the columns."""
+        width = len(range(*places.indices(self.width)))
+        return self.mapped(partial(_columns_at, places), width, is_centred=self.is_centred)
+
+    def own_sums(self, weights: RowsInPieces) -> FloatArray:
+        """Return ``sum_j weights[j, b] row[j, i B + b]`` for B columns of weights, shape ``(p / B, B)``."""
+        return _beside([weights, self])._total(partial(_own_products, weights.width))
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the columns, shape ``(p, p)``; best of columns whose means are about zero."""
@@ -327,6 +331,68 @@ def as_pieces(values: Any) -> RowsInPieces | None:
     return values if isinstance(values, RowsInPieces) else None
 
 
+def side_by_side(parts: Sequence[FloatArray]) -> FloatArray:
+    """Return the columns of several arrays of the same rows in one, in pieces where all of them are."""
+    pieces = [rows for rows in map(as_pieces, parts) if rows is not None]
+    return np.hstack(parts) if len(pieces) < len(parts) else as_array(_beside(pieces))
+
+
+def _beside(several: Sequence[RowsInPieces]) -> RowsInPieces:
+    """Return columns of the same rows as one."""
+    same = _of_one_sample(several)
+    compute = partial(_side_by_side, tuple(rows.compute for rows in same))
+    width, is_centred = sum(rows.width for rows in same), all(rows.is_centred for rows in same)
+    return RowsInPieces(same[0].sample, compute, width, is_centred)
+
+
+def _of_one_sample(several: Sequence[RowsInPieces]) -> list[RowsInPieces]:
+    """Return the same columns, each computed from blocks that hold the tables of all."""
+    samples = [rows.sample for rows in several]
+    if all(sample.source is samples[0].source for sample in samples):
+        tables = tuple(sorted({table for sample in samples for table in sample.tables}))
+        places = [tuple(tables.index(table) for table in sample.tables) for sample in samples]
+        joined = replace(samples[0], tables=tables)
+    else:
+        # Rows in memory have a source for each choice of their tables, which it numbers for itself.
+        arrays = {id(table): table for sample in samples for table in sample.arrays}
+        places = [tuple(list(arrays).index(id(table)) for table in sample.arrays) for sample in samples]
+        source = MemorySource(tuple(arrays.values()))
+        first_row = source.at(np.zeros(1, dtype=np.int64))
+        joined = replace(samples[0], source=source, first_row=first_row, tables=tuple(range(len(arrays))))
+    if all(sample.tables == joined.tables and sample.source is joined.source for sample in samples):
+        return list(several)
+    return [
+        RowsInPieces(
+            joined, partial(_of_some_tables, rows.compute, own, rows.sample.whole), rows.width, rows.is_centred
+        )
+        for rows, own in zip(several, places, strict=True)
+    ]
+
+
+def multiplied(values: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Return ``values @ matrix``, in pieces where the values are."""
+    rows = as_pieces(values)
+    if rows is None:
+        product: FloatArray = values @ matrix
+        return product
+    return as_array(rows.mapped(partial(_multiplied, matrix), matrix.shape[1], is_centred=rows.is_centred))
+
+
+def zeros_like(values: FloatArray) -> FloatArray:
+    """Return zeros in the shape of the values, in pieces where these are."""
+    rows = as_pieces(values)
+    return np.zeros_like(values) if rows is None else as_array(rows.mapped(np.zeros_like, is_centred=True))
+
+
+def _multiplied(matrix: FloatArray, values: FloatArray) -> FloatArray:
+    product: FloatArray = values @ matrix
+    return product
+
+
+def _columns_at(places: slice, values: FloatArray) -> FloatArray:
+    return values[:, places]
+
+
 def _of_values(
     task: Callable[[Iterator[Block]], Result],
     compute: Callable[[Data], FloatArray],
@@ -376,8 +442,8 @@ def _of_some_tables(
     return compute(Data(tables, (0,) * len(tables), data.sizes, whole=whole))
 
 
-def _side_by_side(first: Callable[[Data], FloatArray], second: Callable[[Data], FloatArray], data: Data) -> FloatArray:
-    return np.hstack([first(data), second(data)])
+def _side_by_side(parts: Sequence[Callable[[Data], FloatArray]], data: Data) -> FloatArray:
+    return np.hstack([compute(data) for compute in parts])
 
 
 def _difference(first: Callable[[Data], FloatArray], second: Callable[[Data], FloatArray], data: Data) -> FloatArray:
@@ -388,6 +454,13 @@ def _products(width: int, pieces: Iterator[Block]) -> FloatArray | float:
     return sum((values[:, :width].T @ values[:, width:] for _, values in pieces), start=0.0)
 
 
+def _own_products(width: int, pieces: Iterator[Block]) -> FloatArray | float:
+    return sum(
+        (np.einsum("bm,pbm->pb", values[:, :width].T, _in_blocks(values[:, width:], width)) for _, values in pieces),
+        start=0.0,
+    )
+
+
 def _products_and_sums(pieces: Iterator[Block]) -> FloatArray | float:
     with_ones = (np.vstack([values.T, np.ones(len(values))]) for _, values in pieces)
     return sum((columns @ columns.T for columns in with_ones), start=0.0)
@@ -395,3 +468,8 @@ def _products_and_sums(pieces: Iterator[Block]) -> FloatArray | float:
 
 def _spread(pieces: Iterator[Block]) -> Spread | None:
     return reduce(lambda known, block: joined_spread(known, spread_of(block[1])), pieces, None)
+
+
+def _in_blocks(values: FloatArray, width: int) -> FloatArray:
+    """Return columns ``(m, p)`` as shape ``(p / width, width, m)``."""
+    return values.T.reshape(-1, width, len(values))

@@ -44,7 +44,7 @@ class Tilt:
             if known == (sample, own) and array is values:
                 return sums
         direction = self.direction[sample]
-        along = own_products(np.asarray(direction).T, values) if own else _cross_sums(direction, values)
+        along = _own_sums(direction, values) if own else _cross_sums(direction, values)
         found = column_sums(values), along
         self._known.append(((sample, own), values, found))
         return found
@@ -68,6 +68,14 @@ def _cross_sums(direction: FloatArray, values: FloatArray) -> FloatArray:
     return weighted_sums(np.asarray(direction).T, np.asarray(values))
 
 
+def _own_sums(direction: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the sums over each direction of its own columns, as by `Resamples.own_sums`."""
+    if hasattr(direction, "own_sums") and hasattr(values, "own_sums"):
+        found: FloatArray = values.own_sums(direction)
+        return found
+    return own_products(np.asarray(direction).T, values)
+
+
 class TiltedResamples(Resamples):
     """One resample for each output, its weights tilted along that output's direction."""
 
@@ -85,7 +93,9 @@ class TiltedResamples(Resamples):
     def some(self, chosen: range) -> TiltedResamples:
         """Return consecutive resamples of the batch."""
         places = slice(chosen.start, chosen.stop)
-        direction = tuple(np.asarray(part)[:, places] for part in self._tilt.direction)
+        direction = tuple(
+            part.columns_at(places) if hasattr(part, "columns_at") else part[:, places] for part in self._tilt.direction
+        )
         return TiltedResamples(Tilt(direction), self._positions[places])
 
     def totals(self, sample: int) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from orthoboot.arrays.units import power_of_two, root_mean_square
 from orthoboot.data import Data
+from orthoboot.data.pieces import multiplied, side_by_side
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, Prepared
@@ -137,7 +138,7 @@ class PreparedComposition(Prepared[Composition]):
         if parts is None:
             return None
         jacobian = self._jacobian(parts)
-        return tuple(part @ jacobian.T for part in parts)
+        return tuple(multiplied(part, jacobian.T) for part in parts)
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return g' times the parts' biases, plus ``(1/2) tr(g'' C)``, C the covariance of their linear parts."""
@@ -188,7 +189,7 @@ class PreparedComposition(Prepared[Composition]):
         parts = all_known(part.influence() for part in self.parts)
         if parts is None:
             return None
-        return tuple(np.hstack(of_sample) for of_sample in zip(*parts, strict=True))
+        return tuple(side_by_side(of_sample) for of_sample in zip(*parts, strict=True))
 
     def _jacobian(self, parts: Influence) -> FloatArray:
         values = self.part_values

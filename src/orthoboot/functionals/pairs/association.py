@@ -10,6 +10,7 @@ import numpy as np
 
 from orthoboot.arrays.passes import pieces
 from orthoboot.data import Data
+from orthoboot.data.pieces import zeros_like
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ConstantDataWarning, DataError, DominantRowWarning, OrthobootWarning
 from orthoboot.functionals.base import Covariance
@@ -87,7 +88,7 @@ def coefficients(values: FloatArray) -> FloatArray:
 
 def influence_of(coefficient: FloatArray, influence: Influence) -> Influence:
     """Return the influence of a coefficient of correlation: nothing but rounding where it is 1 or -1, and zero then."""
-    return influence if abs(coefficient[0]) < 1 else tuple(np.zeros_like(part) for part in influence)
+    return influence if abs(coefficient[0]) < 1 else tuple(zeros_like(part) for part in influence)
 
 
 def perfect(kind: str, coefficient: float) -> tuple[OrthobootWarning, ...]:
