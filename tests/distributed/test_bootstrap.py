@@ -343,3 +343,62 @@ def test_functions_of_statistics(of, method, tmp_path):
     statistic = ob.compose(lambda a, b: a / b[0, 0], of, ob.covariance_matrix)
     expected = ob.bootstrap(rows(), statistic, rng=5, method=method, n_resamples=10)
     assert_same(ob.bootstrap(in_dask(tmp_path, rows()), statistic, rng=5, method=method, n_resamples=10), expected)
+
+
+def with_outlier(size):
+    table = rows()
+    table[40_005] = size
+    return table
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("kind", ["memmap", "dask array"])
+@pytest.mark.parametrize("statistic", [ob.variance, ob.std, ob.skewness, ob.kurtosis, ob.r2, ob.covariance_matrix])
+def test_resamples_without_an_outlier_have_their_digits(statistic, kind, tmp_path):
+    expected = ob.bootstrap(with_outlier(1e12), statistic, rng=5, n_resamples=30)
+    found = ob.bootstrap(SOURCES[kind](tmp_path, with_outlier(1e12)), statistic, rng=5, n_resamples=30)
+    assert found.n_failed == expected.n_failed == 0
+    assert_same(found, expected, close=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_resamples_without_the_only_row_that_differs(tmp_path):
+    table = np.where(np.arange(N) == 7, 0.2, 0.1)
+    expected = ob.bootstrap(table, ob.std, rng=5, n_resamples=30)
+    assert_same(ob.bootstrap(mapped(tmp_path, table), ob.std, rng=5, n_resamples=30), expected)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.NonSmoothWarning")
+def test_a_row_that_makes_a_correlation_perfect(tmp_path):
+    with pytest.warns(ob.errors.DominantRowWarning, match="row 40005 "):
+        ob.bootstrap(mapped(tmp_path, with_outlier(1e12)), ob.correlation, rng=5, n_resamples=30)
+
+
+def test_a_perfect_correlation(tmp_path):
+    x = rows()[:, 0]
+    with pytest.warns(ob.errors.ConstantDataWarning, match="exactly 1 in the data"):
+        assert ob.bootstrap(mapped(tmp_path, np.column_stack([x, 2 * x])), ob.correlation).standard_error == 0
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("statistic", [ob.mean, ob.std, ob.skewness])
+@pytest.mark.parametrize("size", [1e-290, 1e160, 1e305, -1e305])
+def test_numbers_of_any_size(size, statistic, tmp_path):
+    expected = ob.bootstrap(size * rows(), statistic, rng=5)
+    assert_same(ob.bootstrap(mapped(tmp_path, size * rows()), statistic, rng=5), expected)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.ConstantDataWarning")
+@pytest.mark.parametrize("statistic", [ob.variance, ob.covariance_matrix])
+def test_a_constant_column_does_not_vary(statistic, tmp_path):
+    table = np.column_stack([rows()[:, 0], np.full(N, 0.1)])
+    assert np.ravel(ob.bootstrap(mapped(tmp_path, table), statistic).standard_error)[-1] == 0
+
+
+def test_whole_numbers_that_are_rounded(tmp_path):
+    table = np.arange(N) + 2**60
+    with pytest.warns(ob.errors.DigitsWarning, match=f"such as {2**60 + N - 1}, which"):
+        ob.bootstrap(mapped(tmp_path, table), ob.std)
+    polars = pytest.importorskip("polars")
+    with pytest.raises(DataError, match="whole numbers beyond"):
+        ob.bootstrap(polars.DataFrame({"a": table, "b": np.arange(N) / 7}).lazy(), ob.std)

@@ -361,11 +361,13 @@ def _of_one_sample(several: Sequence[RowsInPieces]) -> list[RowsInPieces]:
         joined = replace(samples[0], source=source, first_row=first_row, tables=tuple(range(len(arrays))))
     if all(sample.tables == joined.tables and sample.source is joined.source for sample in samples):
         return list(several)
-    return [
-        RowsInPieces(
-            joined, partial(_of_some_tables, rows.compute, own, rows.sample.whole), rows.width, rows.is_centred
-        )
+    computed = [
+        partial(_of_some_tables, rows.compute, own, rows.sample.whole)
         for rows, own in zip(several, places, strict=True)
+    ]
+    return [
+        RowsInPieces(joined, compute, rows.width, rows.is_centred)
+        for rows, compute in zip(several, computed, strict=True)
     ]
 
 
@@ -455,10 +457,8 @@ def _products(width: int, pieces: Iterator[Block]) -> FloatArray | float:
 
 
 def _own_products(width: int, pieces: Iterator[Block]) -> FloatArray | float:
-    return sum(
-        (np.einsum("bm,pbm->pb", values[:, :width].T, _in_blocks(values[:, width:], width)) for _, values in pieces),
-        start=0.0,
-    )
+    split = ((values[:, :width].T, _in_blocks(values[:, width:], width)) for _, values in pieces)
+    return sum((np.einsum("bm,pbm->pb", weights, columns) for weights, columns in split), start=0.0)
 
 
 def _products_and_sums(pieces: Iterator[Block]) -> FloatArray | float:

@@ -147,13 +147,7 @@ class InputTable:
 
     def lost_digits(self) -> OrthobootWarning | None:
         """Return a warning if whole numbers are too large to be kept exactly as floating-point numbers."""
-        largest = max((_largest_rounded(column) for column in self._whole_columns()), default=0)
-        if not largest:
-            return None
-        return DigitsWarning(
-            f"`{self.label}` holds whole numbers beyond 2**53, such as {largest}, which were rounded to multiples of "
-            f"{int(np.spacing(float(largest)))}. Subtract a constant first, such as the smallest of them."
-        )
+        return rounded_warning(self.label, max(map(largest_rounded, self._whole_columns()), default=0))
 
     def _whole_columns(self) -> Iterator[Any]:
         """Yield the columns of whole numbers, as arrays of numpy."""
@@ -191,7 +185,17 @@ class InputTable:
         )
 
 
-def _largest_rounded(column: Any) -> int:
+def rounded_warning(label: str, largest: int) -> OrthobootWarning | None:
+    """Return a warning about whole numbers of which `largest` is not a floating-point number; None where it is 0."""
+    if not largest:
+        return None
+    return DigitsWarning(
+        f"`{label}` holds whole numbers beyond 2**53, such as {largest}, which were rounded to multiples of "
+        f"{int(np.spacing(float(largest)))}. Subtract a constant first, such as the smallest of them."
+    )
+
+
+def largest_rounded(column: Any) -> int:
     """Return the largest whole number of a column, in size, that a float does not hold; 0 if it holds all."""
     if column.dtype.kind not in "iu" or column.dtype.itemsize < 8 or column.size == 0:
         return 0

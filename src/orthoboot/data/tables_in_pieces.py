@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from orthoboot.arrays.passes import Ranges, Spread, joined_spread, spread_of
+from orthoboot.arrays.passes import Ranges, Spread, column_sums, joined_spread, spread_of
 from orthoboot.arrays.units import power_of_two
 from orthoboot.data.frame import Frame
 from orthoboot.data.sources import Rows, Source, blocks
-from orthoboot.data.tables import InputTable
+from orthoboot.data.tables import InputTable, largest_rounded, rounded_warning
 from orthoboot.errors import DataError, OrthobootWarning
 from orthoboot.typing import FloatArray, IntArray
-
-_EXACT = 2.0**53
-"""Whole numbers up to here are floating-point numbers too."""
 
 
 class Survey(NamedTuple):
@@ -30,20 +27,36 @@ class Survey(NamedTuple):
     """Where the first number is that is NaN or infinite, its row in the part and its column, and how many of each."""
     first: Rows
     """Its first row, if it has one."""
+    rounded: tuple[int, ...]
+    """The largest whole number of each table that a float does not hold; 0 where it holds all."""
 
 
 def surveyed(part: int, rows: Iterator[Rows]) -> Survey:
     """Return what one pass finds of a part."""
     n, spread, broken = 0, None, None
     first: Rows = ()
-    for start, block in blocks(0, rows, 1 << 16):
-        columns = np.hstack([np.asarray(table, dtype=np.float64).reshape(len(table), -1) for table in block])
-        found = spread_of(columns)
-        if found is not None and not all(np.isfinite(ends).all() for ends in found.ranges):
-            broken = _counted(broken, start, columns)
-        spread, first = joined_spread(spread, found), first or tuple(table[:1].copy() for table in block)
-        n = start + len(columns)
-    return Survey(n, spread, broken, first)
+    rounded: tuple[int, ...] = ()
+    with np.errstate(all="ignore"):  # what is not finite shows in the values
+        for start, block in blocks(0, rows, 1 << 16):
+            columns = _columns(block)
+            found = spread_of(columns)
+            if found is not None and not all(np.isfinite(ends).all() for ends in found.ranges):
+                broken = _counted(broken, start, columns)
+            spread, first = joined_spread(spread, found), first or tuple(table[:1].copy() for table in block)
+            largest = tuple(map(largest_rounded, block))
+            rounded = tuple(max(pair, key=abs) for pair in zip(rounded, largest, strict=True)) if rounded else largest
+            n = start + len(columns)
+    return Survey(n, spread, broken, first, rounded)
+
+
+def _columns(block: Rows) -> FloatArray:
+    return np.hstack([np.asarray(table, dtype=np.float64).reshape(len(table), -1) for table in block])
+
+
+def _sums_in_units(unit: FloatArray, part: int, rows: Iterator[Rows]) -> FloatArray:
+    """Return the sums of the columns of a part in units, shape ``(d,)``."""
+    zero = np.zeros_like(unit)
+    return sum((column_sums(_columns(block) / unit) for _, block in blocks(0, rows, 1 << 16)), start=zero)
 
 
 def _counted(known: tuple[int, int, int, int] | None, start: int, columns: FloatArray) -> tuple[int, int, int, int]:
@@ -104,7 +117,8 @@ class SurveyedSource:
     @cached_property
     def spread(self) -> Spread:
         """Return the ranges and the means of the columns of all rows."""
-        spread = reduce(joined_spread, (part.spread for part in self.parts), None)
+        with np.errstate(all="ignore"):  # what is not finite shows in the values
+            spread = reduce(joined_spread, (part.spread for part in self.parts), None)
         if spread is None or spread.n_rows < 2:
             raise DataError(
                 f"`{self.label}` must have at least two rows, since fewer cannot vary under resampling; got "
@@ -121,8 +135,19 @@ class SurveyedSource:
         """Return the frame of all rows of some of the tables."""
         places = np.concatenate([np.arange(self.spread.mean.size)[self.columns_of(table)] for table in tables])
         found = Ranges(*(ends[places] for ends in self.ranges))
-        mean = self.spread.mean[places] / power_of_two(found.largest)
+        mean = self._mean[places]
         return Frame(self.n_rows, found, (mean, np.zeros_like(mean)))
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        """Return the means of the columns in units, shape ``(d,)``; exact where a column is constant."""
+        unit = power_of_two(self.ranges.largest)
+        mean = self.spread.mean / unit
+        if not np.isfinite(mean).all():  # numbers whose sums are beyond the range of numbers
+            total = sum(self.source.each(partial(_sums_in_units, unit)), start=np.zeros_like(unit))
+            mean = total / self.n_rows
+        low, high = self.ranges
+        return np.where(low == high, low / unit, mean)
 
     @property
     def first_row(self) -> Rows:
@@ -180,5 +205,6 @@ class TableInPieces(InputTable):
         self.numbers()
 
     def lost_digits(self) -> OrthobootWarning | None:
-        """Return no warning: whole numbers beyond 2**53 are refused where they are read."""
-        return None
+        """Return a warning if whole numbers are too large to be kept exactly as floating-point numbers."""
+        found = (part.rounded[self.number] for part in self.surveyed.parts if part.rounded)
+        return rounded_warning(self.label, max(found, key=abs, default=0))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthoboot.data.libraries import LIBRARIES, Library
-from orthoboot.data.tables import table_of
+from orthoboot.data.tables import largest_rounded, table_of
 from orthoboot.distributed.blocks import Array
 from orthoboot.errors import DataError
 
@@ -41,9 +41,21 @@ def frame_rows(frame: Any, library: str) -> Array:
     reader = LIBRARIES[library]
     columns = [column_rows(reader.column(frame, position), reader) for position in range(frame.shape[1])]
     rows = np.empty((frame.shape[0], len(columns)), np.result_type(*columns))
+    if rows.dtype.kind == "f":
+        _refuse_rounded(columns)
     for position, column in enumerate(columns):
         rows[:, position] = column
     return rows
+
+
+def _refuse_rounded(columns: list[Array]) -> None:
+    """Raise where whole numbers lose digits because other columns are no whole numbers."""
+    largest = max(map(largest_rounded, columns), key=abs, default=0)
+    if largest:
+        raise DataError(
+            f"`data` must not hold whole numbers beyond 2**53 beside columns of other numbers; got {largest}. Leave "
+            "that column out, or subtract a constant first, such as the smallest of them."
+        )
 
 
 def column_rows(column: Any, reader: Library) -> Array:

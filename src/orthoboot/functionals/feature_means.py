@@ -88,6 +88,26 @@ def _along_jacobian(jacobian: FloatArray, changes: FloatArray) -> FloatArray:
     return sum_of_multiples(jacobian.T, changes) if jacobian.size <= _FEW_SLOPES else changes @ jacobian.T
 
 
+def _deviations_from(centre: FloatArray, values: FloatArray) -> FloatArray:
+    return values - centre
+
+
+def _differs_from(centre: FloatArray, values: FloatArray) -> FloatArray:
+    return np.where(np.abs(values - centre) > _VANISHING * np.abs(values), 1.0, 0.0)
+
+
+def _powers_about(
+    powers: Callable[[FloatArray], FloatArray],
+    centre: FloatArray,
+    rest: FloatArray,
+    equal: BoolArray,
+    values: FloatArray,
+) -> FloatArray:
+    deviations = values - centre - rest
+    deviations[equal & (np.abs(deviations) <= _VANISHING * np.abs(values))] = 0.0
+    return powers(deviations)
+
+
 def _in_units(along: Callable[[FloatArray], FloatArray], unit: FloatArray | float, changes: FloatArray) -> FloatArray:
     return times_unit(along(changes), unit)
 
@@ -182,9 +202,14 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     def values_at(self, means: FeatureMeans, points: FloatArray, resamples: Resamples) -> FloatArray:
         """Return g in units of the data at the means of resamples, shape ``(B, p)``, where they have their digits."""
         v = self.n_variables(points.shape[1])
-        for b in self._doubtful(means, points, v) if v else ():
-            own = self._about_own_mean(np.asarray(means.deviations)[:, :v], resamples.one(b).weights[0][0])
-            points[b, : len(own)] = own
+        doubtful = self._doubtful(means, points, v) if v else []
+        rows = as_pieces(means.deviations)
+        if doubtful and rows is not None:
+            self._settle(rows.columns_at(slice(v)), points, doubtful, resamples)
+        else:
+            for b in doubtful:
+                own = self._about_own_mean(means.deviations[:, :v], resamples.one(b).weights[0][0])
+                points[b, : len(own)] = own
         return means.unit * self.value(points.T).T
 
     def _doubtful(self, means: FeatureMeans, points: FloatArray, v: int) -> list[int]:
@@ -193,10 +218,40 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         Central moments are differences of powers of the distance to the mean of all rows, and their rounding grows
         with these powers.
         """
-        least = (_EPSILON / _LEAST_DIGITS) ** (2 / self.order) * means.centre[v : 2 * v]
+        least = self._least_share * means.centre[v : 2 * v]
         spread = points[:, v : 2 * v] - np.square(points[:, :v])
         doubtful: list[int] = np.flatnonzero((spread < least).any(axis=1)).tolist()
         return doubtful
+
+    @property
+    def _least_share(self) -> float:
+        """Return the share of the second moments that central ones must have to have their digits."""
+        return (_EPSILON / _LEAST_DIGITS) ** (2 / self.order)
+
+    def _settle(self, variables: RowsInPieces, points: FloatArray, doubtful: list[int], resamples: Resamples) -> None:
+        """Write the moments of doubtful resamples about means of their own into `points`, by passes over the rows.
+
+        Resamples without the same outliers have about the same mean: that of one of them mostly serves for all.
+        """
+        v, left = variables.width, doubtful
+        width = self.powers(np.zeros((1, v))).shape[1]
+        while left:
+            first = resamples.one(left[0])
+            total = first.totals(0)[0]
+            centre = first.sums(0, as_array(variables))[0] / total
+            near = variables.mapped(partial(_deviations_from, centre))
+            rest = first.sums(0, as_array(near))[0] / total
+            differing = variables.mapped(partial(_differs_from, centre + rest))
+            # Rows that are all the same differ from their mean by its rounding.
+            equal = first.sums(0, as_array(differing))[0] == 0
+            about = variables.mapped(partial(_powers_about, self.powers, centre, rest, equal), width)
+            moments = resamples.sums(0, as_array(about)) / resamples.totals(0)[:, np.newaxis]
+            second = moments[:, v : 2 * v]
+            settled = (second - np.square(moments[:, :v]) >= self._least_share * second).all(axis=1)
+            settled[left[0]] = True
+            done = [b for b in left if settled[b]]
+            points[done, :width] = moments[done]
+            left = [b for b in left if not settled[b]]
 
     def _about_own_mean(self, variables: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the weighted means of the powers of variables ``(n, v)`` about their own weighted means."""

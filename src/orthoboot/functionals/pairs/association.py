@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from orthoboot.arrays.passes import pieces
 from orthoboot.data import Data
-from orthoboot.data.pieces import zeros_like
+from orthoboot.data.pieces import as_pieces, zeros_like
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ConstantDataWarning, DataError, DominantRowWarning, OrthobootWarning
 from orthoboot.functionals.base import Covariance
@@ -114,6 +115,34 @@ def _far_row(coefficient: float, row: int) -> tuple[OrthobootWarning, ...]:
             "variance. Check that row, or use `spearman`, which takes ranks."
         ),
     )
+
+
+class _Farthest(NamedTuple):
+    """How far rows are from a line at most, and which of them is farthest from the mean."""
+
+    off: float
+    distance: float
+    row: int
+
+
+def _off_the_line(slope: float, columns: FloatArray) -> _Farthest:
+    rows = as_pieces(columns)
+    found = [_farthest(slope, [(0, columns)])] if rows is None else list(rows.reduced(partial(_farthest, slope)))
+    far = max(found, key=lambda one: one.distance)
+    return far._replace(off=max(one.off for one in found))
+
+
+def _farthest(slope: float, pieces: Iterable[tuple[int, FloatArray]]) -> _Farthest:
+    known = _Farthest(0.0, -1.0, 0)
+    for start, values in pieces:
+        if not len(values):
+            continue
+        x, y = values[:, 0], values[:, 1]
+        row = int(np.argmax(np.abs(x)))
+        off = max(known.off, float(np.abs(x - slope * y).max()))
+        known = _Farthest(off, float(abs(x[row])), start + row) if abs(x[row]) > known.distance else known
+        known = known._replace(off=off)
+    return known
 
 
 class Association(PairStatistic, FunctionOfMeans):
@@ -255,13 +284,10 @@ class Correlation(Association):
         coefficient = float(at.estimate[0])
         if abs(coefficient) < 1:
             return ()
-        if at.data.is_in_pieces:
-            return perfect("", coefficient)
-        frame = at.data.frame
-        x, y = (frame.deviations(self.pairs(at.data)) / frame.largest_deviation).T
+        # Numbers in units of the largest deviation, so that rounding is as large for all columns.
+        off, _, row = _off_the_line(coefficient, at.derived.deviations)
         digits = _ROUNDING * max(1.0, 1 / at.data.relative_spread)
-        on_a_line = np.abs(x - coefficient * y).max() <= digits
-        return perfect("", coefficient) if on_a_line else _far_row(coefficient, int(np.argmax(np.abs(x))))
+        return perfect("", coefficient) if off <= digits else _far_row(coefficient, row)
 
     def jacobian(self, means: FloatArray) -> FloatArray:
         """Return the derivatives by the five means."""
