@@ -402,3 +402,42 @@ def test_whole_numbers_that_are_rounded(tmp_path):
     polars = pytest.importorskip("polars")
     with pytest.raises(DataError, match="whole numbers beyond"):
         ob.bootstrap(polars.DataFrame({"a": table, "b": np.arange(N) / 7}).lazy(), ob.std)
+
+
+def dispersion(features):
+    return ob.function_of_means(features, lambda m: m[1] - m[0] ** 2)
+
+
+def fewer_where_large(x):
+    return [x, x**2] if x.max() < 9 else [x]
+
+
+def about_their_mean(x):
+    return [x - x.mean(), x**2]
+
+
+def doubled(x):
+    x *= 2
+    return [x, x**2]
+
+
+@pytest.mark.parametrize(
+    ("features", "match"),
+    [(fewer_where_large, "as many features"), (about_their_mean, "from that row alone"), (doubled, "read-only")],
+)
+@pytest.mark.parametrize("kind", ["memmap", "dask"])
+def test_features_that_break_the_rules(kind, features, match, tmp_path):
+    x = rows()[:, 0]
+    data = mapped(tmp_path, x) if kind == "memmap" else pytest.importorskip("dask.array").from_array(x, chunks=7_000)
+    with pytest.raises(ob.errors.StatisticError, match=match):
+        ob.bootstrap(data, dispersion(features))
+    assert np.array_equal(x, rows()[:, 0])
+
+
+def test_rows_that_change_places_between_the_ends():
+    polars = pytest.importorskip("polars")
+    key = np.where(np.arange(N) == 0, 0.0, np.where(np.arange(N) == 1, 2.0, 1.0))
+    frame = polars.DataFrame({"a": rows()[:, 0], "key": key}).lazy()
+    mixed = frame.with_columns(order=polars.int_range(N).shuffle()).sort("key", "order").select("a", "key")
+    with pytest.raises(DataError, match="the same rows in the same order"):
+        ob.bootstrap(mixed, ob.correlation)

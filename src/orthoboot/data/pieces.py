@@ -28,6 +28,8 @@ _SMALL = 1e-100
 
 Result = TypeVar("Result")
 
+Array = np.ndarray[Any, Any]
+
 Block = tuple[int, FloatArray]
 """The number of the first of some consecutive rows, and values of them, shape ``(m, p)``."""
 
@@ -114,8 +116,15 @@ def _of_blocks(
 
 
 def _as_data(rows: Rows, whole: Whole, numbers: tuple[int, ...]) -> Data:
-    tables = tuple(InputTable(rows[number], "data") for number in numbers)
+    tables = tuple(InputTable(_read_only(rows[number]), "data") for number in numbers)
     return Data(tables, (0,) * len(tables), (len(rows[0]),), whole=whole)
+
+
+def _read_only(array: Array) -> Array:
+    """Return rows that no function can write to: they may lie in a file or be the user's own."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def in_pieces(data: Data) -> SampleInPieces | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from orthoboot.data import Data
-from orthoboot.errors import OrthobootWarning
+from orthoboot.data.pieces import RowsInPieces, SampleInPieces
+from orthoboot.errors import OrthobootWarning, StatisticError
 from orthoboot.functionals.combined.automatic_gradient import (
     AutomaticGradient,
     Gradient,
@@ -25,6 +27,9 @@ from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.user.returned_values import components, feature_rows, given_jacobian
 from orthoboot.functionals.user.user_function import check_takes_many, value_of
 from orthoboot.typing import FloatArray
+
+_SAME = 1e-9
+"""A difference, relative to the largest of a feature, that rounding may make."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +54,34 @@ class CustomFunctionOfMeans(FunctionOfMeans):
     def features(self, data: Data) -> FloatArray:
         """Return the features that the user's callable computes, as ``(n, p)``."""
         return feature_rows(value_of("features", self.rows, *data.arrays), data.sizes[0])
+
+    def features_in_pieces(self, sample: SampleInPieces) -> RowsInPieces:
+        """Return the features of the rows, computed block by block and checked in each."""
+        width = self.features(sample.example).shape[1]
+        return RowsInPieces(sample, partial(self._checked_features, width), width)
+
+    def _checked_features(self, width: int, data: Data) -> FloatArray:
+        """Return the features of a block; raise where they are not as many as those of the first row, or mix rows."""
+        rows = self.features(data)
+        if rows.shape[1] != width:
+            raise StatisticError(
+                f"`features` must return as many features for all rows; got {rows.shape[1]} for rows that are read "
+                f"together, and {width} for the first row."
+            )
+        if len(rows) > 1 and not self._is_of_itself(rows, data):
+            raise StatisticError(
+                "`features` must compute the features of a row from that row alone, since the data are read part by "
+                "part; the same row had others when it came with other rows. Take means and the like in `g`, of "
+                "features that are no means themselves."
+            )
+        return rows
+
+    def _is_of_itself(self, rows: FloatArray, data: Data) -> bool:
+        """Return whether the first row has the same features alone."""
+        tables = tuple(replace(table, container=array[:1]) for table, array in zip(data.tables, data.arrays, strict=True))
+        alone = self.features(Data(tables, data.sample_of, (1,), whole=data.whole))
+        # A product of matrices may round other numbers of the row, or of its block, otherwise.
+        return bool((np.abs(alone[0] - rows[0]) <= _SAME * np.abs(rows).max(axis=0)).all())
 
     def value(self, means: FloatArray) -> FloatArray:
         """Return the user's g at `means`, one component per row."""
