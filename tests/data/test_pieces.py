@@ -170,3 +170,11 @@ def test_influence_values_are_the_users_own(in_small_pieces: None) -> None:
 def test_arrays_of_another_type(rows: RowsInPieces) -> None:
     assert np.asarray(rows, dtype=np.float32).dtype == np.float32
     assert not np.shares_memory(np.array(rows), np.asarray(rows))
+
+
+@pytest.mark.parametrize("long", [1000, 1 << 17])
+def test_errors_are_measured_in_their_own_size(long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "LONG", long)
+    errors = table()
+    errors[5] = 1e165  # predicted without error
+    assert ob.rmse(errors) == pytest.approx(np.sqrt(np.mean(np.square(errors[:, 0] - errors[:, 1]))))

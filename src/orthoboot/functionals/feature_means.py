@@ -226,7 +226,7 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     @property
     def _least_share(self) -> float:
         """Return the share of the second moments that central ones must have to have their digits."""
-        return (_EPSILON / _LEAST_DIGITS) ** (2 / self.order)
+        return float((_EPSILON / _LEAST_DIGITS) ** (2 / self.order))
 
     def _settle(self, variables: RowsInPieces, points: FloatArray, doubtful: list[int], resamples: Resamples) -> None:
         """Write the moments of doubtful resamples about means of their own into `points`, by passes over the rows.
@@ -247,7 +247,8 @@ class FunctionOfMeans(Formula[FeatureMeans]):
             about = variables.mapped(partial(_powers_about, self.powers, centre, rest, equal), width)
             moments = resamples.sums(0, as_array(about)) / resamples.totals(0)[:, np.newaxis]
             second = moments[:, v : 2 * v]
-            settled = (second - np.square(moments[:, :v]) >= self._least_share * second).all(axis=1)
+            spread = second - np.square(moments[:, :v])
+            settled = np.all(spread >= self._least_share * second, axis=1)
             settled[left[0]] = True
             done = [b for b in left if settled[b]]
             points[done, :width] = moments[done]

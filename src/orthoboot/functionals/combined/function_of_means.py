@@ -78,7 +78,8 @@ class CustomFunctionOfMeans(FunctionOfMeans):
 
     def _is_of_itself(self, rows: FloatArray, data: Data) -> bool:
         """Return whether the first row has the same features alone."""
-        tables = tuple(replace(table, container=array[:1]) for table, array in zip(data.tables, data.arrays, strict=True))
+        first_rows = zip(data.tables, data.arrays, strict=True)
+        tables = tuple(replace(table, container=array[:1]) for table, array in first_rows)
         alone = self.features(Data(tables, data.sample_of, (1,), whole=data.whole))
         # A product of matrices may round other numbers of the row, or of its block, otherwise.
         return bool((np.abs(alone[0] - rows[0]) <= _SAME * np.abs(rows).max(axis=0)).all())

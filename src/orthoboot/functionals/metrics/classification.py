@@ -91,9 +91,9 @@ def column_range(data: Data, column: int) -> Ranges:
     return Ranges(*(ends[column : column + 1] for ends in data.ranges))
 
 
-def _first_row(probabilities: FloatArray) -> str:
-    """Return in words where the first number is that is no probability."""
-    return f" in row {int(np.argmax((probabilities < 0) | (probabilities > 1)))} (counted from 0)"
+def _first_row(probabilities: FloatArray, value: float) -> str:
+    """Return in words where a number is first."""
+    return f" in row {int(np.argmax(probabilities == value))} (counted from 0)"
 
 
 def few_rows(name: str, n_rows: int, which: str) -> tuple[OrthobootWarning, ...]:
@@ -297,9 +297,10 @@ class _ProbabilityLoss(MeanLoss):
         _check_labels(at, slice(1))
         (_, low), (_, high) = at.data.ranges
         if low < 0 or high > 1:
-            first = "" if at.data.is_in_pieces else _first_row(self.pairs(at.data)[:, 1])
+            found = low if low < 0 else high
+            first = "" if at.data.is_in_pieces else _first_row(self.pairs(at.data)[:, 1], found)
             raise DataError(
-                f"`{self.name}` takes probabilities in [0, 1] as second column; got {low if low < 0 else high:g}{first}"
+                f"`{self.name}` takes probabilities in [0, 1] as second column; got {found:g}{first}"
                 ". The labels come first; pass for example `model.predict_proba(X)[:, 1]`, not scores."
             )
 

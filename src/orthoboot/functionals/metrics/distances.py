@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from orthoboot.arrays.units import power_of_two
 from orthoboot.data import Data
+from orthoboot.data.pieces import RowsInPieces, SampleInPieces, in_pieces
 from orthoboot.errors import DataError
 from orthoboot.functionals.columns.moments import quotient, spread
 from orthoboot.functionals.feature_means import FeatureMeans
@@ -36,13 +38,31 @@ class RootMeanSquaredError(Metric):
 
     def features(self, data: Data) -> FloatArray:
         """Return the squared errors, in units of their size."""
-        squared: FloatArray = np.square(self._errors(data) / self.unit(data))
-        return squared
+        return self._squares(self.unit(data), data)
+
+    def features_in_pieces(self, sample: SampleInPieces) -> RowsInPieces:
+        """Return the squared errors block by block, in units of the size that they have in all blocks."""
+        return RowsInPieces(sample, partial(self._squares, self._unit_in_pieces(sample)), 1)
 
     def unit(self, data: Data) -> FloatArray:
-        """Return the power of two next to the largest error that numbers of such ranges can have."""
-        low, high = data.ranges
-        return power_of_two(np.maximum(high[:1] - low[1:], high[1:] - low[:1]))
+        """Return the power of two next to the largest error."""
+        sample = in_pieces(data)
+        if sample is not None:
+            return self._unit_in_pieces(sample)
+        return power_of_two(np.abs(self._errors(data)).max(axis=0))
+
+    def _unit_in_pieces(self, sample: SampleInPieces) -> FloatArray:
+        """Return the unit from one more pass, where numbers of such ranges may need one."""
+        low, high = sample.whole.ranges
+        with np.errstate(over="ignore"):
+            unit = power_of_two(np.maximum(high[:1] - low[1:], high[1:] - low[:1]))
+        if (unit == 1).all():
+            return unit
+        return power_of_two(RowsInPieces(sample, self._errors, 1).spread.ranges.largest)
+
+    def _squares(self, unit: FloatArray, data: Data) -> FloatArray:
+        squared: FloatArray = np.square(self._errors(data) / unit)
+        return squared
 
     def _errors(self, data: Data) -> FloatArray:
         pairs = self.pairs(data)
