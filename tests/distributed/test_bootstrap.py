@@ -441,3 +441,9 @@ def test_rows_that_change_places_between_the_ends():
     mixed = frame.with_columns(order=polars.int_range(N).shuffle()).sort("key", "order").select("a", "key")
     with pytest.raises(DataError, match="the same rows in the same order"):
         ob.bootstrap(mixed, ob.correlation)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.ConstantDataWarning")
+def test_influence_values_that_are_rounding_are_zero(tmp_path):
+    table = np.column_stack([1e-280 * rows()[:, 0], np.full(N, 0.1)])
+    assert ob.bootstrap(mapped(tmp_path, table), ob.mae).standard_error == 0

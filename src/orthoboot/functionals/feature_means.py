@@ -243,12 +243,12 @@ class FunctionOfMeans(Formula[FeatureMeans]):
             rest = first.sums(0, as_array(near))[0] / total
             differing = variables.mapped(partial(_differs_from, centre + rest))
             # Rows that are all the same differ from their mean by its rounding.
-            equal = first.sums(0, as_array(differing))[0] == 0
-            about = variables.mapped(partial(_powers_about, self.powers, centre, rest, equal), width)
+            equal = resamples.sums(0, as_array(differing)) == 0
+            about = variables.mapped(partial(_powers_about, self.powers, centre, rest, equal[left[0]]), width)
             moments = resamples.sums(0, as_array(about)) / resamples.totals(0)[:, np.newaxis]
             second = moments[:, v : 2 * v]
             spread = second - np.square(moments[:, :v])
-            settled = np.all(spread >= self._least_share * second, axis=1)
+            settled = np.all((spread >= self._least_share * second) & (equal == equal[left[0]]), axis=1)
             settled[left[0]] = True
             done = [b for b in left if settled[b]]
             points[done, :width] = moments[done]

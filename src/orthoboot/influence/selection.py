@@ -265,4 +265,5 @@ def _without_rounding(found: InfluenceFunction, prepared: Prepared[Any]) -> Infl
     rounding = (found.largest > 0) & (found.largest < _LAST_DIGITS * np.abs(prepared.estimate))
     if found.values is None or not rounding.any() or prepared.data.has_few_digits:
         return found
-    return replace(found, values=tuple(np.where(rounding, 0.0, part) for part in found.values), own=False)
+    kept = np.where(rounding, 0.0, 1.0)  # a factor, since values in pieces are no arrays
+    return replace(found, values=tuple(part * kept for part in found.values), own=False)
