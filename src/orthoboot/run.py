@@ -193,6 +193,9 @@ class Run:
         """Return how many resamples are drawn and evaluated at once."""
         if self.batch is not None:
             return self.batch
+        # Each batch is read anew, and whoever works in pieces holds no counts of all rows.
+        if self.data.is_in_pieces:
+            return self.sums_batch
         if not self.functional.batched:
             return 1
         return self.counts_batch if self.prepared.needs_weights else self.sums_batch

@@ -173,6 +173,11 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
         """Return ``(n, p)``."""
         return len(self), self.width
 
+    @property
+    def at_hand(self) -> bool:
+        """Return whether the rows lie in memory, so that the array can be had where it must."""
+        return self.sample.source.in_memory
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """Return what a function of numpy makes of all rows."""
         arrays = (value.held if isinstance(value, RowsInPieces) else value for value in inputs)
@@ -194,7 +199,7 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
     @cached_property
     def held(self) -> FloatArray:
         """Return all rows as an array, column by column in memory; only where they lie there themselves."""
-        if not self.sample.source.in_memory:
+        if not self.at_hand:
             raise DataError(
                 "this needs a number for every row at once, and the rows are read in pieces. Load them into memory "
                 "first, if they fit."
@@ -286,6 +291,18 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
     def own_sums(self, weights: RowsInPieces) -> FloatArray:
         """Return ``sum_j weights[j, b] row[j, i B + b]`` for B columns of weights, shape ``(p / B, B)``."""
         return _beside([weights, self])._total(partial(_own_products, weights.width))
+
+    def weighted_sums(self, weights: Callable[[Sequence[int], int, Data], FloatArray], number: int) -> FloatArray:
+        """Return the sums of the columns for each of a number of weights on the rows, shape ``(number, p)``.
+
+        Parameters
+        ----------
+        weights
+            Returns those of the rows of a block, ``(number, m)``; see `orthoboot.draws.resamples.BlockWeights`.
+        """
+        task = partial(_weighted, weights, range(number), self.compute)
+        total: Any = sum(self.sample.reduced(task, max(self.width, number)), start=0.0)
+        return np.asarray(total)
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the columns, shape ``(p, p)``; best of columns whose means are about zero."""
@@ -468,6 +485,15 @@ def _products(width: int, pieces: Iterator[Block]) -> FloatArray | float:
 def _own_products(width: int, pieces: Iterator[Block]) -> FloatArray | float:
     split = ((values[:, :width].T, _in_blocks(values[:, width:], width)) for _, values in pieces)
     return sum((np.einsum("bm,pbm->pb", weights, columns) for weights, columns in split), start=0.0)
+
+
+def _weighted(
+    weights: Callable[[Sequence[int], int, Data], FloatArray],
+    places: Sequence[int],
+    compute: Callable[[Data], FloatArray],
+    pieces: Iterator[tuple[int, Data]],
+) -> FloatArray | float:
+    return sum((weights(places, start, data) @ compute(data) for start, data in pieces), start=0.0)
 
 
 def _products_and_sums(pieces: Iterator[Block]) -> FloatArray | float:

@@ -4,13 +4,51 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
 from orthoboot.arrays.passes import column_sums
 from orthoboot.draws.random_counts import weighted_sums
 from orthoboot.typing import FloatArray, IntArray
+
+
+class BlockWeights(Protocol):
+    """The weights that resamples give to a few consecutive rows, found where these rows are read; can be pickled."""
+
+    def __call__(self, places: Sequence[int], start: int, block: Any) -> FloatArray:
+        """Return the weights of the rows of a block on some of the resamples, shape ``(len(places), m)``.
+
+        Parameters
+        ----------
+        places
+            Which of the resamples.
+        start
+            The number of the first row among all rows.
+        block
+            The rows, an `orthoboot.data.Data` with one sample.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class HeldBlockWeights:
+    """Those of weights that somebody holds, shape ``(B, n)``."""
+
+    weights: FloatArray
+
+    def __call__(self, places: Sequence[int], start: int, block: Any) -> FloatArray:
+        """Return the weights of the rows of a block, shape ``(len(places), m)``."""
+        return self.weights[list(places), start : start + block.sizes[0]]
+
+
+class UnitBlockWeights:
+    """Those of the data themselves: ones."""
+
+    def __call__(self, places: Sequence[int], start: int, block: Any) -> FloatArray:
+        """Return ones, shape ``(len(places), m)``."""
+        return np.ones((len(places), block.sizes[0]))
 
 
 class Resamples:
@@ -67,6 +105,10 @@ class Resamples:
 
     def sums(self, sample: int, values: FloatArray) -> FloatArray:
         """Return ``weights @ values``, shape ``(B, p)``, each row computed alike whatever the batch."""
+        rows: Any = values
+        if not getattr(rows, "at_hand", True):
+            sums: FloatArray = rows.weighted_sums(self.block_weights(sample), len(self))
+            return sums
         return weighted_sums(self.weights[sample], values)
 
     def counts_at(self, sample: int, rows: IntArray) -> FloatArray:
@@ -88,6 +130,10 @@ class Resamples:
             Shape ``(n, p)``: B columns, as many as resamples, then B further ones, and so on.
         """
         return own_products(self.weights[sample], values)
+
+    def block_weights(self, sample: int) -> BlockWeights:
+        """Return the weights of the rows of a sample as a function of a block of them."""
+        return HeldBlockWeights(self.weights[sample])
 
 
 def own_products(weights: FloatArray, values: FloatArray) -> FloatArray:
@@ -123,6 +169,10 @@ class UnitResamples(Resamples):
         """Return ones, shape ``(1, m)``."""
         return np.ones((1, len(rows)))
 
+    def block_weights(self, sample: int) -> BlockWeights:
+        """Return ones for the rows of any block."""
+        return UnitBlockWeights()
+
 
 class SampleResamples(Resamples):
     """The resamples of one of several independent samples."""
@@ -157,6 +207,10 @@ class SampleResamples(Resamples):
     def counts_at(self, sample: int, rows: IntArray) -> FloatArray:
         """Return the weights of some rows, shape ``(B, m)``."""
         return self._whole.counts_at(self._number, rows)
+
+    def block_weights(self, sample: int) -> BlockWeights:
+        """Return the weights of the rows of the sample as a function of a block of them."""
+        return self._whole.block_weights(self._number)
 
 
 def _digest(seed: int, *parts: bytes) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from orthoboot.arrays.passes import column_sums
 from orthoboot.draws.random_counts import weighted_sums
-from orthoboot.draws.resamples import Resamples, own_products
+from orthoboot.draws.resamples import BlockWeights, Resamples, own_products
 from orthoboot.typing import FloatArray, Influence, IntArray
 
 
@@ -76,6 +79,28 @@ def _own_sums(direction: FloatArray, values: FloatArray) -> FloatArray:
     return own_products(np.asarray(direction).T, values)
 
 
+@dataclass(frozen=True, eq=False)
+class TiltedBlockWeights:
+    """Weights ``1 + t direction`` of rows whose directions are computed where the rows are read.
+
+    Attributes
+    ----------
+    directions
+        Returns those of the rows of a block, shape ``(m, k)``.
+    positions
+        Shape ``(k,)``.
+    """
+
+    directions: Callable[[Any], FloatArray]
+    positions: FloatArray
+
+    def __call__(self, places: Sequence[int], start: int, block: Any) -> FloatArray:
+        """Return the weights of the rows of a block, shape ``(len(places), m)``."""
+        chosen = list(places)
+        weights: FloatArray = 1 + (self.directions(block)[:, chosen] * self.positions[chosen]).T
+        return weights
+
+
 class TiltedResamples(Resamples):
     """One resample for each output, its weights tilted along that output's direction."""
 
@@ -117,3 +142,10 @@ class TiltedResamples(Resamples):
         """Return the sums of block j of the columns over resample j alone, shape ``(p / k, k)``."""
         plain, along = self._tilt.sums(sample, values, own=True)
         return plain.reshape(along.shape) + self._positions * along
+
+    def block_weights(self, sample: int) -> BlockWeights:
+        """Return the weights of the rows of a sample as a function of a block of them."""
+        direction = self._tilt.direction[sample]
+        if hasattr(direction, "compute"):
+            return TiltedBlockWeights(direction.compute, self._positions)
+        return super().block_weights(sample)

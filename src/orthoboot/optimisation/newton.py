@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -53,11 +55,42 @@ class Minimum:
     converged: bool
 
 
+class Evaluated(Protocol):
+    """A function at a point."""
+
+    @property
+    def value(self) -> float:
+        """Return the function; infinite or NaN where it is not defined."""
+
+    @property
+    def gradient(self) -> FloatArray:
+        """Return its gradient, shape ``(p,)``."""
+
+    def step(self) -> FloatArray:
+        """Return the step to try, as in `Step`."""
+
+
+Search = Generator[FloatArray, Evaluated, Minimum]
+"""Yields the points at which it needs the function, and returns where it ended."""
+
+
 @dataclass(frozen=True)
-class _Position:
+class _Lazy:
+    """A function at a point, of which nothing is computed that is not asked for."""
+
+    functions: tuple[Value, Gradient, Step]
     point: FloatArray
-    value: float
-    gradient: FloatArray
+
+    @cached_property
+    def value(self) -> float:
+        return float(self.functions[0](self.point))
+
+    @cached_property
+    def gradient(self) -> FloatArray:
+        return self.functions[1](self.point)
+
+    def step(self) -> FloatArray:
+        return self.functions[2](self.point, self.gradient)
 
 
 def newton_minimum(
@@ -99,49 +132,105 @@ def newton_minimum(
     >>> found.point, found.converged
     (array([1., 1.]), True)
     """
-    position = _Position(start, float(value(start)), gradient(start))
-    if not np.isfinite(position.value):
-        raise FitError(f"the function must be finite at the start of the search; it is {position.value}.")
+    search = newton_search(start, tolerance=tolerance, max_iterations=max_iterations)
+    point = next(search)
+    while True:
+        try:
+            point = search.send(_Lazy((value, gradient, step), point))
+        except StopIteration as ended:
+            minimum: Minimum = ended.value
+            return minimum
+
+
+def newton_minima(
+    starts: Sequence[FloatArray],
+    evaluated: Callable[[list[int], list[FloatArray]], Sequence[Evaluated]],
+    *,
+    tolerances: Sequence[float],
+    max_iterations: int = 100,
+) -> list[Minimum | FitError]:
+    """Return the minima of several functions, or why there are none, as `newton_minimum` finds them one by one.
+
+    For functions that are cheaper to evaluate together, such as sums over the rows of a file. The end of the last step
+    is taken without looking at the function there.
+
+    Parameters
+    ----------
+    starts
+        Where each search begins.
+    evaluated
+        Returns some of the functions, given their places, each at a point of its own.
+    tolerances, max_iterations
+        As in `newton_minimum`, a tolerance for each.
+    """
+    searches = [
+        newton_search(start, tolerance=tolerance, max_iterations=max_iterations, looks_at_the_end=False)
+        for start, tolerance in zip(starts, tolerances, strict=True)
+    ]
+    found: dict[int, Minimum | FitError] = {}
+    waiting = {place: next(search) for place, search in enumerate(searches)}
+    while waiting:
+        places, points = list(waiting), list(waiting.values())
+        for place, here in zip(places, evaluated(places, points), strict=True):
+            try:
+                waiting[place] = searches[place].send(here)
+            except (StopIteration, FitError) as ended:
+                found[place] = ended if isinstance(ended, FitError) else ended.value
+                del waiting[place]
+    return [found[place] for place in range(len(searches))]
+
+
+def newton_search(
+    start: FloatArray, *, tolerance: float, max_iterations: int = 100, looks_at_the_end: bool = True
+) -> Search:
+    """Return the search of `newton_minimum` as a dialogue: it yields a point and is sent the function there.
+
+    Parameters
+    ----------
+    start, tolerance, max_iterations
+        As in `newton_minimum`.
+    looks_at_the_end
+        Whether the last step is taken back where the function is higher at its end. From a point within the tolerance
+        it is so short that this asks for one more evaluation to learn nothing, but where the function may be undefined.
+    """
+    point, here = start, (yield start)
+    if not np.isfinite(here.value):
+        raise FitError(f"the function must be finite at the start of the search; it is {here.value}.")
     decrement = np.inf
     for iteration in range(1, max_iterations + 1):
-        direction = step(position.point, position.gradient)
-        previous, decrement = decrement, -float(position.gradient @ direction)
+        direction = here.step()
+        previous, decrement = decrement, -float(here.gradient @ direction)
         if not decrement >= 0:
-            return Minimum(position.point, decrement, iteration, converged=False)
+            return Minimum(point, decrement, iteration, converged=False)
         if decrement <= tolerance:
-            return Minimum(_last_point(value, position, direction), decrement, iteration, converged=True)
+            end = point + direction
+            # Unless the function is higher there by more than rounding.
+            lower = not looks_at_the_end or (yield end).value <= _at_most(here.value)
+            return Minimum(end if lower else point, decrement, iteration, converged=True)
         # A fit without residuals has no value to compare with; there the point itself has no digits left to move.
-        still = bool(np.all(np.abs(direction) <= STILL * np.abs(position.point)))
-        hidden = still or decrement <= ROUNDING * abs(position.value)
+        still = bool(np.all(np.abs(direction) <= STILL * np.abs(point)))
+        hidden = still or decrement <= ROUNDING * abs(here.value)
         if hidden and decrement > FALLING * previous:
-            return Minimum(position.point, decrement, iteration, converged=True)
-        further = _further(value, gradient, position, direction, decrement)
+            return Minimum(point, decrement, iteration, converged=True)
+        further = yield from _further(point, here, direction, decrement)
         if further is None:
-            return Minimum(position.point, decrement, iteration, converged=hidden)
-        position = further
-    return Minimum(position.point, decrement, max_iterations, converged=False)
-
-
-def _last_point(value: Value, position: _Position, direction: FloatArray) -> FloatArray:
-    """Return the end of the full step, unless the function is higher there by more than rounding."""
-    end: FloatArray = position.point + direction
-    return end if value(end) <= _at_most(position.value) else position.point
+            return Minimum(point, decrement, iteration, converged=hidden)
+        point, here = further
+    return Minimum(point, decrement, max_iterations, converged=False)
 
 
 def _further(
-    value: Value, gradient: Gradient, position: _Position, direction: FloatArray, decrement: float
-) -> _Position | None:
+    start: FloatArray, here: Evaluated, direction: FloatArray, decrement: float
+) -> Generator[FloatArray, Evaluated, tuple[FloatArray, Evaluated] | None]:
     """Return the first acceptable step of a backtracking line search, or None."""
     length = 1.0
     for _ in range(HALVINGS):
-        point = position.point + length * direction
-        height = float(value(point))
-        if height <= position.value - SUFFICIENT * length * decrement:
-            return _Position(point, height, gradient(point))
-        if height <= _at_most(position.value):
-            slope = gradient(point)
-            if abs(float(slope @ direction)) <= FLATTENED * decrement:
-                return _Position(point, height, slope)
+        point = start + length * direction
+        there = yield point
+        if there.value <= here.value - SUFFICIENT * length * decrement:
+            return point, there
+        if there.value <= _at_most(here.value) and abs(float(there.gradient @ direction)) <= FLATTENED * decrement:
+            return point, there
         length /= 2
     return None
 

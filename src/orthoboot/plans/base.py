@@ -12,6 +12,7 @@ import numpy as np
 from orthoboot.arrays.passes import column_sums, sums_of_cubes, sums_of_squares
 from orthoboot.data.pieces import as_pieces
 from orthoboot.draws.random_counts import weighted_sums
+from orthoboot.draws.resamples import BlockWeights, HeldBlockWeights
 from orthoboot.typing import FloatArray, IntArray, Key
 
 _COUNTS_AT_ONCE = 1 << 18
@@ -110,6 +111,10 @@ class Scheme(ABC):
         for place, replicate in enumerate(replicates):
             counts[place] = self.counts(key, stream, [replicate])[0, rows]
         return counts
+
+    def block_weights(self, key: Key, stream: int, replicates: Sequence[int]) -> BlockWeights:
+        """Return how often the rows of a block are in some resamples, as a function of that block."""
+        return HeldBlockWeights(self.counts(key, stream, replicates))
 
     def totals(self, key: Key, stream: int, replicates: Sequence[int]) -> FloatArray:
         """Return the number of rows of some resamples, shape ``(B,)``: n, unless units of other sizes are drawn."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from orthoboot.draws.resamples import Resamples, seeds_of
+from orthoboot.draws.resamples import BlockWeights, Resamples, seeds_of
 from orthoboot.plans.base import Scheme
 from orthoboot.typing import FloatArray, IntArray, Key
 
@@ -85,6 +85,12 @@ class DrawnResamples(Resamples):
         if "_drawn" in vars(self):
             return super().counts_at(sample, rows)
         return self.schemes[sample].counts_at(self.key, sample, self.numbers, rows)
+
+    def block_weights(self, sample: int) -> BlockWeights:
+        """Return how often the rows of a block of a sample are drawn, as a function of that block."""
+        if "_drawn" in vars(self):
+            return super().block_weights(sample)
+        return self.schemes[sample].block_weights(self.key, sample, self.numbers)
 
     def seeds(self, seed: int) -> list[int]:
         """Return a seed for each resample, a function of `seed`, the key and its number."""

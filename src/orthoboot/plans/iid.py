@@ -10,6 +10,7 @@ import numpy as np
 from orthoboot.arrays.passes import column_sums, sums_of_cubes, sums_of_squares
 from orthoboot.data.pieces import as_array, as_pieces
 from orthoboot.draws.random_counts import checked_rows, multinomial_counts, multinomial_sums
+from orthoboot.draws.resamples import BlockWeights
 from orthoboot.plans import piecewise_sums
 from orthoboot.plans.base import Draws, Scheme, repeated_rows
 from orthoboot.plans.categories import category_counts
@@ -59,6 +60,10 @@ class Iid(Scheme):
     def counts_at(self, key: Key, stream: int, replicates: Sequence[int], rows: IntArray) -> FloatArray:
         """Return the multinomial counts of some rows, shape ``(B, m)``, without those of all others at once."""
         return multinomial_counts_at(key, stream, replicates, self.n, rows)
+
+    def block_weights(self, key: Key, stream: int, replicates: Sequence[int]) -> BlockWeights:
+        """Return how often the rows of a block are in some resamples, drawn where that block is read."""
+        return piecewise_sums.multinomial_block_weights(key, stream, replicates, self.n)
 
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return n draws from ``influence / n``."""

@@ -53,6 +53,21 @@ class PoissonDraws:
 
         for_stretches(self.replicates, columns.shape[1], draw)
 
+    def counts(self, start: int, n_rows: int) -> FloatArray:
+        """Return the counts of the rows from `start` on, shape ``(B, n_rows)``."""
+        law, counts = inversion(self.n_rows), np.empty((len(self.replicates), n_rows))
+
+        def draw(backend: Kernels, first: int, places: slice) -> None:
+            for replicate, out in enumerate(counts[places], start=first):
+                backend.poisson_counts(*self.key, self.stream, replicate, self.attempt, law, self.n_rows, start, out)
+
+        for_stretches(self.replicates, n_rows, draw)
+        return counts
+
+    def of(self, places: Sequence[int]) -> PoissonDraws:
+        """Return the Poisson part of some of the resamples."""
+        return replace(self, replicates=tuple(self.replicates[place] for place in places))
+
     def again(self, place: int) -> PoissonDraws:
         """Return the next attempt of one of the resamples, whose total was more than the number of rows."""
         return replace(self, replicates=(self.replicates[place],), attempt=self.attempt + 1)
@@ -111,6 +126,19 @@ class SettledDraws:
             sums[place] = own[0]
         return sums
 
+    def counts(self, places: Sequence[int], start: int, n_rows: int) -> FloatArray:
+        """Return how often each row from `start` on is in some of the resamples, shape ``(len(places), n_rows)``."""
+        counts = self.draws.of(places).counts(start, n_rows)
+        for position, place in enumerate(places):
+            if place in self.again:
+                counts[position] = self.again[place].counts(start, n_rows)[0]
+        inside, owners = self._thrown_among(start, n_rows)
+        positions = np.full(len(self.missing), -1)
+        positions[list(places)] = np.arange(len(places))
+        wanted = positions[owners] >= 0
+        np.add.at(counts, (positions[owners[wanted]], inside[wanted]), 1.0)
+        return counts
+
     @cached_property
     def _throws(self) -> tuple[IntArray, IntArray]:
         """Return the thrown rows in ascending order, and the resamples they belong to."""
@@ -119,10 +147,14 @@ class SettledDraws:
         order = np.argsort(joined, kind="stable")
         return joined[order], np.repeat(np.arange(len(rows)), self.missing)[order]
 
-    def _add_thrown(self, start: int, columns: FloatArray, sums: FloatArray, rejected: Any) -> None:
+    def _thrown_among(self, start: int, n_rows: int) -> tuple[IntArray, IntArray]:
+        """Return the thrown rows from `start` on, counted from there, and the resamples they belong to."""
         rows, places = self._throws
-        some = slice(*np.searchsorted(rows, [start, start + columns.shape[1]]).tolist())
-        inside, owners = rows[some] - start, places[some]
+        some = slice(*np.searchsorted(rows, [start, start + n_rows]).tolist())
+        return rows[some] - start, places[some]
+
+    def _add_thrown(self, start: int, columns: FloatArray, sums: FloatArray, rejected: Any) -> None:
+        inside, owners = self._thrown_among(start, columns.shape[1])
         for feature, column in enumerate(columns):
             added = np.bincount(owners, weights=column[inside], minlength=len(sums))
             sums[:, feature] += added
@@ -134,8 +166,28 @@ class SettledDraws:
         return {name: value for name, value in vars(self).items() if name != "_throws"}
 
 
+@dataclass(frozen=True, eq=False)
+class MultinomialBlockWeights:
+    """How often the rows of a block are in resamples, drawn where that block is read."""
+
+    draws: SettledDraws
+
+    def __call__(self, places: Sequence[int], start: int, block: Any) -> FloatArray:
+        """Return the counts of the rows of a block, shape ``(len(places), m)``."""
+        return self.draws.counts(places, start, block.sizes[0])
+
+
+def multinomial_block_weights(key: Key, stream: int, replicates: Sequence[int], n_rows: int) -> MultinomialBlockWeights:
+    """Return `multinomial_counts` as a function of a block of the rows."""
+    return MultinomialBlockWeights(settled(PoissonDraws(key, stream, tuple(replicates), checked_rows(n_rows))))
+
+
+@lru_cache(maxsize=2)
 def settled(draws: PoissonDraws) -> SettledDraws:
-    """Return the resamples with their Poisson totals, which are found without the data."""
+    """Return the resamples with their Poisson totals, which are found without the data.
+
+    The last ones are kept: whoever refits a model on resamples asks for the same ones in pass after pass.
+    """
     totals, again = _totals(draws), {}
     for place in np.flatnonzero(totals > draws.n_rows).tolist():
         last = draws

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -59,25 +60,52 @@ class RegressionRows:
 
 def regression_rows(name: str, data: Data, *, intercept: bool) -> RegressionRows:
     """Return the arrays of `data` as X, y and case weights; raise a `DataError` if they are invalid."""
-    _check_tables(name, data)
+    check_tables(name, data)
+    case_weights = arrays_of(data, intercept=False).case_weights
+    broken = case_weights <= 0
+    if broken.any():
+        first = int(np.argmax(broken))
+        raise refused_case_weights(name, int(broken.sum()), first, case_weights[first])
+    names, labels = column_names(name, data, intercept=intercept)
+    check_enough_rows(name, data.sizes[0], len(names), intercept=intercept)
+    return RegressionRows(*arrays_of(data, intercept=intercept), names, labels)
+
+
+class RegressionArrays(NamedTuple):
+    """X, y and the case weights of some rows, as in `RegressionRows`."""
+
+    X: FloatArray
+    response: FloatArray
+    case_weights: FloatArray
+
+
+def arrays_of(data: Data, *, intercept: bool) -> RegressionArrays:
+    """Return X, y and the case weights of the rows of `data`, whose tables are right."""
     X = data.arrays[0].reshape(data.sizes[0], -1)
-    response, *others = (_single_column(name, data, i) for i in range(1, len(data.tables)))
-    case_weights = others[0] if others else np.ones(len(X))
-    _check_case_weights(name, case_weights)
-    given, positions = data.columns[0], range(X.shape[1])
+    response, *others = (array.reshape(-1) for array in data.arrays[1:])
+    with_intercept = np.column_stack([np.ones(len(X)), X]) if intercept else X
+    return RegressionArrays(with_intercept, response, others[0] if others else np.ones(len(X)))
+
+
+def column_names(name: str, data: Data, *, intercept: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the columns, and what messages call them."""
+    given, positions = data.columns[0], range(int(np.prod(data.row_shapes[0], dtype=int)))
     names = given or tuple(f"{name}[{i}]" for i in positions)
     labels = tuple(map(repr, given or positions))
-    if intercept:
-        X, names, labels = np.column_stack([np.ones(len(X)), X]), ("intercept", *names), ("'intercept'", *labels)
-    if X.shape[1] > len(X):
+    return (("intercept", *names), ("'intercept'", *labels)) if intercept else (names, labels)
+
+
+def check_enough_rows(name: str, n_rows: int, n_columns: int, *, intercept: bool) -> None:
+    """Raise where there are fewer rows than coefficients."""
+    if n_columns > n_rows:
         raise DataError(
-            f"`{name}` needs at least as many rows as coefficients; got {len(X)} rows and {X.shape[1]} columns"
+            f"`{name}` needs at least as many rows as coefficients; got {n_rows} rows and {n_columns} columns"
             f"{', that of the intercept among them' if intercept else ''}. Select fewer columns, or get more rows."
         )
-    return RegressionRows(X, response, case_weights, names, labels)
 
 
-def _check_tables(name: str, data: Data) -> None:
+def check_tables(name: str, data: Data) -> None:
+    """Raise unless the tables are X, y and maybe case weights, of the same rows."""
     if len(data.sizes) > 1:
         raise DataError(
             f"`{name}` takes `(X, y)` with `paired=True`, so that the rows are drawn together; got {len(data.sizes)} "
@@ -88,50 +116,33 @@ def _check_tables(name: str, data: Data) -> None:
             f"`{name}` takes `(X, y)` or `(X, y, case_weights)`; got {len(data.tables)} array(s). Put the explanatory "
             "columns side by side in X, and pass the response separately."
         )
-    if data.arrays[0].ndim > 2:
-        raise DataError(f"`{name}` takes X with rows and columns; got shape {data.arrays[0].shape}.")
+    if len(data.row_shapes[0]) > 1:
+        raise DataError(f"`{name}` takes X with rows and columns; got shape {(data.sizes[0], *data.row_shapes[0])}.")
+    for what, shape in zip(("the response", "the case weights"), data.row_shapes[1:], strict=False):
+        if np.prod(shape, dtype=int) != 1:
+            raise DataError(
+                f"`{name}` takes {what} as one number per row; got shape {(data.sizes[0], *shape)}. The arrays come in "
+                "the order `(X, y, case_weights)`."
+            )
 
 
-def _single_column(name: str, data: Data, position: int) -> FloatArray:
-    array = data.arrays[position]
-    if array.size != data.sizes[0]:
-        what = ("the response", "the case weights")[position - 1]
-        raise DataError(
-            f"`{name}` takes {what} as one number per row; got shape {array.shape}. The arrays come in the order "
-            "`(X, y, case_weights)`."
-        )
-    return array.reshape(-1)
-
-
-def _check_case_weights(name: str, case_weights: FloatArray) -> None:
-    broken = case_weights <= 0
-    if broken.any():
-        raise DataError(
-            f"`{name}` takes positive case weights; got {int(broken.sum())} that are not, the first in row "
-            f"{int(np.argmax(broken))} (counted from 0): {case_weights[np.argmax(broken)]:g}. Drop rows of weight zero."
-        )
+def refused_case_weights(name: str, n_broken: int, first: int, weight: float) -> DataError:
+    """Return the error for case weights that are not positive."""
+    return DataError(
+        f"`{name}` takes positive case weights; got {n_broken} that are not, the first in row {first} (counted from "
+        f"0): {weight:g}. Drop rows of weight zero."
+    )
 
 
 @dataclass(frozen=True)
-class QRFactors:
-    """The thin QR factorisation ``matrix / scales = orthonormal @ triangle`` of columns scaled to length one.
+class ScaledTriangle:
+    """The triangle of the QR factorisation ``matrix / scales = orthonormal @ triangle`` of columns of length one.
 
     Scaling first makes the rank, and the digits of a solution, independent of the units of the columns.
     """
 
-    orthonormal: FloatArray
     triangle: FloatArray
     scales: FloatArray
-
-    @staticmethod
-    def of(matrix: FloatArray) -> QRFactors:
-        """Return the factorisation of `matrix`, shape ``(n, d)`` with n at least d."""
-        peaks = _ones_for_zeros(np.abs(matrix).max(axis=0))
-        # Two steps, since squares of very large or very small numbers would leave the range of floats.
-        columns = matrix / peaks
-        lengths = _ones_for_zeros(np.sqrt(np.einsum("jp,jp->p", columns, columns)))
-        columns /= lengths
-        return QRFactors(*tall_qr(columns), peaks * lengths)
 
     def coefficients(self, rotated: FloatArray) -> FloatArray:
         """Return the coefficients of the columns, shape ``(d,)``, from those of the orthonormal columns."""
@@ -140,24 +151,14 @@ class QRFactors:
 
     def back_rotation(self) -> FloatArray:
         """Return the matrix that `coefficients` multiplies with, shape ``(d, d)``."""
-        return self._inverse_triangle() / self.scales[:, np.newaxis]
+        return self.inverse_triangle() / self.scales[:, np.newaxis]
 
     def condition(self) -> float:
         """Return the condition of the scaled columns: by how much errors in them may grow."""
         return float(np.linalg.cond(self.triangle))
 
-    def effective_rows(self) -> FloatArray:
-        r"""Return the effective number of rows behind each coefficient, shape ``(d,)``.
-
-        .. math:: \frac{(\sum_j c_j^2)^2}{\sum_j c_j^4}, \qquad c_j = (X'X)^{-1} x_j,
-
-        the share of row j in the coefficient; m rows of equal share give m.
-        """
-        squares = np.square(rows_times(self.orthonormal, self._inverse_triangle().T))
-        effective: FloatArray = squares.sum(axis=0) ** 2 / np.einsum("jp,jp->p", squares, squares)
-        return effective
-
-    def _inverse_triangle(self) -> FloatArray:
+    def inverse_triangle(self) -> FloatArray:
+        """Return the inverse of the triangle, shape ``(d, d)``."""
         return _solved(lambda right: linalg.solve_triangular(self.triangle, right), np.eye(len(self.scales)))
 
     def dependence(self, labels: tuple[str, ...]) -> str | None:
@@ -179,7 +180,37 @@ class QRFactors:
         return "; ".join(described[:_LISTED]) + more
 
 
-def _ones_for_zeros(lengths: FloatArray) -> FloatArray:
+@dataclass(frozen=True)
+class QRFactors(ScaledTriangle):
+    """The thin QR factorisation of the columns of a matrix, with its orthonormal columns."""
+
+    orthonormal: FloatArray
+
+    @staticmethod
+    def of(matrix: FloatArray) -> QRFactors:
+        """Return the factorisation of `matrix`, shape ``(n, d)`` with n at least d."""
+        peaks = ones_for_zeros(np.abs(matrix).max(axis=0))
+        # Two steps, since squares of very large or very small numbers would leave the range of floats.
+        columns = matrix / peaks
+        lengths = ones_for_zeros(np.sqrt(np.einsum("jp,jp->p", columns, columns)))
+        columns /= lengths
+        orthonormal, triangle = tall_qr(columns)
+        return QRFactors(triangle, peaks * lengths, orthonormal)
+
+    def effective_rows(self) -> FloatArray:
+        r"""Return the effective number of rows behind each coefficient, shape ``(d,)``.
+
+        .. math:: \frac{(\sum_j c_j^2)^2}{\sum_j c_j^4}, \qquad c_j = (X'X)^{-1} x_j,
+
+        the share of row j in the coefficient; m rows of equal share give m.
+        """
+        squares = np.square(rows_times(self.orthonormal, self.inverse_triangle().T))
+        effective: FloatArray = squares.sum(axis=0) ** 2 / np.einsum("jp,jp->p", squares, squares)
+        return effective
+
+
+def ones_for_zeros(lengths: FloatArray) -> FloatArray:
+    """Return lengths to divide by: one where a column is zero throughout."""
     return np.where(lengths > 0, lengths, 1.0)
 
 
@@ -210,6 +241,18 @@ def tall_qr(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
         [(q_blocks @ q[: n_blocks * d].reshape(n_blocks, d, d)).reshape(-1, d), q_rest @ q[n_blocks * d :]]
     )
     return joined, r
+
+
+def tall_triangle(matrix: FloatArray) -> FloatArray:
+    """Return R of `tall_qr` alone, of any number of rows n, shape ``(min(n, d), d)``."""
+    d = matrix.shape[1]
+    rows = _rows_of_a_block(d)
+    while len(matrix) > rows:
+        n_blocks = len(matrix) // rows
+        triangles: Any = np.linalg.qr(matrix[: n_blocks * rows].reshape(n_blocks, rows, d), mode="r")
+        matrix = np.concatenate([triangles.reshape(-1, d), matrix[n_blocks * rows :]])
+    triangle: Any = np.linalg.qr(matrix, mode="r")
+    return np.asarray(triangle)
 
 
 def _rows_of_a_block(d: int) -> int:
@@ -283,24 +326,34 @@ def _solved(solve: Callable[[FloatArray], FloatArray], right: FloatArray) -> Flo
 def factor_of_data(name: str, rows: RegressionRows) -> QRFactors:
     """Return the factorisation of the weighted columns; raise a `DataError` where they are dependent."""
     factor = QRFactors.of(np.sqrt(rows.case_weights)[:, np.newaxis] * rows.X)
-    dependence = factor.dependence(rows.labels)
+    check_independent(name, factor, rows.labels)
+    return factor
+
+
+def check_independent(name: str, factor: ScaledTriangle, labels: tuple[str, ...]) -> None:
+    """Raise a `DataError` where the columns of the data are dependent."""
+    dependence = factor.dependence(labels)
     if dependence is not None:
         raise DataError(
             f"`{name}` needs linearly independent columns, else the coefficients are not unique; {dependence}. Drop a "
             "column of each combination: for categories leave one out, and with `intercept=True` pass no constant "
             "column."
         )
-    return factor
 
 
 def factor_of_resample(rows: RegressionRows, weights: FloatArray) -> QRFactors:
     """Return the factorisation on a resample; raise a `FitError` where its rows leave the columns dependent."""
     factor = QRFactors.of(np.sqrt(rows.case_weights * weights)[:, np.newaxis] * rows.X)
-    dependence = factor.dependence(rows.labels)
+    check_independent_on_resample(factor, rows.labels)
+    return factor
+
+
+def check_independent_on_resample(factor: ScaledTriangle, labels: tuple[str, ...]) -> None:
+    """Raise a `FitError` where the rows of a resample leave the columns dependent."""
+    dependence = factor.dependence(labels)
     if dependence is not None:
         raise FitError(
             f"the coefficients are not unique, since {dependence} in the rows drawn. Some resamples lack the few rows "
             "in which a column differs from a combination of the others; merge rare categories, or draw within them "
             "with `strata=`"
         )
-    return factor

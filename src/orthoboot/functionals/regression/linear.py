@@ -11,10 +11,16 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import ArgumentError, FitWarning, OrthobootWarning, SmallSampleWarning
+from orthoboot.errors import ArgumentError, OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.regression.design_findings import (
+    ROWS_WITH_THE_COMMON_VALUE,
+    common_values,
+    nearly_dependent,
+    resting_on_few,
+)
 from orthoboot.functionals.regression.design_matrix import (
     CrossProducts,
     QRFactors,
@@ -31,15 +37,6 @@ _LARGEST_TRACE = 20_000_000_000
 """Multiplications up to which the second-order bias is summed column by column: some seconds."""
 _EPSILON = float(np.finfo(np.float64).eps)
 _ROUNDING = 16 * _EPSILON
-_NEARLY_DEPENDENT = 1e8
-"""Condition of the columns that leaves a coefficient half of its digits."""
-_RARE = 3
-"""A column that is constant but for so few rows is a rare category; its interval of 95% covers 77% or less."""
-_FEW_EFFECTIVE_ROWS = 3.5
-_ROWS_PER_EFFECTIVE_ROW = 40
-"""Of n rows a skewed column may well rest on 1 + n / 40, as one in a hundred exponential ones of 20 to 100 do."""
-_NAMED = 3
-"""Coefficients that a warning names before it counts the others."""
 _WELL_CONDITIONED = 1e-6
 """Reciprocal condition of the cross products from which on solving them keeps at least ten digits."""
 
@@ -78,7 +75,10 @@ class PreparedRegression(Prepared[AnyRegression]):
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return a warning where the columns are nearly dependent, and where a coefficient rests on few rows."""
-        return (*_nearly_dependent(self.factor), *_resting_on_few(self.rows, self.factor))
+        X = self.rows.X
+        n_varying = np.count_nonzero(common_values(X[:ROWS_WITH_THE_COMMON_VALUE]) != X, axis=0)
+        effective = self.factor.effective_rows()
+        return (*nearly_dependent(self.factor), *resting_on_few(self.rows.names, len(X), n_varying, effective))
 
     @cached_property
     def rows(self) -> RegressionRows:
@@ -89,37 +89,6 @@ class PreparedRegression(Prepared[AnyRegression]):
     def factor(self) -> QRFactors:
         """Return the factorisation of the columns of X, each row times the root of its case weight."""
         return factor_of_data(self.functional.name, self.rows)
-
-
-def _nearly_dependent(factor: QRFactors) -> Iterator[OrthobootWarning]:
-    condition = factor.condition()
-    if condition < _NEARLY_DEPENDENT:
-        return
-    digits = max(round(-np.log10(condition * _EPSILON)), 0)
-    yield FitWarning(
-        f"the columns of X are nearly dependent (condition {condition:.0e}), so about {digits} digits of the "
-        "coefficients are reliable. Centre the columns before taking powers or products of them, or drop some."
-    )
-
-
-def _resting_on_few(rows: RegressionRows, factor: QRFactors) -> Iterator[OrthobootWarning]:
-    """Yield a warning for coefficients that a few rows determine: their residuals understate the noise."""
-    effective = factor.effective_rows()
-    fewest = min(_FEW_EFFECTIVE_ROWS, 1 + len(rows.X) / _ROWS_PER_EFFECTIVE_ROW)
-    # Of twice as many rows and one most have the common value, if there is one.
-    common = np.median(rows.X[: 2 * _RARE + 1], axis=0)
-    n_varying = np.count_nonzero(common != rows.X, axis=0)
-    rare = (n_varying > 0) & (n_varying <= _RARE)
-    few = np.flatnonzero(rare | (effective < fewest))
-    if few.size:
-        named = ", ".join(f"`{rows.names[k]}`" for k in few[:_NAMED])
-        more = f" and {few.size - _NAMED} more" if few.size > _NAMED else ""
-        fewest_rows = max(round(float(effective[few].min())), 1)
-        yield SmallSampleWarning(
-            f"the coefficient of {named}{more} depends on about {fewest_rows} row(s): the fit follows a rare category "
-            "or an outlying row, whose residual then understates the noise. The interval is too short, with strata "
-            "too. Merge or drop such columns, look at such rows, or collect more of them."
-        )
 
 
 def check_intercept(intercept: Any) -> None:
