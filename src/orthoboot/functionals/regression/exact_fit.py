@@ -8,6 +8,14 @@ from orthoboot.typing import FloatArray
 
 _ROUNDING = 32 * float(np.finfo(np.float64).eps)
 """Relative rounding error of a residual, per column."""
+_LINEAR_ROUNDING = 16 * float(np.finfo(np.float64).eps)
+"""The same of least squares."""
+
+
+def residual_is_rounding(X: FloatArray, response: FloatArray, coefficients: FloatArray, residuals: FloatArray) -> bool:
+    """Return whether the residuals ``y - X b`` of all rows are rounding alone."""
+    sizes = np.abs(response) + np.einsum("jp,p->j", np.abs(X), np.abs(coefficients))
+    return bool(np.all(np.abs(residuals) <= _LINEAR_ROUNDING * X.shape[1] * sizes))
 
 
 def residuals_are_rounding(

@@ -31,14 +31,10 @@ from orthoboot.functionals.regression.design_matrix import (
     regression_rows,
     rows_times,
 )
+from orthoboot.functionals.regression.exact_fit import residual_is_rounding
+from orthoboot.functionals.regression.linear_in_pieces import LinearFitInPieces
+from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
 from orthoboot.typing import FloatArray, Influence
-
-_LARGEST_TRACE = 20_000_000_000
-"""Multiplications up to which the second-order bias is summed column by column: some seconds."""
-_EPSILON = float(np.finfo(np.float64).eps)
-_ROUNDING = 16 * _EPSILON
-_WELL_CONDITIONED = 1e-6
-"""Reciprocal condition of the cross products from which on solving them keeps at least ten digits."""
 
 
 class CatalogueRegression(Functional):
@@ -49,6 +45,7 @@ class CatalogueRegression(Functional):
 
     intercept: bool
     paired = True
+    takes_pieces = True
 
     def __post_init__(self) -> None:
         check_intercept(self.intercept)
@@ -132,7 +129,7 @@ class LeastSquares:
     def refitted(self, weights: FloatArray) -> FloatArray:
         """Return the coefficients for weights on the rows, shape ``(d,)``."""
         products = self.cross_products(weights)
-        rotated = positive_solution(products[:, :-1], products[:, -1], least_condition=_WELL_CONDITIONED)
+        rotated = positive_solution(products[:, :-1], products[:, -1], least_condition=WELL_CONDITIONED)
         if rotated is None:
             return self.coefficients + self._change_by_factorisation(weights)
         return self.coefficients + self.factor.coefficients(rotated)
@@ -147,8 +144,7 @@ class LeastSquares:
 def _residuals(rows: RegressionRows, coefficients: FloatArray) -> FloatArray:
     """Return ``y - X b``, set to zero if it is rounding alone: an exact fit must not vary under resampling."""
     residuals = rows.response - np.einsum("jp,p->j", rows.X, coefficients)
-    size = np.abs(rows.response) + np.einsum("jp,p->j", np.abs(rows.X), np.abs(coefficients))
-    is_exact = np.all(np.abs(residuals) <= _ROUNDING * rows.X.shape[1] * size)
+    is_exact = residual_is_rounding(rows.X, rows.response, coefficients, residuals)
     return np.zeros_like(residuals) if is_exact else residuals
 
 
@@ -186,9 +182,9 @@ class LinearRegression(CatalogueRegression):
     intercept: bool = False
     name = "linear_regression"
 
-    def at(self, data: Data) -> LinearFit:
+    def at(self, data: Data) -> LinearFit | LinearFitInPieces:
         """Return the regression at `data`, not checked yet."""
-        return LinearFit(self, data)
+        return LinearFitInPieces(self, data) if data.is_in_pieces else LinearFit(self, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +211,7 @@ class LinearFit(PreparedRegression[LinearRegression]):
         """
         fit = self.fit
         n, d = fit.factor.orthonormal.shape
-        if n * d * (d + 1) ** 2 > _LARGEST_TRACE:
+        if n * d * (d + 1) ** 2 > LARGEST_TRACE:
             return None
         scores = n * _scores(fit)
         totals = covariance((np.column_stack([scores, np.ones(n)]),))[:d, d]
