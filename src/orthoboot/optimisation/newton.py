@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -146,7 +146,7 @@ def newton_minima(
     starts: Sequence[FloatArray],
     evaluated: Callable[[list[int], list[FloatArray]], Sequence[Evaluated]],
     *,
-    tolerances: Sequence[float],
+    tolerance: Callable[[Any], float],
     max_iterations: int = 100,
 ) -> list[Minimum | FitError]:
     """Return the minima of several functions, or why there are none, as `newton_minimum` finds them one by one.
@@ -160,12 +160,14 @@ def newton_minima(
         Where each search begins.
     evaluated
         Returns some of the functions, given their places, each at a point of its own.
-    tolerances, max_iterations
-        As in `newton_minimum`, a tolerance for each.
+    tolerance
+        As in `newton_minimum`, of each function, given what is known of it at its start.
+    max_iterations
+        The most steps.
     """
     searches = [
         newton_search(start, tolerance=tolerance, max_iterations=max_iterations, looks_at_the_end=False)
-        for start, tolerance in zip(starts, tolerances, strict=True)
+        for start in starts
     ]
     found: dict[int, Minimum | FitError] = {}
     waiting = {place: next(search) for place, search in enumerate(searches)}
@@ -181,14 +183,20 @@ def newton_minima(
 
 
 def newton_search(
-    start: FloatArray, *, tolerance: float, max_iterations: int = 100, looks_at_the_end: bool = True
+    start: FloatArray,
+    *,
+    tolerance: float | Callable[[Any], float],
+    max_iterations: int = 100,
+    looks_at_the_end: bool = True,
 ) -> Search:
     """Return the search of `newton_minimum` as a dialogue: it yields a point and is sent the function there.
 
     Parameters
     ----------
-    start, tolerance, max_iterations
+    start, max_iterations
         As in `newton_minimum`.
+    tolerance
+        As there, or a function of what is known at the start.
     looks_at_the_end
         Whether the last step is taken back where the function is higher at its end. From a point within the tolerance
         it is so short that this asks for one more evaluation to learn nothing, but where the function may be undefined.
@@ -196,13 +204,13 @@ def newton_search(
     point, here = start, (yield start)
     if not np.isfinite(here.value):
         raise FitError(f"the function must be finite at the start of the search; it is {here.value}.")
-    decrement = np.inf
+    decrement, least = np.inf, tolerance(here) if callable(tolerance) else tolerance
     for iteration in range(1, max_iterations + 1):
         direction = here.step()
         previous, decrement = decrement, -float(here.gradient @ direction)
         if not decrement >= 0:
             return Minimum(point, decrement, iteration, converged=False)
-        if decrement <= tolerance:
+        if decrement <= least:
             end = point + direction
             # Unless the function is higher there by more than rounding.
             lower = not looks_at_the_end or (yield end).value <= _at_most(here.value)

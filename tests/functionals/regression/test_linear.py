@@ -160,7 +160,7 @@ def test_the_second_order_bias_counts_the_total_of_the_weights():
 
 
 def test_a_bias_that_would_cost_too_much_is_left_out(monkeypatch):
-    monkeypatch.setattr("orthoboot.functionals.regression.linear._LARGEST_TRACE", 10)
+    monkeypatch.setattr("orthoboot.functionals.regression.linear.LARGEST_TRACE", 10)
     assert linear_regression.at(read((X, Y), paired=True)).second_order_bias(lambda parts: None) is None
 
 

@@ -151,6 +151,12 @@ class DesignInPieces:
         return float(found.low[0]), float(found.high[0])
 
     @cached_property
+    def mean_response(self) -> float:
+        """Return the mean of the responses."""
+        frame, place = self.sample.whole.frame, int(np.prod(self.data.row_shapes[0], dtype=int))
+        return float(frame.unit[place] * (frame.mean[0][place] + frame.mean[1][place]))
+
+    @cached_property
     def peaks(self) -> FloatArray:
         """Return what no number of X exceeds, and none of y, shape ``(d + 1,)``; ones for columns of zeros."""
         largest = [found.largest for table in self.data.tables[:_CASE_WEIGHTS] for found in table.ranges]

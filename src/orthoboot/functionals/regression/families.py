@@ -179,8 +179,11 @@ class Family(ABC):
         """Return the problem with responses out of range, or None."""
 
     @abstractmethod
-    def first_predictor(self, response: FloatArray, link: str) -> FloatArray:
-        """Return linear predictors near the responses, where the link is defined, shape ``(n,)``."""
+    def first_predictor(self, response: FloatArray, link: str, typical: float) -> FloatArray:
+        """Return linear predictors near the responses, where the link is defined, shape ``(n,)``.
+
+        `typical` is the mean response of all rows, where these are some of them.
+        """
 
     @abstractmethod
     def predictor_of(self, mean: FloatArray, link: str) -> FloatArray:
@@ -190,9 +193,16 @@ class Family(ABC):
         """Return why these responses have no finite fit, or None."""
         return None
 
-    def at_the_edge(self, response: FloatArray, eta: FloatArray, link: str) -> BoolArray:
-        """Return which rows have a fitted mean at the end of its range, where coefficients are infinite."""
-        return np.zeros(len(eta), dtype=np.bool_)
+    def degeneracy_of_equal(self, n_rows: int, response: float) -> str | None:
+        """Return why so many rows with the same response have no finite fit, or None."""
+        return None
+
+    def at_the_edge(self, response: FloatArray, eta: FloatArray, link: str, typical: float) -> BoolArray:
+        """Return which rows have a fitted mean at the end of its range, where coefficients are infinite.
+
+        `typical` is the mean response of all rows, where these are some of them.
+        """
+        return np.zeros(np.shape(eta), dtype=np.bool_)
 
 
 class PowerFamily(Family):
@@ -220,16 +230,16 @@ class PowerFamily(Family):
             possible = np.isfinite(value) & ((mean > 0) | (self.power == 0))
             return PredictorLosses(np.where(possible, value, np.inf), excess * by_eta, curvature, information)
 
-    def first_predictor(self, response: FloatArray, link: str) -> FloatArray:
+    def first_predictor(self, response: FloatArray, link: str, typical: float) -> FloatArray:
         """Return the predictors whose means are the responses themselves."""
-        return self.predictor_of(self.possible_mean(response), link)
+        return self.predictor_of(self.possible_mean(response, typical), link)
 
     def predictor_of(self, mean: FloatArray, link: str) -> FloatArray:
         """Return the link of the means."""
         with np.errstate(all="ignore"):
             return MEAN_LINKS[link].predictor(mean)
 
-    def possible_mean(self, response: FloatArray) -> FloatArray:
+    def possible_mean(self, response: FloatArray, typical: float) -> FloatArray:
         """Return means near the responses that the family can have."""
         return response
 
@@ -267,9 +277,9 @@ class Poisson(PowerFamily):
         """Return ``y log(y / mean) - y + mean``."""
         return np.where(response > 0, response * _excess((mean - response) / response), mean)
 
-    def possible_mean(self, response: FloatArray) -> FloatArray:
+    def possible_mean(self, response: FloatArray, typical: float) -> FloatArray:
         """Return the responses, moved off zero."""
-        moved: FloatArray = response + 0.1 * response.mean()
+        moved: FloatArray = response + 0.1 * typical
         return moved
 
     def response_problem(self, response: FloatArray) -> ResponseProblem | None:
@@ -280,12 +290,16 @@ class Poisson(PowerFamily):
 
     def degeneracy(self, response: FloatArray) -> str | None:
         """Return a reason if all counts are zero, else None."""
-        return None if response.any() else f"all {len(response)} counts are zero, and so would be the fitted mean"
+        return None if response.any() else self.degeneracy_of_equal(len(response), 0.0)
 
-    def at_the_edge(self, response: FloatArray, eta: FloatArray, link: str) -> BoolArray:
+    def degeneracy_of_equal(self, n_rows: int, response: float) -> str | None:
+        """Return a reason if all counts are zero, else None."""
+        return f"all {n_rows} counts are zero, and so would be the fitted mean" if response == 0 else None
+
+    def at_the_edge(self, response: FloatArray, eta: FloatArray, link: str, typical: float) -> BoolArray:
         """Return which zeros have a fitted mean that is nearly zero."""
         mean = MEAN_LINKS[link].mean(eta)[0]
-        empty: BoolArray = (response == 0) & (mean < _AT_THE_EDGE * response.mean())
+        empty: BoolArray = (response == 0) & (mean < _AT_THE_EDGE * typical)
         return empty
 
 
@@ -342,7 +356,7 @@ class Binomial(Family):
     def _curves(self, eta: FloatArray, link: str) -> tuple[Curve, Curve]:
         return PROBABILITY_LINKS[link].log_probability(eta), PROBABILITY_LINKS[link].log_complement(eta)
 
-    def first_predictor(self, response: FloatArray, link: str) -> FloatArray:
+    def first_predictor(self, response: FloatArray, link: str, typical: float) -> FloatArray:
         """Return the predictors of the responses, each half way to one half."""
         return self.predictor_of((response + 0.5) / 2, link)
 
@@ -362,9 +376,15 @@ class Binomial(Family):
         """Return a reason if there is only one class, else None."""
         if response.any() and not (response == 1).all():
             return None
-        return f"all {len(response)} responses are {response[0]:g}, one class only, and both are needed"
+        return self.degeneracy_of_equal(len(response), response[0])
 
-    def at_the_edge(self, response: FloatArray, eta: FloatArray, link: str) -> BoolArray:
+    def degeneracy_of_equal(self, n_rows: int, response: float) -> str | None:
+        """Return a reason if there is only one class, else None."""
+        if response not in (0, 1):
+            return None
+        return f"all {n_rows} responses are {response:g}, one class only, and both are needed"
+
+    def at_the_edge(self, response: FloatArray, eta: FloatArray, link: str, typical: float) -> BoolArray:
         """Return which rows are fitted by a probability that is nearly zero or nearly one."""
         with np.errstate(all="ignore"):
             (log_one, *_), (log_zero, *_) = self._curves(eta, link)

@@ -11,9 +11,8 @@ import numpy as np
 from orthoboot.arguments import checked_name
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import DataError, FitError, OrthobootWarning
+from orthoboot.errors import FitError, OrthobootWarning
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
-from orthoboot.functionals.metrics.classification import few_rows
 from orthoboot.functionals.regression.design_matrix import (
     CrossProducts,
     QRFactors,
@@ -24,17 +23,21 @@ from orthoboot.functionals.regression.design_matrix import (
 )
 from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family, PredictorLosses
+from orthoboot.functionals.regression.generalized_linear_in_pieces import GlmFitInPieces
 from orthoboot.functionals.regression.linear import CatalogueRegression, PreparedRegression
+from orthoboot.functionals.regression.search_limits import (
+    MAX_ITERATIONS,
+    REGULAR,
+    RUNNING_AWAY,
+    STEP,
+    degenerate_responses,
+    few_of_a_class,
+    no_fit,
+    no_start,
+    refused_responses,
+)
 from orthoboot.optimisation.newton import newton_minimum
 from orthoboot.typing import FloatArray, Influence
-
-_STEP = 1e-10
-"""From linear predictors that would change by no more than this share of themselves the next step is the last one."""
-_MAX_ITERATIONS = 60
-_REGULAR = 1e-14
-"""Reciprocal condition of a Hessian below which it is singular but for rounding."""
-_RUNNING_AWAY = 0.01
-"""A last step that still changes the linear predictor of a row at the edge by so much is on its way to infinity."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class WeightedLoss:
     def step(self, point: FloatArray, gradient: FloatArray) -> FloatArray:
         """Return the Newton step; where the Hessian is not positive definite, the one of Fisher's scoring."""
         for matrix in self._matrices(self.losses(point)):
-            direction = positive_solution(matrix, -gradient, least_condition=_REGULAR)
+            direction = positive_solution(matrix, -gradient, least_condition=REGULAR)
             if direction is not None:
                 self.largest_shift = float(np.abs(self._predictors(direction)).max())
                 return direction
@@ -138,30 +141,19 @@ class WeightedLoss:
     def tolerance(self, point: FloatArray) -> float:
         """Return the decrement at which the predictors change by a negligible share of themselves."""
         changes = self.losses(point).information * self._predictors(point) ** 2
-        return float(_STEP**2 * np.sum(self.weights * changes))
+        return float(STEP**2 * np.sum(self.weights * changes))
 
     def ran_away(self, point: FloatArray) -> bool:
         """Return whether the fit diverged: the search ended because rows at the edge have almost no loss left."""
-        return self.largest_shift > _RUNNING_AWAY and self._n_at_the_edge(point) > 0
+        return self.largest_shift > RUNNING_AWAY and self._n_at_the_edge(point) > 0
 
     def failure(self, point: FloatArray) -> str:
         """Return why there is no fit, given the point where the search ended."""
-        n_edge = self._n_at_the_edge(point)
-        if n_edge:
-            return (
-                f"the coefficients diverge, and the fitted mean of {n_edge} of {len(self.kept)} rows reaches the end "
-                "of its range. Likely causes: perfect separation, where a combination of the columns predicts these "
-                "responses without error; a rare category in which all responses are the same; many columns for few "
-                "rows. Drop or merge such columns, or use a penalised fit"
-            )
-        return (
-            f"no minimum was found in {_MAX_ITERATIONS} steps. Likely causes: a best fit at the border of what the "
-            f"link {self.model.link!r} allows; outliers; columns that are nearly dependent. Try another link, and "
-            "centre or drop columns"
-        )
+        return no_fit(self._n_at_the_edge(point), len(self.kept), self.model.link)
 
     def _n_at_the_edge(self, point: FloatArray) -> int:
-        return int(self.model.family.at_the_edge(self.response, self._predictors(point), self.model.link).sum())
+        eta, typical = self._predictors(point), float(self.response.mean())
+        return int(self.model.family.at_the_edge(self.response, eta, self.model.link, typical).sum())
 
     def _matrices(self, losses: PredictorLosses) -> Iterator[FloatArray]:
         yield self.hessian(losses.curvature)
@@ -186,7 +178,7 @@ def fitted(loss: WeightedLoss, start: FloatArray) -> FloatArray:
         loss.step,
         start,
         tolerance=loss.tolerance(start),
-        max_iterations=_MAX_ITERATIONS,
+        max_iterations=MAX_ITERATIONS,
     )
     if not minimum.converged or loss.ran_away(minimum.point):
         raise FitError(loss.failure(minimum.point))
@@ -198,18 +190,15 @@ def first_point(loss: WeightedLoss) -> FloatArray:
     candidates = [point for point in (_scoring_start(loss), _constant_start(loss)) if np.isfinite(point).all()]
     heights = [loss.value(point) for point in candidates]
     if not heights or not np.isfinite(min(heights)):
-        raise FitError(
-            f"no start was found: none of the coefficients tried is one for which the link {loss.model.link!r} gives "
-            "a possible mean to every row. Use the log link for positive means, or add an intercept"
-        )
+        raise FitError(no_start(loss.model.link))
     return candidates[int(np.argmin(heights))]
 
 
 def _scoring_start(loss: WeightedLoss) -> FloatArray:
-    eta = loss.model.family.first_predictor(loss.response, loss.model.link)
+    eta = loss.model.family.first_predictor(loss.response, loss.model.link, float(loss.response.mean()))
     losses = loss.losses_at(eta)
     target = loss.column_sums(losses.information * eta - losses.slope)
-    start = positive_solution(loss.hessian(losses.information), target, least_condition=_REGULAR)
+    start = positive_solution(loss.hessian(losses.information), target, least_condition=REGULAR)
     return np.full(len(target), np.nan) if start is None else start
 
 
@@ -258,9 +247,9 @@ class Glm(CatalogueRegression):
         if self.link is not None:
             checked_name("link", self.link, FAMILIES[self.family].links)
 
-    def at(self, data: Data) -> GlmFit:
+    def at(self, data: Data) -> GlmFit | GlmFitInPieces:
         """Return the model at `data`, not checked yet."""
-        return GlmFit(self, data)
+        return GlmFitInPieces(self, data) if data.is_in_pieces else GlmFit(self, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +262,7 @@ class GlmFit(PreparedRegression[Glm]):
         _check_range(self.functional, self.rows.response)
         degeneracy = family.degeneracy(self.rows.response)
         if degeneracy is not None:
-            raise DataError(f"`{name}` has no fit on these data: {degeneracy}. Check the response, or get more rows.")
+            raise degenerate_responses(name, degeneracy)
         super().check()
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
@@ -284,8 +273,7 @@ class GlmFit(PreparedRegression[Glm]):
         response = self.rows.response
         # A proportion counts in both classes.
         positive, negative = int(np.count_nonzero(response > 0)), int(np.count_nonzero(response < 1))
-        which = "are positive" if positive <= negative else "are negative"
-        return (*found, *few_rows(self.functional.name, min(positive, negative), which))
+        return (*found, *few_of_a_class(self.functional.name, positive, negative))
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the coefficients on each resample, shape ``(B, d)``."""
@@ -305,7 +293,7 @@ class GlmFit(PreparedRegression[Glm]):
         loss = WeightedLoss(model, model.rows.case_weights)
         losses = loss.losses(point)
         back_rotation = model.factor.back_rotation().T
-        by_score = positive_solution(loss.hessian(losses.curvature), back_rotation, least_condition=_REGULAR)
+        by_score = positive_solution(loss.hessian(losses.curvature), back_rotation, least_condition=REGULAR)
         if by_score is None:
             raise FitError(f"`{self.functional.name}` has no influence function: {loss.failure(point)}.")
         scores = model.basis * (loss.weights * losses.slope)[:, np.newaxis]
@@ -346,10 +334,7 @@ def _check_range(glm: Glm, response: FloatArray) -> None:
     problem = FAMILIES[glm.family].response_problem(response)
     if problem is not None and problem.broken.any():
         first = int(np.argmax(problem.broken))
-        raise DataError(
-            f"`{glm.name}` with family {glm.family!r} takes {problem.rule}; got {int(problem.broken.sum())} "
-            f"other(s), the first in row {first} (counted from 0): {response[first]:g}. {problem.advice}"
-        )
+        raise refused_responses(glm.name, glm.family, problem, int(problem.broken.sum()), first, response[first])
 
 
 def _refitted(model: Model, start: FloatArray, weights: FloatArray) -> FloatArray:

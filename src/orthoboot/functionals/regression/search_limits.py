@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orthoboot.errors import DataError
+from orthoboot.errors import DataError, OrthobootWarning
+from orthoboot.functionals.metrics.classification import few_rows
 from orthoboot.functionals.regression.families import ResponseProblem
 
 LARGEST_TRACE = 20_000_000_000
@@ -55,3 +56,9 @@ def refused_responses(
 def degenerate_responses(name: str, degeneracy: str) -> DataError:
     """Return the error for responses of all rows that have no finite fit."""
     return DataError(f"`{name}` has no fit on these data: {degeneracy}. Check the response, or get more rows.")
+
+
+def few_of_a_class(name: str, n_positive: int, n_negative: int) -> tuple[OrthobootWarning, ...]:
+    """Return a warning if one of two classes has few rows."""
+    which = "are positive" if n_positive <= n_negative else "are negative"
+    return few_rows(name, min(n_positive, n_negative), which)
