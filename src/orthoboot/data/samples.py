@@ -228,4 +228,6 @@ def _is_sequence_of_samples(data: Any) -> bool:
 
 
 def _is_single_value(element: Any) -> bool:
+    if hasattr(type(element), "schema"):  # a table whose length is not known before it is read
+        return False
     return not hasattr(element, "__len__") or isinstance(element, (str, bytes)) or getattr(element, "ndim", None) == 0

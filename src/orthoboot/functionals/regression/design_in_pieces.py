@@ -30,6 +30,7 @@ from orthoboot.functionals.regression.design_matrix import (
     column_names,
     ones_for_zeros,
     refused_case_weights,
+    rows_times,
     tall_triangle,
 )
 from orthoboot.typing import BoolArray, FloatArray, IntArray
@@ -63,7 +64,7 @@ class Basis:
     def __call__(self, data: Data) -> BasisRows:
         """Return the rows of a block."""
         arrays = arrays_of(data, intercept=self.intercept)
-        return BasisRows(*arrays, arrays.X @ self.rotation)
+        return BasisRows(*arrays, rows_times(arrays.X, self.rotation))
 
 
 class Factors(NamedTuple):
@@ -278,7 +279,7 @@ def _part_shares(basis: Basis, inverse_triangle: FloatArray, common: FloatArray,
     total = np.zeros((3, len(common)))
     for _, data in blocks:
         rows = basis(data)
-        squares = rows.case_weights[:, np.newaxis] * np.square(rows.basis @ inverse_triangle)
+        squares = rows.case_weights[:, np.newaxis] * np.square(rows_times(rows.basis, inverse_triangle))
         total += [squares.sum(axis=0), np.square(squares).sum(axis=0), np.count_nonzero(common != rows.X, axis=0)]
     return total
 

@@ -24,7 +24,7 @@ from orthoboot.functionals.regression.design_in_pieces import (
     pair_columns,
     symmetric,
 )
-from orthoboot.functionals.regression.design_matrix import RegressionArrays, arrays_of, positive_solution
+from orthoboot.functionals.regression.design_matrix import RegressionArrays, arrays_of, positive_solution, rows_times
 from orthoboot.functionals.regression.exact_fit import residual_is_rounding
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
 from orthoboot.typing import FloatArray, Influence
@@ -96,7 +96,7 @@ class Residuals:
         """Return the residuals of some rows, shape ``(m,)``."""
         if self.vanish:
             return np.zeros(len(arrays.response))
-        residuals: FloatArray = arrays.response - arrays.X @ self.coefficients
+        residuals: FloatArray = arrays.response - np.einsum("jp,p->j", arrays.X, self.coefficients)
         return residuals
 
 
@@ -202,8 +202,7 @@ def _features(basis: Basis, residuals: Residuals, data: Data) -> FloatArray:
 
 
 def _score_influence(mean_score: FloatArray, matrix: FloatArray, features: FloatArray) -> FloatArray:
-    influence: FloatArray = (features[:, -len(matrix) :] - mean_score) @ matrix
-    return influence
+    return rows_times(features[:, -len(matrix) :] - mean_score, matrix)
 
 
 def _some_columns(d: int) -> Iterator[range]:

@@ -12,7 +12,7 @@ from orthoboot.draws.resamples import BlockWeights
 from orthoboot.errors import FitError
 from orthoboot.functionals.regression.design_in_pieces import Basis, BasisRows, Blocks, DesignInPieces, pair_columns
 from orthoboot.functionals.regression.design_in_pieces import symmetric as symmetric_matrices
-from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution
+from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution, rows_of_a_product
 from orthoboot.functionals.regression.families import Family, PredictorLosses
 from orthoboot.functionals.regression.search_limits import MAX_ITERATIONS, REGULAR, RUNNING_AWAY, STEP, no_fit
 from orthoboot.optimisation.newton import Minimum, newton_minima
@@ -194,6 +194,12 @@ def _groups(number: int, n_rows: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, number, step))
 
 
+def _pieces(weights: FloatArray, n_pairs: int) -> Iterator[slice]:
+    """Yield rows in pieces so short that the linear algebra library starts no threads: every part has one already."""
+    step = rows_of_a_product(len(weights) * n_pairs)
+    return (slice(start, start + step) for start in range(0, weights.shape[1], step))
+
+
 @dataclass(frozen=True, eq=False)
 class _SumOfLosses:
     """Sums over the rows of a part, shape ``(B, 3 + d + d (d + 1) / 2)``.
@@ -217,7 +223,9 @@ class _SumOfLosses:
             pairs = pair_columns(np.ascontiguousarray(rows.basis.T)).T
             for group in _groups(len(self.places), len(rows.basis)):
                 weights = self.weights(self.places[group], start, data) * rows.case_weights
-                total[group] += self._sums(weights, rows, pairs, self.points[group])
+                for piece in _pieces(weights, pairs.shape[1]):
+                    some = BasisRows(*(part[piece] for part in rows))
+                    total[group] += self._sums(weights[:, piece], some, pairs[piece], self.points[group])
         return total
 
     def _sums(self, weights: FloatArray, rows: BasisRows, pairs: FloatArray, points: FloatArray) -> FloatArray:
