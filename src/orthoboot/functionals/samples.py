@@ -58,7 +58,7 @@ def _refusal(samples: Data, statistic: Any, groups: Any, needs_rows: Mapping[str
         what = "a function of yours" if functional is None else f"`{functional.name}`"
         return DataError(
             f"{what} needs all rows at once, and a {name} is read part by part. That is enough for moments, "
-            "quantiles, correlations, ratios, metrics that are means, regressions and `ob.function_of_means`. Use one of "
-            "these, or load the rows into memory first, if they fit."
+            "quantiles, correlations, ratios, metrics that are means, regressions and `ob.function_of_means`. Use one "
+            "of these, or load the rows into memory first, if they fit."
         )
     return None

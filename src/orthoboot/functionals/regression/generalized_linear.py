@@ -362,7 +362,9 @@ def glm(family: str, link: str | None = None, *, intercept: bool = False) -> Glm
     ``subsection:CIconstructionexample``. Refits are Newton steps from the fit of all rows, until only rounding is left.
 
     The data are ``(X, y)`` with ``paired=True``, or ``(X, y, case_weights)``; for proportions the case weights are the
-    numbers of trials. A resample without a fit, such as one with a single class, counts as a failed replicate.
+    numbers of trials. A resample without a fit, such as one with a single class, counts as a failed replicate. Data may
+    be read part by part, as memory-mapped arrays and collections of dask are: each Newton step is then one pass, for
+    the refits of many resamples together.
 
     Parameters
     ----------

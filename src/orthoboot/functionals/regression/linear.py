@@ -165,7 +165,8 @@ class LinearRegression(CatalogueRegression):
     in another order, and the last digits may differ.
 
     The data are ``(X, y)`` with ``paired=True``, or ``(X, y, case_weights)``; a resample on which the columns are
-    dependent counts as a failed replicate.
+    dependent counts as a failed replicate. They may be read part by part, as memory-mapped arrays and collections of
+    dask are: one pass then gives the refits of many resamples, see `LinearFitInPieces`.
 
     Parameters
     ----------
