@@ -54,6 +54,15 @@ def test_blocks_are_the_rows_in_their_order(rows: RowsInPieces) -> None:
     assert np.array_equal(rows.at(np.array([7, 29_999, 7])), expected[[7, 29_999, 7]])
 
 
+@pytest.mark.parametrize(("size", "least", "lengths"), [(3000, 1024, {2048}), (10, 1024, {1024}), (10, 8192, {8192})])
+def test_blocks_of_wide_rows_are_even_parts_of_a_chunk(size: int, least: int, lengths: set[int]) -> None:
+    rows = np.arange(2 * sources.CHUNK)
+    found = list(sources.blocks(sources.CHUNK, iter([(rows,)]), size, least=least))
+    assert {len(block) for _, (block,) in found} == lengths
+    assert [start for start, _ in found] == [sources.CHUNK + int(block[0]) for _, (block,) in found]
+    assert np.array_equal(np.concatenate([block for _, (block,) in found]), rows)
+
+
 def test_passes_find_what_arrays_have(rows: RowsInPieces) -> None:
     expected = table() ** 2
     assert rows.means == pytest.approx(expected.mean(axis=0), rel=1e-13)

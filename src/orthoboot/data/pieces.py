@@ -12,7 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from orthoboot.arrays.passes import KnowsSpread, Ranges, Spread, column_sums, joined_spread, spread_of, sums_of_cubes
 from orthoboot.data.samples import Data, Whole
-from orthoboot.data.sources import MemorySource, Rows, Source, blocks
+from orthoboot.data.sources import CHUNK, MemorySource, Rows, Source, blocks
 from orthoboot.data.tables import InputTable
 from orthoboot.data.tables_in_pieces import TableInPieces
 from orthoboot.errors import DataError
@@ -23,6 +23,9 @@ LONG = 1 << 17
 
 _NUMBERS_AT_ONCE = 1 << 20
 """Numbers of a block: 8 MB at most."""
+
+_FEWEST_ROWS = 1024
+"""Rows of a block at least, however wide they are, where they are read part by part."""
 
 _SMALL = 1e-100
 
@@ -71,7 +74,9 @@ class SampleInPieces:
         width
             How many numbers are computed of a row.
         """
-        return self.source.each(partial(_of_blocks, task, self.starts, self.whole, self.tables, width))
+        # In memory sums are promised in the order of whole chunks.
+        least = CHUNK if self.source.in_memory else _FEWEST_ROWS
+        return self.source.each(partial(_of_blocks, task, self.starts, self.whole, self.tables, width, least))
 
     @property
     def example(self) -> Data:
@@ -96,10 +101,10 @@ class SampleInPieces:
 
 
 def _blocks_of_data(
-    start: int, rows: Iterator[Rows], whole: Whole, tables: tuple[int, ...], width: int
+    start: int, rows: Iterator[Rows], whole: Whole, tables: tuple[int, ...], width: int, least: int = CHUNK
 ) -> Iterator[tuple[int, Data]]:
     size = _NUMBERS_AT_ONCE // max(width, 1)
-    return ((first, _as_data(block, whole, tables)) for first, block in blocks(start, rows, size))
+    return ((first, _as_data(block, whole, tables)) for first, block in blocks(start, rows, size, least=least))
 
 
 def _of_blocks(
@@ -108,11 +113,12 @@ def _of_blocks(
     whole: Whole,
     tables: tuple[int, ...],
     width: int,
+    least: int,
     part: int,
     rows: Iterator[Rows],
 ) -> Result:
     with np.errstate(all="ignore"):  # what is not finite shows in the values
-        return task(_blocks_of_data(starts[part], rows, whole, tables, width))
+        return task(_blocks_of_data(starts[part], rows, whole, tables, width, least))
 
 
 def _as_data(rows: Rows, whole: Whole, numbers: tuple[int, ...]) -> Data:

@@ -93,12 +93,14 @@ class MemorySource(Source):
         return tuple(table.take(rows, axis=0) for table in self.tables)
 
 
-def blocks(start: int, rows: Iterator[Rows], size: int) -> Iterator[tuple[int, Rows]]:
+def blocks(start: int, rows: Iterator[Rows], size: int, *, least: int = CHUNK) -> Iterator[tuple[int, Rows]]:
     """Yield rows from number `start` on in blocks of about `size`, each with the number of its first row.
 
-    Blocks end at multiples of `CHUNK`, so that no chunk of random numbers is drawn twice but at the ends.
+    Blocks end at multiples of `CHUNK`, so that no chunk of random numbers is drawn twice but at the ends. Where rows
+    are so wide that a block should be shorter, it is an even part of `CHUNK`, but of no fewer rows than `least`, a
+    power of two: what is computed of such rows takes longer than to draw a chunk again.
     """
-    step = min(max(size - size % CHUNK, CHUNK), _MOST_ROWS)
+    step = _short_step(size, least) if size < CHUNK else min(size - size % CHUNK, _MOST_ROWS)
     for some in rows:
         n, begin = len(some[0]), 0
         while begin < n:
@@ -106,3 +108,8 @@ def blocks(start: int, rows: Iterator[Rows], size: int) -> Iterator[tuple[int, R
             yield start + begin, tuple(table[begin:end] for table in some)
             begin = end
         start += n
+
+
+def _short_step(size: int, least: int) -> int:
+    """Return the power of two next below `size`, from `least` to `CHUNK`."""
+    return min(max(1 << max(size.bit_length() - 1, 0), least), CHUNK)

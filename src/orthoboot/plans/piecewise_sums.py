@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.arrays.products import product_in_one_thread
 from orthoboot.data.pieces import Block, RowsInPieces
 from orthoboot.draws.kernels import Kernels, for_stretches
 from orthoboot.draws.poisson import inversion
@@ -17,6 +18,12 @@ from orthoboot.typing import FloatArray, IntArray, Key
 
 _ROWS_WITHOUT_DATA = 1 << 24
 """Rows whose counts are drawn at once where nothing is read."""
+
+_WIDE = 64
+"""Columns from which a matrix product is worth an array of counts, where rows are read part by part."""
+
+_COUNTS_AT_ONCE = 1 << 17
+"""Counts in that array: a megabyte."""
 
 
 def multinomial_sums(key: Key, stream: int, replicates: Sequence[int], rows: RowsInPieces) -> FloatArray:
@@ -114,6 +121,8 @@ class SettledDraws:
 
     def sums(self, blocks: Iterator[Block], width: int) -> FloatArray:
         """Return the sums over the blocks of a part, shape ``(B, p)``."""
+        if width >= _WIDE:
+            return self._products(blocks, width)
         totals, sums = self.draws.empty(width)
         rejected = {place: draws.empty(width) for place, draws in self.again.items()}
         for start, values in blocks:
@@ -124,6 +133,16 @@ class SettledDraws:
             self._add_thrown(start, columns, sums, rejected)
         for place, (_, own) in rejected.items():
             sums[place] = own[0]
+        return sums
+
+    def _products(self, blocks: Iterator[Block], width: int) -> FloatArray:
+        """Return the sums as products with counts of a few resamples at a time."""
+        sums = self.draws.empty(width)[1]
+        for start, values in blocks:
+            step = max(_COUNTS_AT_ONCE // max(len(values), 1), 1)
+            for first in range(0, len(sums), step):
+                some = range(first, min(first + step, len(sums)))
+                sums[some.start : some.stop] += product_in_one_thread(self.counts(some, start, len(values)), values)
         return sums
 
     def counts(self, places: Sequence[int], start: int, n_rows: int) -> FloatArray:

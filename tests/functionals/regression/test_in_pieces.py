@@ -105,6 +105,12 @@ def test_partitions_may_be_uneven_and_empty(name: str) -> None:
     check_same(bootstrap(lazy, MODELS[name]), bootstrap(arrays, MODELS[name]))
 
 
+@pytest.mark.parametrize("name", ["linear", "logistic"])
+def test_many_columns_are_read_in_shorter_blocks(name: str, mapped: Mapped) -> None:
+    arrays = np.hstack([X, np.random.default_rng(8).normal(size=(N, 17))]), RESPONSES[name]
+    check_same(bootstrap(mapped(*arrays), MODELS[name]), bootstrap(arrays, MODELS[name]))
+
+
 def test_frames_name_the_coefficients() -> None:
     pl = pytest.importorskip("polars")
     names = {f"x{i}": column for i, column in enumerate(X.T)}

@@ -263,7 +263,7 @@ def _rows_of_a_block(d: int) -> int:
 
 def rows_times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
     """Return ``rows @ matrix``, shape ``(n, k)``, for many rows and a small matrix, bit for bit reproducible."""
-    step = rows_of_a_product(matrix.size)
+    step = _rows_of_a_product(matrix.size)
     return np.concatenate([rows[start : start + step] @ matrix for start in range(0, len(rows), step)])
 
 
@@ -277,7 +277,7 @@ class CrossProducts:
     """
 
     def __init__(self, left: FloatArray, right: FloatArray) -> None:
-        rows = min(rows_of_a_product(left.shape[1] * right.shape[1]), len(left))
+        rows = min(_rows_of_a_product(left.shape[1] * right.shape[1]), len(left))
         self._left = np.ascontiguousarray(_blocks(left, rows).transpose(0, 2, 1))
         self._right = _blocks(right, rows)
 
@@ -288,8 +288,7 @@ class CrossProducts:
         return products
 
 
-def rows_of_a_product(size: int) -> int:
-    """Return how many rows to multiply at once, given how many multiplications each takes."""
+def _rows_of_a_product(size: int) -> int:
     few = _MULTIPLICATIONS_IN_ONE_THREAD // size
     # Blocks of less are slow; with so many columns let the library have its threads.
     return few if few >= _FEWEST_ROWS else _MANY_ROWS

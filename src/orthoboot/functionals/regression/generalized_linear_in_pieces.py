@@ -115,7 +115,8 @@ class GlmFitInPieces(RegressionInPieces):
     @cached_property
     def first_pass(self) -> FirstPass:
         """Return the sums that are needed before there is a fit."""
-        parts = self.design.sample.reduced(_FirstSums(self.of_rows, self.design.mean_response), 64)
+        d = len(self.design.names)
+        parts = self.design.sample.reduced(_FirstSums(self.of_rows, self.design.mean_response), 8 + d * (d + 1) // 2)
         total = next(parts)
         for part in parts:
             total = total.joined(part)
@@ -166,7 +167,7 @@ class GlmFitInPieces(RegressionInPieces):
     def is_exact(self) -> bool:
         """Return whether the fit leaves only rounding of every row, as it does of a constant response."""
         task = partial(_part_is_exact, self.of_rows, self.fit, np.abs(self.estimate))
-        return all(self.design.sample.reduced(task, 64))
+        return all(self.design.sample.reduced(task, 8 + 2 * len(self.estimate)))
 
     @cached_property
     def by_score(self) -> FloatArray:

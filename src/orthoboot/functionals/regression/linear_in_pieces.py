@@ -157,8 +157,8 @@ class LinearFitInPieces(RegressionInPieces):
     def influence(self) -> Influence:
         """Return ``n R^-1 q_j e_j`` for every row."""
         matrix = self.design.n_rows * self.design.basis.rotation.T
-        along = partial(_score_influence, self.mean_score, matrix)
-        return (as_array(self.features.mapped(along, len(matrix), is_centred=True)),)
+        compute = partial(_influence, self.design.basis, self.residuals, self.mean_score, matrix)
+        return (as_array(RowsInPieces(self.design.sample, compute, len(matrix), is_centred=True)),)
 
     def linear(self, resamples: Resamples) -> FloatArray | None:
         """Return ``R^-1 sum_j weights_j q_j e_j``: the sums that the refits need, and no others."""
@@ -201,8 +201,11 @@ def _features(basis: Basis, residuals: Residuals, data: Data) -> FloatArray:
     return np.concatenate([pair_columns(columns), columns * errors]).T
 
 
-def _score_influence(mean_score: FloatArray, matrix: FloatArray, features: FloatArray) -> FloatArray:
-    return rows_times(features[:, -len(matrix) :] - mean_score, matrix)
+def _influence(
+    basis: Basis, residuals: Residuals, mean_score: FloatArray, matrix: FloatArray, data: Data
+) -> FloatArray:
+    columns, errors = _scaled_rows(basis, residuals, data)
+    return rows_times((columns * errors).T - mean_score, matrix)
 
 
 def _some_columns(d: int) -> Iterator[range]:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orthoboot.arrays.products import product_in_one_thread
 from orthoboot.draws.resamples import BlockWeights
 from orthoboot.errors import FitError
 from orthoboot.functionals.regression.design_in_pieces import Basis, BasisRows, Blocks, DesignInPieces, pair_columns
 from orthoboot.functionals.regression.design_in_pieces import symmetric as symmetric_matrices
-from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution, rows_of_a_product
+from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution
 from orthoboot.functionals.regression.families import Family, PredictorLosses
 from orthoboot.functionals.regression.search_limits import MAX_ITERATIONS, REGULAR, RUNNING_AWAY, STEP, no_fit
 from orthoboot.optimisation.newton import Minimum, newton_minima
@@ -97,8 +98,9 @@ class LossesInPieces:
             Whether the Hessian is the expected one, that of Fisher's scoring.
         """
         task = _SumOfLosses(self.of_rows, self.weights, tuple(places), np.array(points), expected)
-        sums = sum(self.design.sample.reduced(task, _NUMBERS_OF_A_BLOCK), start=np.zeros(1))
         d = len(self.design.names)
+        width = max(_NUMBERS_OF_A_BLOCK, d * (d + 1) // 2)
+        sums = sum(self.design.sample.reduced(task, width), start=np.zeros(1))
         means = sums[:, 1:] / sums[:, :1]
         hessians = symmetric_matrices(means[:, 2 + d :], d)
         return [
@@ -194,12 +196,6 @@ def _groups(number: int, n_rows: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, number, step))
 
 
-def _pieces(weights: FloatArray, n_pairs: int) -> Iterator[slice]:
-    """Yield rows in pieces so short that the linear algebra library starts no threads: every part has one already."""
-    step = rows_of_a_product(len(weights) * n_pairs)
-    return (slice(start, start + step) for start in range(0, weights.shape[1], step))
-
-
 @dataclass(frozen=True, eq=False)
 class _SumOfLosses:
     """Sums over the rows of a part, shape ``(B, 3 + d + d (d + 1) / 2)``.
@@ -223,13 +219,11 @@ class _SumOfLosses:
             pairs = pair_columns(np.ascontiguousarray(rows.basis.T)).T
             for group in _groups(len(self.places), len(rows.basis)):
                 weights = self.weights(self.places[group], start, data) * rows.case_weights
-                for piece in _pieces(weights, pairs.shape[1]):
-                    some = BasisRows(*(part[piece] for part in rows))
-                    total[group] += self._sums(weights[:, piece], some, pairs[piece], self.points[group])
+                total[group] += self._sums(weights, rows, pairs, self.points[group])
         return total
 
     def _sums(self, weights: FloatArray, rows: BasisRows, pairs: FloatArray, points: FloatArray) -> FloatArray:
-        eta = points @ rows.basis.T
+        eta = product_in_one_thread(points, rows.basis.T)
         losses = self.of_rows.family.losses(rows.response, eta, self.of_rows.link)
         sums = self._weighted(weights, eta, losses, rows, pairs)
         if np.isfinite(sums).all():
@@ -253,8 +247,8 @@ class _SumOfLosses:
                 weights.sum(axis=1),
                 np.einsum("bj,bj->b", weights, losses.value),
                 np.einsum("bj,bj,bj,bj->b", weights, losses.information, eta, eta),
-                (weights * losses.slope) @ rows.basis,
-                (weights * curvature) @ pairs,
+                product_in_one_thread(weights * losses.slope, rows.basis),
+                product_in_one_thread(weights * curvature, pairs),
             ]
         )
 
