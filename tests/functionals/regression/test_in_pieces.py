@@ -144,7 +144,9 @@ def test_results_do_not_depend_on_the_batch(mapped: Mapped) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "family"), [("linear", sm.families.Gaussian()), ("logistic", sm.families.Binomial())], ids=str
+    ("name", "family"),
+    [("linear", sm.families.Gaussian()), ("logistic", sm.families.Binomial())],
+    ids=["linear", "logistic"],
 )
 def test_a_replicate_is_the_fit_of_statsmodels_to_the_rows_drawn(name: str, family: Any, mapped: Mapped) -> None:
     result = bootstrap(mapped(X, RESPONSES[name]), MODELS[name], n_resamples=3)
