@@ -67,7 +67,7 @@ def spare(request, monkeypatch):
 def forget():
     """Forget what was found with another law."""
     poisson.inversion.cache_clear()
-    piecewise_sums._known_totals.cache_clear()
+    settled.cache_clear()
 
 
 def test_in_memory_they_have_the_same_bits(spare):
@@ -98,7 +98,6 @@ def test_what_is_sent_to_a_part_does_not_hold_its_throws(spare):
 
 def test_totals_are_found_without_values(spare, monkeypatch):
     whole = piecewise_sums._totals(PoissonDraws(KEY, 2, NUMBERS, N))
-    piecewise_sums._known_totals.cache_clear()
     monkeypatch.setattr(piecewise_sums, "_ROWS_WITHOUT_DATA", 7_777)
     assert np.array_equal(piecewise_sums._totals(PoissonDraws(KEY, 2, NUMBERS, N)), whole)
     totals, sums = PoissonDraws(KEY, 2, NUMBERS, N).empty(3)

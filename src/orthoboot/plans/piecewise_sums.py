@@ -218,16 +218,11 @@ def settled(draws: PoissonDraws) -> SettledDraws:
 
 
 def _totals(draws: PoissonDraws) -> IntArray:
-    return np.array(_known_totals(draws), dtype=np.int64)
-
-
-@lru_cache(maxsize=4)
-def _known_totals(draws: PoissonDraws) -> tuple[int, ...]:
-    """Return the Poisson totals, remembered since several sums over the same resamples need them."""
+    """Return the Poisson totals, which are found without the data, shape ``(B,)``."""
     totals, sums = draws.empty(0)
     for start in range(0, draws.n_rows, _ROWS_WITHOUT_DATA):
         draws.add(start, np.empty((0, min(_ROWS_WITHOUT_DATA, draws.n_rows - start))), totals, sums)
-    return tuple(totals.tolist())
+    return totals
 
 
 def _sums_of_parts(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
