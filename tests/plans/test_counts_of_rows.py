@@ -25,7 +25,7 @@ def test_counts_of_some_rows_are_those_of_all(n, m):
 def test_rejected_poisson_totals_are_drawn_again(monkeypatch):
     """At a rate of one every second total exceeds n."""
     monkeypatch.setattr(poisson, "_SPARE_DEVIATIONS", 0.01)
-    for function in (poisson.inversion, piecewise_sums._known_totals):
+    for function in (poisson.inversion, piecewise_sums.settled):
         function.cache_clear()
     try:
         n, rows = 20_001, np.arange(0, 20_001, 7)
@@ -34,7 +34,7 @@ def test_rejected_poisson_totals_are_drawn_again(monkeypatch):
         found = multinomial_counts_at(KEY, 0, range(20), n, rows)
         np.testing.assert_array_equal(found, Iid(n).counts(KEY, 0, range(20))[:, rows])
     finally:
-        for function in (poisson.inversion, piecewise_sums._known_totals):
+        for function in (poisson.inversion, piecewise_sums.settled):
             function.cache_clear()
 
 
