@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.arrays.passes import ranges
 from orthoboot.arrays.units import power_of_two
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
@@ -227,7 +226,8 @@ class Run:
         """
         if self.influence is None:
             return np.zeros(len(self.estimate), dtype=bool)
-        rounding = [_ROUNDING * ranges(part).largest / len(part) ** 0.5 for part in self.influence]
+        found = zip(self.influence_function.largest_by_sample, self.influence, strict=True)
+        rounding = [_ROUNDING * largest / len(part) ** 0.5 for largest, part in found]
         return np.asarray(self._plan_variance <= np.square(np.max(rounding, axis=0)))
 
     @cached_property

@@ -133,9 +133,11 @@ def _about_unit_shares(estimation: Estimation) -> Iterator[OrthobootWarning]:
     run = estimation.in_units.run
     if run.influence is None:
         return
-    parts = [(scheme, scheme.unit_totals(part)) for scheme, part in run.plan.parts(run.influence)]
-    total = np.sum([sums_of_squares(totals) / scheme.n**2 for scheme, totals in parts], axis=0)
-    largest = np.array([np.square(ranges(totals).largest / scheme.n) for scheme, totals in parts])
+    parts = [(scheme, scheme.unit_totals(part), part) for scheme, part in run.plan.parts(run.influence)]
+    total = np.sum([sums_of_squares(totals) / scheme.n**2 for scheme, totals, _ in parts], axis=0)
+    of_rows = run.influence_function.largest_by_sample
+    sizes = [of_rows[i] if totals is part else ranges(totals).largest for i, (_, totals, part) in enumerate(parts)]
+    largest = np.array([np.square(size / scheme.n) for size, (scheme, _, _) in zip(sizes, parts, strict=True)])
     share = np.divide(largest, total, out=np.zeros_like(largest), where=total > 0)
     sample, worst = np.unravel_index(int(np.argmax(share)), share.shape)
     if share[sample, worst] <= DOMINANT_SHARE:

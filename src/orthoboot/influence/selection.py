@@ -65,8 +65,13 @@ class InfluenceFunction:
     @cached_property
     def largest(self) -> FloatArray:
         """Return the largest absolute value of each output, shape ``(k,)``; NaN or infinite where one is."""
+        return np.asarray(np.max(self.largest_by_sample, axis=0))
+
+    @cached_property
+    def largest_by_sample(self) -> tuple[FloatArray, ...]:
+        """Return the same for the rows of each sample."""
         assert self.values is not None
-        return np.asarray(np.max([ranges(part).largest for part in self.values], axis=0))
+        return tuple(ranges(part).largest for part in self.values)
 
     @property
     def is_finite(self) -> bool:
