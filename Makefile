@@ -11,6 +11,7 @@
 #   make build      the wheel and the sdist, each tried in an environment of its own
 #   make hooks      the linters of `make lint` before every commit
 #   make bench      the tables of docs/benchmarks.md
+#   make bench-large  data beyond memory: two small workers of dask, and a scan of a Parquet file
 #   make bench-peers  ours beside scipy, arch, resample, scikit-learn and foostrap, and how it scales; LARGEST=1e8
 #   make paper      the tables and figures of docs/paper.md, half an hour; DATA=DIR for data sets that lie there
 
@@ -23,7 +24,7 @@ SEED ?= 0
 LARGEST ?= 1e7
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-core test-slow test-portable fuzz coverage lint pytest hooks map build bench bench-peers paper clean
+.PHONY: demo test test-all test-core test-slow test-portable fuzz coverage lint pytest hooks map build bench bench-large bench-peers paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -86,6 +87,9 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.prediction
 
 # Where a ratio fell by more than a fifth the run ends here, and the page keeps the last one.
+bench-large: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.large_data
+
 bench-peers: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.peers --out build/peers.json $(addprefix --compare ,$(wildcard docs/benchmarks/peers.json))
 	$(BIN)/python -m benchmarks.scaling --out build/scaling.json --largest $(LARGEST)
