@@ -56,7 +56,7 @@ def random_numbers(n: int, n_resamples: int) -> Callable[[], Any]:
                 needed = min(blocks - begin, 512)
                 store_words((zero, zero, zero), zero, zero, 0, 512, np.uint64(replicate), needed, words)
 
-    return partial(draw, -(-n // 16), n_resamples, np.empty(2048, dtype=np.uint64))
+    return partial(draw, -(-n // numba_kernels._ROWS_PER_BLOCK), n_resamples, np.empty(2048, dtype=np.uint64))
 
 
 def summing(chosen: Any, threads: int, columns: np.ndarray, n_resamples: int) -> Callable[[], Any]:

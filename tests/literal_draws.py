@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import ceil, sqrt
+from itertools import pairwise
+from math import ceil, floor, sqrt
 
-from orthoboot.draws.numpy_kernels import POISSON, REFINE, THROW
-from orthoboot.draws.poisson import inversion
+from scipy import special
+
+from orthoboot.draws.numpy_kernels import EXTEND, POISSON, REFINE, THROW
+from orthoboot.draws.poisson import poisson_rate
 
 CHUNK, LANES, WORD, HALF = 8192, 256, 2**64, 2**32
 
@@ -27,26 +30,54 @@ def piece(key, stream, purpose, attempt, chunk, size, replicate, place, bits):
     per_block = 256 // bits
     block, position = divmod(place, per_block)
     c0 = 1 + replicate * ceil(size / per_block) + block
-    words = philox(c0, chunk, 4 * stream + purpose, attempt, *key)
+    words = philox(c0, chunk, 8 * stream + purpose, attempt, *key)
     number = sum(word << (64 * i) for i, word in enumerate(words))
     return (number >> (bits * position)) % 2**bits
 
 
-def poisson_count(key, stream, attempt, replicate, row, n):
-    chunk, place = divmod(row, CHUNK)
-    where = (attempt, chunk, min(CHUNK, n - CHUNK * chunk), replicate, place)
-    lane, word = (piece(key, stream, purpose, *where, bits) for purpose, bits in ((POISSON, 16), (REFINE, 64)))
-    uniform = (lane + (word + 0.5) * 2.0**-64) / 65536
-    return sum(uniform < probability for probability in inversion(n).survival.tolist())
+def poisson_counts_of_chunk(key, stream, attempt, chunk, replicate, n, deviations=6.0):
+    """Return the counts of a chunk's rows: by eight bits each, or if their lane is open by 24, or 72 or 88."""
+    size = min(CHUNK, n - CHUNK * chunk)
+    counts_of_lanes, rest = law(n)
+    n_open = 256 - len(counts_of_lanes)
+    room = 16 * ceil(ceil(n_open / 256 * size + deviations * sqrt(n_open / 256 * size)) / 16)
+    counts, extended = [], 0
+    for row in range(size):
+        where = (attempt, chunk, size, replicate, row)
+        lane = piece(key, stream, POISSON, *where, 8)
+        if lane < len(counts_of_lanes):
+            counts.append(counts_of_lanes[lane])
+            continue
+        lane, parts = lane - len(counts_of_lanes), 1
+        if extended < room:
+            more = piece(key, stream, EXTEND, attempt, chunk, room, replicate, extended, 16)
+            lane, parts = 65536 * lane + more, 65536
+        extended += 1
+        is_cut = any(lane <= parts * each < lane + 1 for each in rest)
+        word = piece(key, stream, REFINE, *where, 64) if is_cut or parts == 1 else 0
+        uniform = (lane + (word + 0.5) * 2.0**-64) / parts
+        counts.append(sum(uniform < each for each in rest))
+    return counts
+
+
+def law(n):
+    """Return the counts of the settled lanes, and what these lack of 256 times the odds of larger counts."""
+    survival = special.gammainc(range(1, 27), poisson_rate(n)).tolist()
+    settled = [floor(256 * (larger - odds)) for larger, odds in pairwise([1.0, *survival])]
+    lanes = [count for count in reversed(range(len(settled))) for _ in range(settled[count])]
+    return lanes, [256 * odds - sum(settled[count + 1 :]) for count, odds in enumerate(survival)]
 
 
 def poisson_counts(key, stream, replicate, n):
-    """Return counts of rate ``(n - 6 sqrt(n)) / n`` whose sum is at most n."""
+    """Return counts whose sum is at most n, of rate ``(n - 3 sqrt(n)) / n``, or 4 for 3 beyond one chunk."""
     if n < 64:
         return [0] * n
     counts, attempt = [n + 1], 0
     while sum(counts) > n:
-        counts = [poisson_count(key, stream, attempt, replicate, row, n) for row in range(n)]
+        chunks = [
+            poisson_counts_of_chunk(key, stream, attempt, chunk, replicate, n) for chunk in range(ceil(n / CHUNK))
+        ]
+        counts = [count for chunk in chunks for count in chunk]
         attempt += 1
     return counts
 
@@ -63,7 +94,7 @@ def integer(key, stream, purpose, replicate, position, capacity, bound):
 
 
 def thrown_rows(key, stream, replicate, n, number):
-    capacity = n if n < 64 else min(n, ceil(12 * sqrt(n)))
+    capacity = n if n < 64 else min(n, ceil((9 if n <= CHUNK else 10) * sqrt(n)))
     return [integer(key, stream, THROW, replicate, position, capacity, n) for position in range(number)]
 
 

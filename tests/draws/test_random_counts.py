@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
+from tests import literal_draws
 
 import orthoboot as ob
 from orthoboot import draws
 from orthoboot.draws import kernels, numpy_kernels
-from orthoboot.draws.poisson import LANES, MARK, inversion, poisson_rate, throw_capacity
+from orthoboot.draws.poisson import LANES, LONG_LANES, OPEN, inversion, open_capacity, poisson_rate, throw_capacity
 from orthoboot.draws.random_counts import (
     MAX_ROWS,
     RESTART,
@@ -95,8 +96,8 @@ def test_words_can_be_had_from_the_middle():
 
 
 # From the definition in tests/literal_draws.py.
-PINNED_COUNTS = "1221011120100002001312202203010111100000311231122200013110001312110101"
-PINNED_INTEGERS = [710, 137, 873, 860, 893, 292]
+PINNED_COUNTS = "2001003230113112012200020101112110100003211122020231112010031100010111"
+PINNED_INTEGERS = [335, 184, 690, 900, 100, 925]
 
 
 def test_the_counter_layout_never_changes(backend):
@@ -168,40 +169,65 @@ def test_both_paths_give_the_same_integers(bound):
         assert 0 <= slow.min() <= slow.max() < bound
 
 
-def test_the_survival_function_is_that_of_the_poisson_law():
-    n = 10_000
+def exact_survival(n):
+    """Return ``P(X > k)`` for k = 0, 1, ... to 26."""
     rate = Decimal(poisson_rate(n))
     with localcontext() as context:
         context.prec = 60
         terms = [(-rate).exp() * rate**k / factorial(k) for k in range(80)]
-        exact = [float(sum(terms[k + 1 :])) for k in range(25)]
-    np.testing.assert_allclose(inversion(n).survival, exact, rtol=1e-14)
+        return np.array([float(sum(terms[k + 1 :])) for k in range(26)])
 
 
-def test_no_uniform_reaches_beyond_the_survival_table():
-    smallest = 0.5 * 2.0**-80
-    reached = int(np.count_nonzero(smallest < inversion(2**32 - 1).survival))
-    assert 20 <= reached < inversion(2**32 - 1).survival.size
+LAWS = [64, 65, 100, 1000, 8192, 8193, 10**6, 2**32 - 1]
 
 
-@pytest.mark.parametrize("n", [64, 100, 10**6])
-def test_a_settled_bucket_holds_no_threshold(n):
-    table, cuts, survival = inversion(n)
-    thresholds = survival * LANES
-    lower = np.searchsorted(-thresholds, -np.arange(LANES), side="left")
-    upper = np.searchsorted(-thresholds, -np.arange(1, LANES + 1), side="right")
-    np.testing.assert_array_equal(table[table != MARK], lower[table != MARK])
-    np.testing.assert_array_equal(table == MARK, lower != upper)
-    np.testing.assert_array_equal(np.isin(np.arange(LANES), cuts), table == MARK)
-    above = (np.arange(LANES)[:, np.newaxis] < cuts).sum(axis=1)
-    np.testing.assert_array_equal(above[table != MARK], table[table != MARK])
+@pytest.mark.parametrize("n", LAWS)
+def test_settled_and_open_lanes_make_up_the_poisson_law(n):
+    law, survival = inversion(n), exact_survival(n)
+    settled = law.table[law.table != OPEN]
+    above = (settled[:, np.newaxis] > np.arange(26)).sum(axis=0)
+    np.testing.assert_allclose(above + law.rest, LANES * survival, rtol=1e-14)
+    assert settled.size == LANES - law.n_open
+    # Nothing is open that could be settled, and no count has more lanes than its share.
+    shares = np.diff(above + law.rest, prepend=LANES) * -1
+    np.testing.assert_array_equal(np.bincount(settled, minlength=26)[:26], np.floor(shares))
+    # Relative precision where it is needed: in the tail, which no lane is settled at.
+    np.testing.assert_allclose(law.rest[5:], LANES * survival[5:], rtol=1e-13)
+    assert (np.diff(law.rest) < 0).all()
+    assert law.n_open - 1e-12 < law.rest[0] + shares[0] % 1 < law.n_open + 1e-12
 
 
-def test_refining_every_row_gives_the_counts_of_the_table():
-    law = inversion(1000)
-    every_row = law._replace(table=np.full_like(law.table, MARK))
-    looked_up, refined = (poisson_part(numpy_kernels, 1, 0, each, 1000, 160, 1000) for each in (law, every_row))
-    np.testing.assert_array_equal(looked_up, refined)
+@pytest.mark.parametrize("n", LAWS)
+def test_cuts_are_the_table_in_other_words(n):
+    law, lanes = inversion(n), np.arange(LANES)
+    above = (lanes[:, np.newaxis] < law.cuts).sum(axis=1)
+    np.testing.assert_array_equal(above[law.table != OPEN], law.table[law.table != OPEN])
+    np.testing.assert_array_equal(lanes >= LANES - law.n_open, law.table == OPEN)
+    np.testing.assert_array_equal(np.floor(law.rest * LONG_LANES)[: law.long_cuts.size], law.long_cuts)
+    assert not np.floor(law.rest * LONG_LANES)[law.long_cuts.size - 1 :].any()
+    long_lanes = np.arange(LONG_LANES * law.n_open)
+    settled = law.long_table[long_lanes // LANES] != OPEN
+    above = law.long_cuts.size - np.searchsorted(law.long_cuts[::-1], long_lanes, side="right")
+    np.testing.assert_array_equal(above[settled], law.long_table[long_lanes // LANES][settled])
+    assert not np.isin(long_lanes[settled], law.long_cuts).any()
+    assert settled.mean() > 0.98
+
+
+def test_no_uniform_reaches_beyond_the_largest_count():
+    smallest, law = 0.5 * 2.0**-80, inversion(2**32 - 1)
+    reached = int(np.count_nonzero(smallest < law.rest))
+    assert 20 <= reached < law.rest.size
+
+
+def test_open_rows_beyond_the_capacity_are_refined_one_by_one(backend):
+    """With room for three deviations less than the mean, nearly every chunk has some."""
+    n, deviations = 8192, -3.0
+    counts = np.empty(n)
+    for replicate in range(3):
+        backend.poisson_counts(*KEY, 0, replicate, 0, inversion(n)._replace(deviations=deviations), n, 0, counts)
+        literal = literal_draws.poisson_counts_of_chunk(KEY, 0, 0, 0, replicate, n, deviations)
+        assert counts.tolist() == literal
+        assert literal != literal_draws.poisson_counts_of_chunk(KEY, 0, 0, 0, replicate, n)
 
 
 @pytest.mark.parametrize("n", [64, 1000])
@@ -435,9 +461,15 @@ def test_a_mistake_in_the_compiled_kernels_is_not_hidden(error, monkeypatch):
         kernels.fastest_kernels()
 
 
-def test_the_poisson_rate_leaves_room_for_the_total():
+@pytest.mark.parametrize(("n", "odds"), [(64, 1e-3), (1000, 1.5e-3), (8192, 1.5e-3), (8193, 5e-5), (10**6, 5e-5)])
+def test_the_poisson_rate_leaves_room_for_the_total(n, odds):
     # Odds that a total exceeds n, so that it is drawn again.
-    for n in (64, 1000, 10**6):
-        assert special.gammainc(n + 1, n * poisson_rate(n)) < 2e-9
-        # Odds that so many rows are missing that the counter moves on to another chunk.
-        assert stats.poisson.cdf(n - throw_capacity(n) - 1, n * poisson_rate(n)) < 2e-9
+    assert special.gammainc(n + 1, n * poisson_rate(n)) < odds
+    # Odds that so many rows are missing that the counter moves on to another chunk.
+    assert stats.poisson.cdf(n - throw_capacity(n) - 1, n * poisson_rate(n)) < 2e-9
+
+
+@pytest.mark.parametrize("rows", [1, 64, 1000, 8192])
+def test_open_rows_rarely_exceed_their_capacity(rows):
+    room = 16 * -(-open_capacity(rows, 4, 6.0) // 16)
+    assert stats.binom.sf(room, rows, 4 / 256) < 1e-8

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.errors import ArgumentError, FailedReplicatesWarning
+from orthoboot.errors import ArgumentError, FailedReplicatesWarning, LargeBiasWarning
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.parallel import effective_jobs, parallel
 from orthoboot.warning_scopes import silenced
@@ -198,7 +198,12 @@ def check_model(make, backends):
     for found in others:
         np.testing.assert_allclose(found.replicates.values, alone.replicates.values, rtol=0, atol=1e-6 * unit)
         assert found.replicates.failures == alone.replicates.failures
-        assert [str(warning) for warning in found.warnings] == [str(warning) for warning in alone.warnings]
+        assert texts_of_warnings(found) == texts_of_warnings(alone)
+
+
+def texts_of_warnings(result):
+    """Return the warnings but that of the bias: a forest without a seed gives another estimate each time."""
+    return [str(warning) for warning in result.warnings if not isinstance(warning, LargeBiasWarning)]
 
 
 @pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)

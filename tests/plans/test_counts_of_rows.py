@@ -24,7 +24,7 @@ def test_counts_of_some_rows_are_those_of_all(n, m):
 
 def test_rejected_poisson_totals_are_drawn_again(monkeypatch):
     """At a rate of one every second total exceeds n."""
-    monkeypatch.setattr(poisson, "_SPARE_DEVIATIONS", 0.01)
+    monkeypatch.setattr(poisson, "_SPARE_DEVIATIONS", (0.01, 0.01))
     for function in (poisson.inversion, piecewise_sums.settled):
         function.cache_clear()
     try:

@@ -55,7 +55,7 @@ def in_parts(*sizes):
     return RowsInPieces(SampleInPieces(source, starts, N, whole, (table()[:1],), (0,)), themselves, 3)
 
 
-@pytest.fixture(params=[6, 1], ids=["few rejected", "many rejected"])
+@pytest.fixture(params=[(6.0, 6.0), (1.0, 1.0)], ids=["few rejected", "many rejected"])
 def spare(request, monkeypatch):
     """With one deviation to spare, a sixth of the Poisson totals exceed the number of rows and are drawn anew."""
     monkeypatch.setattr(poisson, "_SPARE_DEVIATIONS", request.param)
@@ -85,7 +85,7 @@ def test_of_parts_they_differ_by_rounding(sizes, spare):
 def test_rejected_totals_are_met_where_little_is_spared(spare):
     draws = settled(PoissonDraws(KEY, 2, tuple(range(60)), N))
     assert all(0 <= missing <= N for missing in draws.missing)
-    assert (len(draws.again) > 0) == (spare == 1)
+    assert (len(draws.again) > 0) == (spare == (1.0, 1.0))
 
 
 def test_what_is_sent_to_a_part_does_not_hold_its_throws(spare):

@@ -14,7 +14,9 @@ import numpy as np
 
 from orthoboot.draws import numpy_kernels
 from orthoboot.draws.poisson import LANES as _POISSON_LANES
-from orthoboot.draws.poisson import Inversion, throw_capacity
+from orthoboot.draws.poisson import LONG_LANES as _LONG_LANES
+from orthoboot.draws.poisson import OPEN as _OPEN_LANE
+from orthoboot.draws.poisson import Inversion, open_capacity, throw_capacity
 from orthoboot.draws.summation import CHUNK as _CHUNK
 from orthoboot.draws.summation import LANES as _LANES
 from orthoboot.typing import FloatArray, IntArray
@@ -39,30 +41,34 @@ _INCREMENT_0, _INCREMENT_1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE85
 _ROUNDS = 10
 _ZERO, _ONE, _THIRTY_TWO = np.uint64(0), np.uint64(1), np.uint64(32)
 _HALF_MASK, _HALF = np.uint64((1 << 32) - 1), np.uint64(1 << 32)
-_POISSON, _REFINE, _THROW = (
-    np.uint64(numpy_kernels.POISSON),
-    np.uint64(numpy_kernels.REFINE),
-    np.uint64(numpy_kernels.THROW),
+_POISSON, _EXTEND, _REFINE, _THROW = (
+    np.uint64(purpose)
+    for purpose in (numpy_kernels.POISSON, numpy_kernels.EXTEND, numpy_kernels.REFINE, numpy_kernels.THROW)
 )
 _PURPOSES = np.uint64(numpy_kernels.PURPOSES)
 _ROWS_PER_BLOCK = numpy_kernels.ROWS_PER_BLOCK
+_EXTENSIONS_PER_BLOCK = numpy_kernels.EXTENSIONS_PER_BLOCK
 _REFINEMENTS_PER_BLOCK = numpy_kernels.REFINEMENTS_PER_BLOCK
 _INTEGERS_PER_BLOCK = numpy_kernels.INTEGERS_PER_BLOCK
 _MOST_WORDS = 4 * _CHUNK // _INTEGERS_PER_BLOCK
 
-_UNSETTLED = np.uint8(128)
+_OPEN = np.uint8(128)
 """What is added to a count that more random bits must decide."""
 
-_SETTLED_TOGETHER = 512
-"""Rows in which one unsettled count makes all be looked at again."""
+_EIGHT_OPEN = np.uint64(0x8080808080808080)
+_EVERY_OTHER, _EVERY_FOURTH = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
+_EIGHT, _SIXTEEN = np.uint64(8), np.uint64(16)
 
 _RESAMPLES_AT_ONCE = 16
 """Resamples whose counts of a chunk are drawn before its values are added, so that these come from the cache."""
 
 _types: Any = numba.types
 _WORD, _INTEGER = _types.uint64, _types.int64
-_CUTS = _types.Array(_types.uint16, 1, "C", readonly=True)
-_SURVIVAL = _types.Array(_types.float64, 1, "C", readonly=True)
+_SMALL_TABLE, _REST, _LONG_TABLE = (
+    _types.Array(dtype, 1, "C", readonly=True) for dtype in (_types.uint8, _types.float64, _types.uint32)
+)
+_LAW_FIELDS = (_SMALL_TABLE, _SMALL_TABLE, _INTEGER, _REST, _LONG_TABLE, _SMALL_TABLE, _types.float64)
+_LAW = _types.NamedTuple(_LAW_FIELDS, Inversion)
 _BOUNDS = _types.Array(_types.uint64, 1, "C", readonly=True)
 _COLUMNS = _types.Array(_types.float64, 2, "C", readonly=True)
 _COUNTS = _types.float64[::1]
@@ -117,6 +123,30 @@ def _typed_wide_product(context: Any, left: Any, right: Any) -> Any:
 _wide_product: Any = intrinsic(_typed_wide_product)
 
 
+def _typed_trailing_zeros(context: Any, word: Any) -> Any:
+    """Return how many of the lowest bits of a word that is not zero are zeros."""
+
+    def count(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return _WORD(_WORD), count
+
+
+_trailing_zeros: Any = intrinsic(_typed_trailing_zeros)
+
+
+def _typed_number_of_ones(context: Any, word: Any) -> Any:
+    """Return how many bits of a word are ones."""
+
+    def count(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return _WORD(_WORD), count
+
+
+_number_of_ones: Any = intrinsic(_typed_number_of_ones)
+
+
 @_inlined
 def _philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> tuple[Any, Any, Any, Any]:
     """Return the four words of Philox4x64-10 at a counter and a key (Salmon and others 2011)."""
@@ -147,69 +177,119 @@ def _store_words(
         words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = four
 
 
-@_inlined
-def _store_settled_counts(lanes: Any, cuts: Any, counts: Any) -> bool:
-    """Write the number of cuts above each lane into `counts`, more than `_UNSETTLED` for a cut; return whether one is.
+_open_capacity = _called(open_capacity)
 
-    Compared many at a time, lanes become counts faster than by a table that fills the cache.
+
+@_inlined
+def _store_settled_counts(lanes: Any, law: Any, counts: Any) -> None:
+    """Write the number of cuts above each lane into `counts`, and mark those whose lanes are open.
+
+    Compared many at a time, lanes become counts faster than by a table.
     """
-    a, b, c, d, e, f, g, h = cuts[0], cuts[1], cuts[2], cuts[3], cuts[4], cuts[5], cuts[6], cuts[7]
+    a, b, c, d = law.cuts[0], law.cuts[1], law.cuts[2], law.cuts[3]
+    first_open = np.uint8(_POISSON_LANES - law.n_open)
     for i in range(counts.size):
         x = lanes[i]
-        is_cut = (x == a) | (x == b) | (x == c) | (x == d) | (x == e) | (x == f) | (x == g) | (x == h)
-        few = np.uint8(x < a) + np.uint8(x < b) + np.uint8(x < c) + np.uint8(x < d)
-        counts[i] = few + np.uint8(x < e) + np.uint8(x < f) + np.uint8(x < g) + np.uint8(is_cut) * _UNSETTLED
-    together = 0
-    for i in range(counts.size):
-        together |= counts[i]
-    return bool(together >= _UNSETTLED)
+        above = np.uint8(x < a) + np.uint8(x < b) + np.uint8(x < c) + np.uint8(x < d)
+        counts[i] = above + np.uint8(x >= first_open) * _OPEN
+
+
+@_inlined
+def _store_open_words(eights: Any, places: Any) -> tuple[Any, Any]:
+    """Write the places of words with an open count into `places`; return how many words and counts these are.
+
+    Each place is written and only some are kept: a branch that nobody can foresee would take longer.
+    """
+    number, n_open = 0, _ZERO
+    for place in range(eights.size):
+        is_open = eights[place] & _EIGHT_OPEN
+        places[number] = place
+        number += int(is_open != _ZERO)
+        n_open += _number_of_ones(is_open)
+    return number, np.int64(n_open)
 
 
 @_called
-def _refine(
-    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, lanes: Any, counts: Any, begin: Any, end: Any
+def _settle(
+    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, lanes: Any, memory: Any, counts: Any
 ) -> None:
-    """Replace the unsettled counts of a chunk from row `begin` to row `end`."""
-    words, blocks = np.empty(4, dtype=np.uint64), -(-counts.size // _REFINEMENTS_PER_BLOCK)
-    for row in range(begin, end):
-        if counts[row] >= _UNSETTLED:
-            first = replicate * np.uint64(blocks) + np.uint64(row // _REFINEMENTS_PER_BLOCK)
-            # One block to each "resample" from the first on: a single block at any place.
-            _store_words(bits, _REFINE, attempt, chunk, 1, first, 1, words)
-            counts[row] = _refined_count(words[row % _REFINEMENTS_PER_BLOCK], lanes[row], law[1])
+    """Replace the open counts of a resample in a chunk."""
+    eights, places, words = counts.view(np.uint64), memory[1], memory[2]
+    number, n_open = _store_open_words(eights, places)
+    blocks = -(-_open_capacity(rows, law.n_open, law.deviations) // _EXTENSIONS_PER_BLOCK)
+    needed = min(-(-n_open // _EXTENSIONS_PER_BLOCK), blocks)
+    _store_words(bits, _EXTEND, attempt, chunk, blocks, replicate, needed, words)
+    extensions, first_open, rank = words.view(np.uint16), _POISSON_LANES - law.n_open, 0
+    for i in range(number):
+        is_open = eights[places[i]] & _EIGHT_OPEN
+        while is_open != _ZERO:
+            row = 8 * places[i] + np.int64(_trailing_zeros(is_open)) // 8
+            is_open &= is_open - _ONE
+            lane, parts, count = np.int64(lanes[row]) - first_open, 1, _OPEN_LANE
+            if rank < needed * _EXTENSIONS_PER_BLOCK:
+                lane, parts = lane * _LONG_LANES + np.int64(extensions[rank]), _LONG_LANES
+                count = law.long_table[lane // _POISSON_LANES]
+                if count == _OPEN_LANE:
+                    count = _count_of_long_lane(lane, law.long_cuts)
+            if count == _OPEN_LANE:
+                count = _refined_count(bits, attempt, chunk, replicate, rows, row, lane, parts, law.rest)
+            counts[row] = count
+            rank += 1
 
 
-@_inlined
-def _refined_count(word: Any, lane: Any, survival: Any) -> int:
-    uniform = (lane + (word + 0.5) * 2.0**-64) / _POISSON_LANES
+@_called
+def _count_of_long_lane(lane: Any, cuts: Any) -> int:
+    """Return the number of cuts above a long lane, unless it is a cut itself."""
     count = 0
-    while count < survival.size and uniform < survival[count]:
+    while lane < cuts[count]:  # the last cut is zero
+        count += 1
+    return _OPEN_LANE if lane == cuts[count] else count
+
+
+@_called
+def _refined_count(
+    bits: Any, attempt: Any, chunk: Any, replicate: Any, rows: Any, row: Any, lane: Any, parts: Any, rest: Any
+) -> int:
+    """Return the count of a row by 64 bits more than its lane has."""
+    words, blocks = np.empty(4, dtype=np.uint64), -(-rows // _REFINEMENTS_PER_BLOCK)
+    first = replicate * np.uint64(blocks) + np.uint64(row // _REFINEMENTS_PER_BLOCK)
+    # One block to each "resample" from the first on: a single block at any place.
+    _store_words(bits, _REFINE, attempt, chunk, 1, first, 1, words)
+    uniform = (lane + (words[row % _REFINEMENTS_PER_BLOCK] + 0.5) * 2.0**-64) / parts
+    count = 0
+    while count < rest.size and uniform < rest[count]:
         count += 1
     return count
 
 
 @_inlined
-def _total(counts: Any) -> Any:
-    total = np.uint32(0)
-    for row in range(counts.size):
-        total += counts[row]
-    return np.int64(total)
+def _total(eights: Any) -> Any:
+    """Return the sum of a chunk's counts, eight in a word.
+
+    At most 26 each and 2048 of them in every sum of sixteen bits, so that none runs over.
+    """
+    total = _ZERO
+    for place in range(eights.size):
+        total += (eights[place] & _EVERY_OTHER) + ((eights[place] >> _EIGHT) & _EVERY_OTHER)
+    total = (total & _EVERY_FOURTH) + ((total >> _SIXTEEN) & _EVERY_FOURTH)
+    return np.int64((total & _HALF_MASK) + (total >> _THIRTY_TWO))
 
 
 @_called
-def _store_poisson_chunk(bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, words: Any, counts: Any) -> Any:
-    """Write the Poisson counts of a resample in a chunk of rows into `counts`; return their sum."""
-    if law[1].size == 0:
+def _store_poisson_chunk(
+    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, memory: Any, counts: Any
+) -> Any:
+    """Write the Poisson counts of a resample in a chunk of `rows` into `counts`, then zeros; return their sum."""
+    if law.rest.size == 0:
         counts[:] = 0
         return 0
-    rows, lanes = counts.size, words.view(np.uint16)
-    blocks = -(-rows // _ROWS_PER_BLOCK)
+    words, blocks = memory[0], -(-rows // _ROWS_PER_BLOCK)
+    lanes = words.view(np.uint8)
     _store_words(bits, _POISSON, attempt, chunk, blocks, replicate, blocks, words)
-    for begin in range(0, rows, _SETTLED_TOGETHER):
-        end = min(begin + _SETTLED_TOGETHER, rows)
-        if _store_settled_counts(lanes[begin:end], law[0], counts[begin:end]):
-            _refine(bits, attempt, chunk, replicate, law, lanes, counts, begin, end)
-    return _total(counts)
+    _store_settled_counts(lanes[: counts.size], law, counts)
+    counts[rows:] = 0
+    _settle(bits, attempt, chunk, replicate, law, rows, lanes, memory, counts)
+    return _total(counts.view(np.uint64))
 
 
 @_inlined
@@ -283,9 +363,13 @@ def _sum_by_halves(lanes: Any, size: Any) -> float:
 @_inlined
 def _chunk_sum(weights: Any, values: Any, lanes: Any) -> float:
     """Return the sum of weight times value over a chunk, in the order of `orthoboot.draws.summation`."""
-    lanes[:] = 0.0
     whole = values.size - values.size % _LANES
-    for begin in range(0, whole, _LANES):
+    if whole:
+        for lane in range(_LANES):
+            lanes[lane] = 0.0 + weights[lane] * values[lane]
+    else:
+        lanes[:] = 0.0
+    for begin in range(_LANES, whole, _LANES):
         for lane in range(_LANES):
             lanes[lane] += weights[begin + lane] * values[begin + lane]
     # Slices, because an index that might be negative keeps the compiler from adding many lanes at a time.
@@ -308,18 +392,34 @@ def _thrown_sum(rows: Any, values: Any, lanes: Any) -> float:
     return total
 
 
-@_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _WORD, _CUTS, _SURVIVAL, _INTEGER, _INTEGER, _COUNTS))
-def _poisson_counts(
-    k0: Any, k1: Any, stream: Any, replicate: Any, attempt: Any, cuts: Any, survival: Any, n: Any, start: Any, out: Any
+@_inlined
+def _memory() -> tuple[Any, Any, Any]:
+    """Return room for the words of a chunk, for the places of open counts, and for the words of extensions."""
+    return (
+        np.empty(_MOST_WORDS, dtype=np.uint64),
+        np.empty(_CHUNK // 8, dtype=np.int64),
+        np.empty(_CHUNK // _EXTENSIONS_PER_BLOCK * 4, dtype=np.uint64),
+    )
+
+
+@_inlined
+def _whole_words(rows: Any) -> Any:
+    """Return the number of counts that fill whole words."""
+    return -(-rows // 8) * 8
+
+
+@_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _WORD, _LAW, _INTEGER, _INTEGER, _COUNTS))
+def poisson_counts(
+    k0: int, k1: int, stream: int, replicate: int, attempt: int, law: Inversion, n: int, start: int, out: FloatArray
 ) -> None:
-    bits, law, stop = (k0, k1, stream), (cuts, survival), start + out.size
-    words, buffer = np.empty(_MOST_WORDS, dtype=np.uint64), np.empty(_CHUNK, dtype=np.uint8)
+    """Write the Poisson counts of the rows from `start` of `n` into `out`."""
+    bits, stop, memory, buffer = (k0, k1, stream), start + out.size, _memory(), np.empty(_CHUNK, dtype=np.uint8)
     for chunk in range(start // _CHUNK, -(-stop // _CHUNK)):
         begin = _CHUNK * chunk
-        counts = buffer[: min(_CHUNK, n - begin)]
-        _store_poisson_chunk(bits, attempt, chunk, replicate, law, words, counts)
+        rows = min(_CHUNK, n - begin)
+        _store_poisson_chunk(bits, attempt, chunk, replicate, law, rows, memory, buffer[: _whole_words(rows)])
         for row in range(max(start, begin), min(stop, begin + _CHUNK)):
-            out[row - start] = counts[row - begin]
+            out[row - start] = buffer[row - begin]
 
 
 @_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _WORD, _INTEGER, _BOUNDS, _INTEGERS))
@@ -350,51 +450,54 @@ def _thrown_rows(bits: Any, replicate: Any, number: Any, n: Any, words: Any, bou
     return rows[:number]
 
 
-@_inlined
-def _copy(counts: Any, out: Any) -> None:
-    for row in range(counts.size):
-        out[row] = counts[row]
+@_called
+def _store_counts_of_one_chunk(
+    bits: Any, replicate: Any, law: Any, memory: Any, bounds: Any, rows: Any, counts: Any, n: Any
+) -> None:
+    """Write how often each of n rows, at most a chunk, is among n uniform draws into `counts`."""
+    attempt, total = _ZERO, n + 1
+    while total > n:
+        total = _store_poisson_chunk(bits, attempt, 0, replicate, law, n, memory, counts)
+        attempt += _ONE
+    for row in _thrown_rows(bits, replicate, n - total, n, memory[0], bounds, rows):
+        counts[row] += 1
 
 
 @_called
-def _store_counts(
-    bits: Any, replicate: Any, law: Any, words: Any, bounds: Any, rows: Any, buffer: Any, out: Any
-) -> None:
+def _store_counts(bits: Any, replicate: Any, law: Any, memory: Any, bounds: Any, rows: Any, out: Any) -> None:
     """Write how often each row is among n uniform draws into `out`."""
-    n, attempt = out.size, _ZERO
+    n, attempt, buffer = out.size, _ZERO, np.empty(_CHUNK, dtype=np.uint8)
     total = n + 1
     while total > n:
         total = 0
         for begin in range(0, n, _CHUNK):
-            counts = buffer[: min(_CHUNK, n - begin)]
-            total += _store_poisson_chunk(bits, attempt, begin // _CHUNK, replicate, law, words, counts)
-            _copy(counts, out[begin : begin + counts.size])
+            size = min(_CHUNK, n - begin)
+            counts = buffer[: _whole_words(size)]
+            total += _store_poisson_chunk(bits, attempt, begin // _CHUNK, replicate, law, size, memory, counts)
+            for row in range(size):
+                out[begin + row] = counts[row]
         attempt += _ONE
-    for row in _thrown_rows(bits, replicate, n - total, n, words, bounds, rows):
+    for row in _thrown_rows(bits, replicate, n - total, n, memory[0], bounds, rows):
         out[row] += 1
 
 
-@_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _CUTS, _SURVIVAL, _INTEGER, _RESULTS))
-def _multinomial_counts(
-    k0: Any, k1: Any, stream: Any, first: Any, cuts: Any, survival: Any, capacity: Any, out: Any
-) -> None:
-    words, buffer = np.empty(_MOST_WORDS, dtype=np.uint64), np.empty(_CHUNK, dtype=np.uint8)
+@_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _LAW, _INTEGER, _RESULTS))
+def _multinomial_counts(k0: Any, k1: Any, stream: Any, first: Any, law: Any, capacity: Any, out: Any) -> None:
+    memory = _memory()
     bounds, rows = np.full(capacity, out.shape[1], dtype=np.uint64), np.empty(capacity, dtype=np.int64)
     for place in range(len(out)):
-        replicate = first + np.uint64(place)
-        _store_counts((k0, k1, stream), replicate, (cuts, survival), words, bounds, rows, buffer, out[place])
+        _store_counts((k0, k1, stream), first + np.uint64(place), law, memory, bounds, rows, out[place])
 
 
 @_called
 def _store_sums_of_one_chunk(bits: Any, first: Any, law: Any, capacity: Any, columns: Any, out: Any) -> None:
-    n = columns.shape[1]
-    words, buffer, lanes = np.empty(_MOST_WORDS, dtype=np.uint64), np.empty(n, dtype=np.uint8), np.empty(_LANES)
+    n, memory, lanes = columns.shape[1], _memory(), np.empty(_LANES)
     bounds, rows = np.full(capacity, n, dtype=np.uint64), np.empty(capacity, dtype=np.int64)
-    counts = np.empty(n, dtype=np.uint8)
+    counts = np.empty(_whole_words(n), dtype=np.uint8)
     for place in range(len(out)):
-        _store_counts(bits, first + np.uint64(place), law, words, bounds, rows, buffer, counts)
+        _store_counts_of_one_chunk(bits, first + np.uint64(place), law, memory, bounds, rows, counts, n)
         for feature in range(len(columns)):
-            out[place, feature] = 0.0 + _chunk_sum(counts, columns[feature], lanes)
+            out[place, feature] = 0.0 + _chunk_sum(counts[:n], columns[feature], lanes)
 
 
 @_called
@@ -402,17 +505,17 @@ def _add_poisson_sums(
     bits: Any, attempt: Any, first: Any, law: Any, n: Any, start: Any, columns: Any, totals: Any, out: Any
 ) -> None:
     """Add the sums over Poisson counts of the rows from `start` of `n` to `out`, and the counts to `totals`."""
-    words, lanes = np.empty(_MOST_WORDS, dtype=np.uint64), np.empty(_LANES)
-    counts, stop = np.empty((min(_RESAMPLES_AT_ONCE, len(out)), _CHUNK), dtype=np.uint8), start + columns.shape[1]
+    memory, lanes, stop = _memory(), np.empty(_LANES), start + columns.shape[1]
+    counts = np.empty((min(_RESAMPLES_AT_ONCE, len(out)), _CHUNK), dtype=np.uint8)
     for chunk in range(start // _CHUNK, -(-stop // _CHUNK)):
         begin = _CHUNK * chunk
         rows, lower, upper = min(_CHUNK, n - begin), max(start - begin, 0), min(stop - begin, _CHUNK)
         for place in range(0, len(out), len(counts)):
             number = min(len(counts), len(out) - place)
             for i in range(number):
-                replicate = first + np.uint64(place + i)
-                total = _store_poisson_chunk(bits, attempt, chunk, replicate, law, words, counts[i, :rows])
-                totals[place + i] += total if upper - lower == rows else _total(counts[i, lower:upper])
+                replicate, whole = first + np.uint64(place + i), counts[i, : _whole_words(rows)]
+                total = _store_poisson_chunk(bits, attempt, chunk, replicate, law, rows, memory, whole)
+                totals[place + i] += total if upper - lower == rows else counts[i, lower:upper].sum()
             for feature in range(len(columns)):
                 for i in range(number):
                     values = columns[feature, begin + lower - start : begin + upper - start]
@@ -438,55 +541,17 @@ def _store_sums_of_chunks(bits: Any, first: Any, law: Any, capacity: Any, column
             out[place, feature] += _thrown_sum(thrown, columns[feature], lanes)
 
 
-@_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _CUTS, _SURVIVAL, _INTEGER, _COLUMNS, _RESULTS))
+@_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _LAW, _INTEGER, _COLUMNS, _RESULTS))
 def _multinomial_sums(
-    k0: Any, k1: Any, stream: Any, first: Any, cuts: Any, survival: Any, capacity: Any, columns: Any, out: Any
+    k0: Any, k1: Any, stream: Any, first: Any, law: Any, capacity: Any, columns: Any, out: Any
 ) -> None:
     if columns.shape[1] <= _CHUNK:
-        _store_sums_of_one_chunk((k0, k1, stream), first, (cuts, survival), capacity, columns, out)
+        _store_sums_of_one_chunk((k0, k1, stream), first, law, capacity, columns, out)
     else:
-        _store_sums_of_chunks((k0, k1, stream), first, (cuts, survival), capacity, columns, out)
+        _store_sums_of_chunks((k0, k1, stream), first, law, capacity, columns, out)
 
 
-@_compiled(
-    _types.void(*(_WORD, _WORD, _WORD, _WORD, _WORD, _CUTS, _SURVIVAL, _INTEGER, _INTEGER, _COLUMNS, _TOTALS, _RESULTS))
-)
-def _poisson_sums(
-    k0: Any,
-    k1: Any,
-    stream: Any,
-    first: Any,
-    attempt: Any,
-    cuts: Any,
-    survival: Any,
-    n: Any,
-    start: Any,
-    columns: Any,
-    totals: Any,
-    out: Any,
-) -> None:
-    _add_poisson_sums((k0, k1, stream), attempt, first, (cuts, survival), n, start, columns, totals, out)
-
-
-@_compiled(_types.void(_COLUMNS, _COLUMNS, _RESULTS))
-def weighted_sums(weights: FloatArray, columns: FloatArray, out: FloatArray) -> None:
-    """Write ``weights @ columns.T`` into `out`, in the order of `orthoboot.draws.summation`."""
-    lanes = np.empty(_LANES)
-    out[:] = 0.0
-    for begin in range(0, columns.shape[1], _CHUNK):
-        end = min(begin + _CHUNK, columns.shape[1])
-        for place in range(len(out)):
-            for feature in range(len(columns)):
-                out[place, feature] += _chunk_sum(weights[place, begin:end], columns[feature, begin:end], lanes)
-
-
-def poisson_counts(
-    k0: int, k1: int, stream: int, replicate: int, attempt: int, law: Inversion, n: int, start: int, out: FloatArray
-) -> None:
-    """Write the Poisson counts of the rows from `start` of `n` into `out`."""
-    _poisson_counts(k0, k1, stream, replicate, attempt, law.cuts, law.survival, n, start, out)
-
-
+@_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _WORD, _LAW, _INTEGER, _INTEGER, _COLUMNS, _TOTALS, _RESULTS))
 def poisson_sums(
     k0: int,
     k1: int,
@@ -501,18 +566,28 @@ def poisson_sums(
     out: FloatArray,
 ) -> None:
     """Add the Poisson counts of the rows from `start` of `n` to `totals`, and their sums of values to `out`."""
-    _poisson_sums(k0, k1, stream, first, attempt, law.cuts, law.survival, n, start, columns, totals, out)
+    _add_poisson_sums((k0, k1, stream), attempt, first, law, n, start, columns, totals, out)
+
+
+@_compiled(_types.void(_COLUMNS, _COLUMNS, _RESULTS))
+def weighted_sums(weights: FloatArray, columns: FloatArray, out: FloatArray) -> None:
+    """Write ``weights @ columns.T`` into `out`, in the order of `orthoboot.draws.summation`."""
+    lanes = np.empty(_LANES)
+    out[:] = 0.0
+    for begin in range(0, columns.shape[1], _CHUNK):
+        end = min(begin + _CHUNK, columns.shape[1])
+        for place in range(len(out)):
+            for feature in range(len(columns)):
+                out[place, feature] += _chunk_sum(weights[place, begin:end], columns[feature, begin:end], lanes)
 
 
 def multinomial_counts(k0: int, k1: int, stream: int, first: int, law: Inversion, out: FloatArray) -> None:
     """Write how often each row is among n uniform draws into `out`, shape ``(B, n)``, for resamples from `first`."""
-    capacity = throw_capacity(out.shape[1])
-    _multinomial_counts(k0, k1, stream, first, law.cuts, law.survival, capacity, out)
+    _multinomial_counts(k0, k1, stream, first, law, throw_capacity(out.shape[1]), out)
 
 
 def multinomial_sums(
     k0: int, k1: int, stream: int, first: int, law: Inversion, columns: FloatArray, out: FloatArray
 ) -> None:
     """Write the sums over n uniform draws of rows into `out`, shape ``(B, p)``, for resamples from `first`."""
-    capacity = throw_capacity(columns.shape[1])
-    _multinomial_sums(k0, k1, stream, first, law.cuts, law.survival, capacity, columns, out)
+    _multinomial_sums(k0, k1, stream, first, law, throw_capacity(columns.shape[1]), columns, out)

@@ -9,18 +9,21 @@ word  holds                             meaning
 ====  ================================  ===============================================================================
 c0    1 + replicate * blocks + block    the resample, and the block within its part of the chunk
 c1    chunk                             rows 8192 c to 8192 c + 8191, or a chunk of thrown integers
-c2    4 * stream + purpose              the sample, and what the bits are for: `POISSON`, `REFINE`, `THROW`, `RESTART`
+c2    8 * stream + purpose              the sample, and what the bits are for: `POISSON`, `EXTEND`, `REFINE`, ...
 c3    attempt                           counts how often this draw was rejected before
 ====  ================================  ===============================================================================
 
-A block holds 16 rows of Poisson lanes, 4 rows of refinements, or 8 integers, and `blocks` is how many of them a
-resample has in the chunk: one chunk of consecutive resamples is one stretch of the counter. The last chunk of rows is
-as short as the rows that are left. Integers have a capacity, the most that a resample is expected to need: their first
-chunk holds that many, 8192 at most, and every further chunk 8192.
+A block holds the lanes of 32 rows, 16 extensions of lanes, 4 refinements, or 8 integers, and `blocks` is how many of
+them a resample has in the chunk: one chunk of consecutive resamples is one stretch of the counter. The last chunk of
+rows is as short as the rows that are left. Integers have a capacity, the most that a resample is expected to need:
+their first chunk holds that many, 8192 at most, and every further chunk 8192.
 
-Within a block the lower bits come first: row 16 i + 4 w + l of a chunk has bits 16 l to 16 l + 15 of word w of block i,
-integer 8 i + 2 w + l has bits 32 l to 32 l + 31, and row 4 i + w is refined with the whole of word w. The numbers of
-resamples stay below 2^53, so that no counter runs over.
+Within a block the lower bits come first: row 32 i + 8 w + l of a chunk has bits 8 l to 8 l + 7 of word w of block i,
+integer 8 i + 2 w + l has bits 32 l to 32 l + 31. Rows with an open lane (`orthoboot.draws.poisson.Inversion`) are
+extended one after the other: the one after 16 i + 4 w + l others in the chunk with bits 16 l to 16 l + 15 of word w of
+block i. Those that are open still, and those for which no block is left, are refined: row 4 i + w with the whole of
+word w. `orthoboot.draws.poisson.open_capacity` is how many rows there are blocks for.
+The numbers of resamples stay below 2^53, so that no counter runs over.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orthoboot.draws.poisson import LANES, MARK, Inversion, throw_capacity
+from orthoboot.draws.poisson import LANES, LONG_LANES, OPEN, Inversion, open_capacity, throw_capacity
 from orthoboot.draws.summation import CHUNK, ChunkSums, cache_sized, chunk_sums, weighted_sums
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
@@ -46,14 +49,15 @@ __all__ = [
     "weighted_sums",
 ]
 
-POISSON, REFINE, THROW, RESTART = range(4)
-PURPOSES = 4
+POISSON, EXTEND, REFINE, THROW, RESTART = range(5)
+PURPOSES = 8
 
-ROWS_PER_BLOCK = 16
+ROWS_PER_BLOCK = 32
+EXTENSIONS_PER_BLOCK = 16
 REFINEMENTS_PER_BLOCK = 4
 INTEGERS_PER_BLOCK = 8
 
-_LANES_AT_ONCE = 1 << 15
+_LANES_AT_ONCE = 1 << 17
 """Lanes are drawn in pieces of about so many, an array that the allocator does not fetch from the system every time."""
 
 _HALF = 1 << 32
@@ -182,20 +186,45 @@ def _store_poisson_chunk(
 
 def _store_counts_of_lanes(bits: _Bits, attempt: int, law: Inversion, chunk: int, first: int, out: UInt8Array) -> None:
     number, rows = out.shape
-    lanes = bits.pieces(POISSON, attempt, chunk, _blocks(rows, ROWS_PER_BLOCK), first, number, "<u2")
-    counts = law.table.take(lanes)
-    if counts.max() == MARK:
-        refinements = _blocks(rows, REFINEMENTS_PER_BLOCK)
-        for place, row in _places(counts == MARK):
-            block, position = divmod(row, REFINEMENTS_PER_BLOCK)
-            words = bits.block(REFINE, attempt, chunk, (first + place) * refinements + block, "<u8")
-            counts[place, row] = _refined_count(int(words[position]), int(lanes[place, row]), law.survival)
-    out[:] = counts[:, :rows]
+    lanes = bits.pieces(POISSON, attempt, chunk, _blocks(rows, ROWS_PER_BLOCK), first, number, "u1")[:, :rows]
+    out[:] = law.table.take(lanes)
+    places, positions = np.divmod(np.flatnonzero(out == OPEN), rows)
+    if places.size:
+        _settle(bits, attempt, law, chunk, first, lanes, places, positions, out)
 
 
-def _refined_count(word: int, lane: int, survival: FloatArray) -> int:
-    uniform = (lane + (word + 0.5) * 2.0**-64) / LANES
-    return int(np.count_nonzero(uniform < survival))
+def _settle(
+    bits: _Bits,
+    attempt: int,
+    law: Inversion,
+    chunk: int,
+    first: int,
+    lanes: UInt8Array,
+    places: IntArray,
+    positions: IntArray,
+    out: UInt8Array,
+) -> None:
+    """Write the counts of open rows, given by the places of their resamples and their positions in the chunk."""
+    number, rows = out.shape
+    capacity = open_capacity(rows, law.n_open, law.deviations)
+    extensions = bits.pieces(EXTEND, attempt, chunk, _blocks(capacity, EXTENSIONS_PER_BLOCK), first, number, "<u2")
+    ranks, room = np.arange(places.size) - np.searchsorted(places, places), extensions.shape[1]
+    open_lanes = lanes[places, positions].astype(np.uint32) - np.uint32(LANES - law.n_open)
+    long_lanes = open_lanes * np.uint32(LONG_LANES) + extensions[places, np.minimum(ranks, room - 1)]
+    reached = np.searchsorted(law.long_cuts[::-1], long_lanes, side="right")
+    out[places, positions] = law.long_cuts.size - reached
+    still_open = (law.long_cuts[law.long_cuts.size - reached] == long_lanes) | (ranks >= room)
+    for i in np.flatnonzero(still_open).tolist():
+        place, row = places[i], int(positions[i])
+        lane, parts = (long_lanes[i], LONG_LANES) if ranks[i] < room else (open_lanes[i], 1)
+        block = (first + int(place)) * _blocks(rows, REFINEMENTS_PER_BLOCK) + row // REFINEMENTS_PER_BLOCK
+        word = bits.block(REFINE, attempt, chunk, block, "<u8")[row % REFINEMENTS_PER_BLOCK]
+        out[place, row] = _refined_count(int(word), int(lane), parts, law.rest)
+
+
+def _refined_count(word: int, lane: int, parts: int, rest: FloatArray) -> int:
+    uniform = (lane + (word + 0.5) * 2.0**-64) / parts
+    return int(np.count_nonzero(uniform < rest))
 
 
 def uniform_integers(

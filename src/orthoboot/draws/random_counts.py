@@ -95,7 +95,7 @@ def _advice(rng: Any) -> str:
 def multinomial_counts(key: Key, stream: int, replicates: Sequence[int], n: int) -> FloatArray:
     """Return how often each of `n` rows is among `n` uniform draws, shape ``(B, n)``.
 
-    Exactly multinomial, to the precision of a double: Poisson counts at rate ``(n - 6 sqrt(n)) / n``, drawn anew in the
+    Exactly multinomial, to the precision of a double: Poisson counts at a rate just below 1, drawn anew in the
     rare case that their sum N exceeds n, and ``n - N`` rows thrown uniformly. Given N, Poisson counts are N uniform
     throws, so both parts together are n of them.
 

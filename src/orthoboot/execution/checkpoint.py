@@ -19,7 +19,7 @@ from orthoboot.execution.store import Arrays, load_arrays, save_arrays
 from orthoboot.functionals.evaluation import Evaluation, Failure
 from orthoboot.typing import FloatArray, IntArray, Key
 
-_FORMAT = 2
+_FORMAT = 3
 """The layout of the file and of the counter behind its resamples; another one is refused."""
 _MARK = "orthoboot checkpoint"
 _SHARE = 0.1
