@@ -343,14 +343,28 @@ def test_the_factorisation_by_blocks_is_a_factorisation(n, d):
     np.testing.assert_array_equal(r, np.triu(r))
 
 
-@pytest.mark.parametrize(("n", "p", "q"), [(5, 1, 1), (1000, 30, 31), (3, 2, 4), (9000, 100, 101)])
-def test_cross_products_by_blocks_are_cross_products(n, p, q):
+@pytest.mark.parametrize(
+    ("n", "d", "k"), [(5, 1, 0), (3, 2, 2), (1000, 30, 1), (1000, 48, 0), (9000, 100, 1), (40, 200, 1)]
+)
+def test_cross_products_by_blocks_are_cross_products(n, d, k):
     rng = np.random.default_rng(83)
-    left, right, weights = rng.normal(size=(n, p)), rng.normal(size=(n, q)), rng.poisson(1.0, size=n).astype(float)
-    expected = left.T @ (weights[:, np.newaxis] * right)
+    columns, others = rng.normal(size=(n, d)), rng.normal(size=(n, k))
+    weights = rng.poisson(1.0, size=n) - 0.25  # curvatures of a loss may be negative
+    weights[::3] = 0.0
+    expected = columns.T @ (weights[:, np.newaxis] * np.column_stack([columns, others]))
     # The rounding of a sum of n products of normal numbers, several times over.
-    np.testing.assert_allclose(CrossProducts(left, right)(weights), expected, atol=1e-14 * n)
-    np.testing.assert_allclose(rows_times(left, left.T[:, :q]), left @ left.T[:, :q], atol=1e-13 * p)
+    np.testing.assert_allclose(CrossProducts(columns, *others.T)(weights), expected, atol=1e-14 * n)
+
+
+@pytest.mark.parametrize("d", [3, 50])
+def test_cross_products_of_no_rows_are_zero(d):
+    assert not CrossProducts(np.ones((100, d)))(np.zeros(100)).any()
+
+
+def test_a_product_of_rows_by_blocks_is_a_product():
+    rng = np.random.default_rng(83)
+    rows, matrix = rng.normal(size=(9000, 100)), rng.normal(size=(100, 101))
+    np.testing.assert_allclose(rows_times(rows, matrix), rows @ matrix, atol=1e-11)
 
 
 def test_scales_of_a_factorisation_do_not_overflow():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,10 @@ _MULTIPLICATIONS_IN_ONE_THREAD = 1 << 18
 _NUMBERS_IN_ONE_THREAD = 1 << 13
 """Nor for the products of matrices and vectors inside a factorisation of so many numbers."""
 _FEWEST_ROWS, _MANY_ROWS = 32, 4096
+_COLUMNS_OF_A_STRIP = 24
+"""Columns from which on a strip of them is worth a product of its own."""
+_NUMBERS_IN_CACHE = 1 << 17
+"""Numbers of a table that the processor keeps at hand from one operation to the next: a megabyte."""
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _DEPENDENT = 64 * _EPSILON
@@ -268,38 +273,79 @@ def rows_times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
 
 
 class CrossProducts:
-    """The matrix ``left' diag(weights) right`` for many vectors of weights.
+    """The matrix ``columns' diag(weights) [columns, others]`` for many vectors of weights.
+
+    Many columns come in strips, each of which is multiplied with itself and what comes after it: what lies below the
+    diagonal is the same as above it. Blocks of rows are added up one after the other.
 
     Parameters
     ----------
-    left, right
-        Shapes ``(n, p)`` and ``(n, q)``.
+    columns
+        Shape ``(n, d)``.
+    others
+        Further columns, each of shape ``(n,)``.
     """
 
-    def __init__(self, left: FloatArray, right: FloatArray) -> None:
-        rows = min(_rows_of_a_product(left.shape[1] * right.shape[1]), len(left))
-        self._left = np.ascontiguousarray(_blocks(left, rows).transpose(0, 2, 1))
-        self._right = _blocks(right, rows)
+    def __init__(self, columns: FloatArray, *others: FloatArray) -> None:
+        self._rows = np.column_stack([columns, *others])
+        (n, d), width = columns.shape, self._rows.shape[1]
+        n_strips = max(d // _COLUMNS_OF_A_STRIP, 1)
+        self._ends = [d * strip // n_strips for strip in range(n_strips + 1)]
+        self._block = min(_rows_of_a_product(-(-d // n_strips) * width), n)
+        self._at_once = self._block * max(_NUMBERS_IN_CACHE // (self._block * width), 1)
+        if n_strips == 1:
+            self._rows = _blocks(self._rows, self._block)
+            self._columns = np.ascontiguousarray(self._rows[:, :, :d].transpose(0, 2, 1))
 
     def __call__(self, weights: FloatArray) -> FloatArray:
-        """Return the products for one vector of weights ``(n,)``, shape ``(p, q)``."""
-        weighted = self._right * _blocks(weights[:, np.newaxis], self._right.shape[1])
-        products: FloatArray = (self._left @ weighted).sum(axis=0)
+        """Return the products for one vector of weights ``(n,)``, shape ``(d, d + k)``."""
+        if len(self._ends) > 2:
+            return self._by_strips(weights)
+        products: FloatArray = (self._columns @ _weighted(self._rows, weights)).sum(axis=0)
         return products
+
+    def _by_strips(self, weights: FloatArray) -> FloatArray:
+        """Return the products, of as many rows at a time as the cache holds.
+
+        Rows of weight zero, a third of those of a resample, are left out: with many columns that is worth their choice.
+        """
+        d = self._ends[-1]
+        total = np.zeros((d, self._rows.shape[1]))
+        kept = np.flatnonzero(weights)
+        for start in range(0, kept.size, self._at_once):
+            some = kept[start : start + self._at_once]
+            self._add_strips(_blocks(self._rows.take(some, axis=0), min(self._block, some.size)), weights[some], total)
+        for first, last in pairwise(self._ends):
+            total[last:, first:last] = total[first:last, last:d].T
+        return total
+
+    def _add_strips(self, rows: FloatArray, weights: FloatArray, total: FloatArray) -> None:
+        """Add the products of each strip with itself and what comes after it to `total`."""
+        weighted = _weighted(rows, weights)
+        for first, last in pairwise(self._ends):
+            strip = rows[:, :, first:last].transpose(0, 2, 1)
+            total[first:last, first:] += (strip @ weighted[:, :, first:]).sum(axis=0)
+
+
+def _weighted(blocks: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return each row of some blocks times its weight."""
+    return blocks * _blocks(weights[:, np.newaxis], blocks.shape[1])
+
+
+def _blocks(matrix: FloatArray, rows: int) -> FloatArray:
+    """Return the rows in blocks of equal size, the last one filled with zeros, shape ``(blocks, rows, columns)``."""
+    n, columns = matrix.shape
+    if n % rows:
+        filled = np.zeros((-(-n // rows) * rows, columns))
+        filled[:n] = matrix
+        matrix = filled
+    return matrix.reshape(-1, rows, columns)
 
 
 def _rows_of_a_product(size: int) -> int:
     few = _MULTIPLICATIONS_IN_ONE_THREAD // size
     # Blocks of less are slow; with so many columns let the library have its threads.
     return few if few >= _FEWEST_ROWS else _MANY_ROWS
-
-
-def _blocks(matrix: FloatArray, rows: int) -> FloatArray:
-    """Return the rows in blocks of equal size, the last one filled with zeros, shape ``(blocks, rows, columns)``."""
-    n, columns = matrix.shape
-    filled = np.zeros((-(-n // rows) * rows, columns))
-    filled[:n] = matrix
-    return filled.reshape(-1, rows, columns)
 
 
 def positive_solution(matrix: FloatArray, right: FloatArray, *, least_condition: float) -> FloatArray | None:

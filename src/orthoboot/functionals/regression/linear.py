@@ -123,8 +123,7 @@ class LeastSquares:
     @cached_property
     def cross_products(self) -> CrossProducts:
         """Return ``Q' diag(weights) [Q, residuals]``."""
-        orthonormal = self.factor.orthonormal
-        return CrossProducts(orthonormal, np.column_stack([orthonormal, self.residuals]))
+        return CrossProducts(self.factor.orthonormal, self.residuals)
 
     def refitted(self, weights: FloatArray) -> FloatArray:
         """Return the coefficients for weights on the rows, shape ``(d,)``."""
