@@ -367,6 +367,14 @@ def test_a_product_of_rows_by_blocks_is_a_product():
     np.testing.assert_allclose(rows_times(rows, matrix), rows @ matrix, atol=1e-11)
 
 
+@pytest.mark.parametrize("d", [1, 20, 95])
+def test_coefficients_and_the_inverse_solve_the_triangle(d):
+    factor = QRFactors.of(np.random.default_rng(85).normal(size=(200, d)))
+    rotated = np.arange(1.0, d + 1)
+    np.testing.assert_allclose(factor.triangle @ (factor.scales * factor.coefficients(rotated)), rotated, rtol=1e-12)
+    np.testing.assert_allclose(factor.triangle @ factor.inverse_triangle, np.eye(d), atol=1e-12)
+
+
 def test_scales_of_a_factorisation_do_not_overflow():
     factor = QRFactors.of(np.array([[1e200, 1e-200], [1e200, 0.0], [0.0, 0.0]]))
     np.testing.assert_allclose(factor.scales, [np.sqrt(2) * 1e200, 1e-200])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -151,20 +152,26 @@ class ScaledTriangle:
 
     def coefficients(self, rotated: FloatArray) -> FloatArray:
         """Return the coefficients of the columns, shape ``(d,)``, from those of the orthonormal columns."""
-        solution: FloatArray = linalg.solve_triangular(self.triangle, rotated) / self.scales
-        return solution
+        return self._solution(rotated) / self.scales
 
     def back_rotation(self) -> FloatArray:
         """Return the matrix that `coefficients` multiplies with, shape ``(d, d)``."""
-        return self.inverse_triangle() / self.scales[:, np.newaxis]
+        return self.inverse_triangle / self.scales[:, np.newaxis]
 
     def condition(self) -> float:
         """Return the condition of the scaled columns: by how much errors in them may grow."""
         return float(np.linalg.cond(self.triangle))
 
+    @cached_property
     def inverse_triangle(self) -> FloatArray:
         """Return the inverse of the triangle, shape ``(d, d)``."""
-        return _solved(lambda right: linalg.solve_triangular(self.triangle, right), np.eye(len(self.scales)))
+        return _solved(self._solution, np.eye(len(self.scales)))
+
+    def _solution(self, right: FloatArray) -> FloatArray:
+        """Return ``triangle^-1 right``, shape ``(d,)`` or ``(d, k)``; as `solve_triangular`, without its checks."""
+        # LAPACK reads columns one after the other, and in memory these are the rows.
+        solution: FloatArray = linalg.lapack.dtrtrs(self.triangle.T, right, lower=1, trans=1)[0]
+        return solution
 
     def dependence(self, labels: tuple[str, ...]) -> str | None:
         """Return a description of columns that are linear combinations of others, or None."""
@@ -209,7 +216,7 @@ class QRFactors(ScaledTriangle):
 
         the share of row j in the coefficient; m rows of equal share give m.
         """
-        squares = np.square(rows_times(self.orthonormal, self.inverse_triangle().T))
+        squares = np.square(rows_times(self.orthonormal, self.inverse_triangle.T))
         effective: FloatArray = squares.sum(axis=0) ** 2 / np.einsum("jp,jp->p", squares, squares)
         return effective
 
