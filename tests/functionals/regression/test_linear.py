@@ -334,7 +334,9 @@ def test_the_example_of_the_guide_runs(capsys):
 # Linear algebra
 
 
-@pytest.mark.parametrize(("n", "d"), [(7, 7), (100, 1), (20_000, 3), (700, 20), (400, 60)])
+@pytest.mark.parametrize(
+    ("n", "d"), [(7, 7), (100, 1), (20_000, 3), (700, 20), (400, 60), (326, 50), (170, 50), (480, 50)]
+)
 def test_the_factorisation_by_blocks_is_a_factorisation(n, d):
     matrix = np.random.default_rng(82).normal(size=(n, d))
     q, r = tall_qr(matrix)
