@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from orthoboot.arrays.passes import column_sums
 from orthoboot.draws.random_counts import weighted_sums
 from orthoboot.typing import FloatArray, IntArray
+
+Found = TypeVar("Found")
 
 
 class BlockWeights(Protocol):
@@ -110,6 +112,16 @@ class Resamples:
             sums: FloatArray = rows.weighted_sums(self.block_weights(sample), len(self))
             return sums
         return weighted_sums(self.weights[sample], values)
+
+    def remembered(self, find: Callable[[Resamples], Found]) -> Found:
+        """Return ``find(self)``; drawn resamples remember it, since a statistic and its linear part may both need it.
+
+        Parameters
+        ----------
+        find
+            Equal to itself whenever it is asked for, as the method of an object is.
+        """
+        return find(self)
 
     def counts_at(self, sample: int, rows: IntArray) -> FloatArray:
         """Return the weights of some rows, shape ``(B, m)``.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
-from orthoboot.draws.resamples import BlockWeights, Resamples, seeds_of
+from orthoboot.draws.resamples import BlockWeights, Found, Resamples, seeds_of
 from orthoboot.plans.base import Scheme
 from orthoboot.typing import FloatArray, IntArray, Key
 
@@ -28,6 +29,7 @@ class DrawnResamples(Resamples):
     def __init__(self, schemes: tuple[Scheme, ...], key: Key, numbers: Sequence[int]) -> None:
         self.schemes, self.key, self.numbers = schemes, key, numbers
         self._known_sums: list[tuple[int, FloatArray, FloatArray]] = []
+        self._remembered: list[tuple[Any, Any]] = []
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -79,6 +81,16 @@ class DrawnResamples(Resamples):
 
     def _summed(self, scheme: Scheme, sample: int, values: FloatArray) -> FloatArray:
         return scheme.sums(self.key, sample, self.numbers, scheme.usable(values))
+
+    def remembered(self, find: Callable[[Resamples], Found]) -> Found:
+        """Return ``find(self)``, found once."""
+        for known, found in self._remembered:
+            if known == find:
+                result: Found = found
+                return result
+        result = find(self)
+        self._remembered.append((find, result))
+        return result
 
     def counts_at(self, sample: int, rows: IntArray) -> FloatArray:
         """Return how often some rows are drawn, shape ``(B, m)``, without the counts of all others at once."""

@@ -26,7 +26,7 @@ from orthoboot.errors import (
 )
 from orthoboot.functionals import linear_regression
 from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, rows_times, tall_qr
-from orthoboot.plans import Cluster, Iid
+from orthoboot.plans import Cluster, Iid, Plan
 
 RNG = np.random.default_rng(80)
 N = 80
@@ -334,7 +334,9 @@ def test_the_example_of_the_guide_runs(capsys):
 # Linear algebra
 
 
-@pytest.mark.parametrize(("n", "d"), [(7, 7), (100, 1), (20_000, 3), (700, 20), (400, 60)])
+@pytest.mark.parametrize(
+    ("n", "d"), [(7, 7), (100, 1), (20_000, 3), (700, 20), (400, 60), (326, 50), (170, 50), (480, 50)]
+)
 def test_the_factorisation_by_blocks_is_a_factorisation(n, d):
     matrix = np.random.default_rng(82).normal(size=(n, d))
     q, r = tall_qr(matrix)
@@ -343,14 +345,36 @@ def test_the_factorisation_by_blocks_is_a_factorisation(n, d):
     np.testing.assert_array_equal(r, np.triu(r))
 
 
-@pytest.mark.parametrize(("n", "p", "q"), [(5, 1, 1), (1000, 30, 31), (3, 2, 4), (9000, 100, 101)])
-def test_cross_products_by_blocks_are_cross_products(n, p, q):
+@pytest.mark.parametrize(
+    ("n", "d", "k"), [(5, 1, 0), (3, 2, 2), (1000, 30, 1), (1000, 48, 0), (9000, 100, 1), (40, 200, 1)]
+)
+def test_cross_products_by_blocks_are_cross_products(n, d, k):
     rng = np.random.default_rng(83)
-    left, right, weights = rng.normal(size=(n, p)), rng.normal(size=(n, q)), rng.poisson(1.0, size=n).astype(float)
-    expected = left.T @ (weights[:, np.newaxis] * right)
+    columns, others = rng.normal(size=(n, d)), rng.normal(size=(n, k))
+    weights = rng.poisson(1.0, size=n) - 0.25  # curvatures of a loss may be negative
+    weights[::3] = 0.0
+    expected = columns.T @ (weights[:, np.newaxis] * np.column_stack([columns, others]))
     # The rounding of a sum of n products of normal numbers, several times over.
-    np.testing.assert_allclose(CrossProducts(left, right)(weights), expected, atol=1e-14 * n)
-    np.testing.assert_allclose(rows_times(left, left.T[:, :q]), left @ left.T[:, :q], atol=1e-13 * p)
+    np.testing.assert_allclose(CrossProducts(columns, *others.T)(weights), expected, atol=1e-14 * n)
+
+
+@pytest.mark.parametrize("d", [3, 50])
+def test_cross_products_of_no_rows_are_zero(d):
+    assert not CrossProducts(np.ones((100, d)))(np.zeros(100)).any()
+
+
+def test_a_product_of_rows_by_blocks_is_a_product():
+    rng = np.random.default_rng(83)
+    rows, matrix = rng.normal(size=(9000, 100)), rng.normal(size=(100, 101))
+    np.testing.assert_allclose(rows_times(rows, matrix), rows @ matrix, atol=1e-11)
+
+
+@pytest.mark.parametrize("d", [1, 20, 95])
+def test_coefficients_and_the_inverse_solve_the_triangle(d):
+    factor = QRFactors.of(np.random.default_rng(85).normal(size=(200, d)))
+    rotated = np.arange(1.0, d + 1)
+    np.testing.assert_allclose(factor.triangle @ (factor.scales * factor.coefficients(rotated)), rotated, rtol=1e-12)
+    np.testing.assert_allclose(factor.triangle @ factor.inverse_triangle, np.eye(d), atol=1e-12)
 
 
 def test_scales_of_a_factorisation_do_not_overflow():
@@ -393,6 +417,53 @@ def test_one_batch_has_the_same_bits_as_another():
     weights = np.random.default_rng(84).poisson(1.0, size=(12, N)).astype(float)
     together = WITH_INTERCEPT.at(data).values(Resamples((weights,)))
     np.testing.assert_array_equal(WITH_INTERCEPT.at(data).values(Resamples((weights[5:],))), together[5:])
+
+
+def wide_data(n=300, d=50):
+    rng = np.random.default_rng(86)
+    columns = rng.normal(size=(n, d))
+    return read((columns, columns[:, 0] + rng.normal(size=n)), paired=True)
+
+
+@pytest.mark.parametrize("scheme", [Iid(300), Cluster(np.arange(300) // 7 % 40)])
+def test_values_and_linear_parts_of_a_resample_do_not_depend_on_the_others(scheme):
+    prepared, plan = linear_regression.prepared(wide_data()), Plan((scheme,))
+    together = plan.resamples((1, 2), range(9))
+    for number in (0, 4, 8):
+        alone = plan.resamples((1, 2), [number])
+        np.testing.assert_array_equal(prepared.values(alone)[0], prepared.evaluate(together).values[number])
+        np.testing.assert_array_equal(prepared.linear(alone)[0], prepared.linear(together)[number])
+
+
+@pytest.mark.parametrize("scheme", [Iid(300), Cluster(np.arange(300) // 7 % 40)])
+def test_the_linear_part_is_that_of_the_influence_values_for_resamples_of_any_size(scheme):
+    prepared, resamples = linear_regression.prepared(wide_data()), Plan((scheme,)).resamples((1, 2), range(5))
+    influence = prepared.influence()[0]
+    expected = resamples.weights[0] @ influence / 300
+    # The rounding of sums of 300 numbers.
+    np.testing.assert_allclose(prepared.linear(resamples), expected, rtol=0, atol=1e-14 * np.abs(influence).max())
+
+
+def test_the_rows_of_a_resample_are_multiplied_once_for_its_value_and_its_linear_part(monkeypatch):
+    called = []
+    products = CrossProducts.__call__
+    monkeypatch.setattr(CrossProducts, "__call__", lambda self, w: called.append(None) or products(self, w))
+    prepared, resamples = linear_regression.prepared(wide_data()), Plan((Iid(300),)).resamples((1, 2), range(7))
+    assert prepared.evaluate(resamples).values.shape == prepared.linear(resamples).shape == (7, 50)
+    assert len(called) == 7
+
+
+def test_a_refit_that_fails_costs_the_others_nothing():
+    data = read((np.column_stack([X, np.arange(N) < 2]), Y), paired=True)
+    weights = np.random.default_rng(87).poisson(1.0, size=(3, N)).astype(float)
+    weights[:, :2] = [[1.0, 0.0], [0.0, 0.0], [0.0, 2.0]]
+    prepared = WITH_INTERCEPT.prepared(data)
+    evaluation = prepared.evaluate(Resamples((weights,)))
+    assert evaluation.succeeded.tolist() == [True, False, True]
+    assert "column 3 is zero in every row in the rows drawn" in evaluation.first_failure.reason
+    np.testing.assert_array_equal(evaluation.values[[0, 2]], prepared.values(Resamples((weights[[0, 2]],))))
+    with pytest.raises(FitError, match="column 3 is zero"):
+        prepared.values(Resamples((weights,)))
 
 
 @pytest.mark.parametrize("estimator", ["orthogonal", "standard"])

@@ -210,7 +210,7 @@ class DesignInPieces:
     def findings(self) -> tuple[OrthobootWarning, ...]:
         """Return a warning where the columns are nearly dependent, and where a coefficient rests on few rows."""
         factor, common = self.factors.factor, common_values(self.factors.first_rows)
-        task = partial(_part_shares, self.basis, factor.inverse_triangle().T, common)
+        task = partial(_part_shares, self.basis, factor.inverse_triangle.T, common)
         squares, fourth_powers, n_varying = sum(self.sample.reduced(task, 4 * len(common)), start=np.zeros(1))
         effective = squares**2 / fourth_powers
         return (*nearly_dependent(factor), *resting_on_few(self.names, self.n_rows, n_varying, effective))

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +26,10 @@ _MULTIPLICATIONS_IN_ONE_THREAD = 1 << 18
 _NUMBERS_IN_ONE_THREAD = 1 << 13
 """Nor for the products of matrices and vectors inside a factorisation of so many numbers."""
 _FEWEST_ROWS, _MANY_ROWS = 32, 4096
+_COLUMNS_OF_A_STRIP = 24
+"""Columns from which on a strip of them is worth a product of its own."""
+_NUMBERS_IN_CACHE = 1 << 17
+"""Numbers of a table that the processor keeps at hand from one operation to the next: a megabyte."""
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _DEPENDENT = 64 * _EPSILON
@@ -146,20 +152,26 @@ class ScaledTriangle:
 
     def coefficients(self, rotated: FloatArray) -> FloatArray:
         """Return the coefficients of the columns, shape ``(d,)``, from those of the orthonormal columns."""
-        solution: FloatArray = linalg.solve_triangular(self.triangle, rotated) / self.scales
-        return solution
+        return self._solution(rotated) / self.scales
 
     def back_rotation(self) -> FloatArray:
         """Return the matrix that `coefficients` multiplies with, shape ``(d, d)``."""
-        return self.inverse_triangle() / self.scales[:, np.newaxis]
+        return self.inverse_triangle / self.scales[:, np.newaxis]
 
     def condition(self) -> float:
         """Return the condition of the scaled columns: by how much errors in them may grow."""
         return float(np.linalg.cond(self.triangle))
 
+    @cached_property
     def inverse_triangle(self) -> FloatArray:
         """Return the inverse of the triangle, shape ``(d, d)``."""
-        return _solved(lambda right: linalg.solve_triangular(self.triangle, right), np.eye(len(self.scales)))
+        return _solved(self._solution, np.eye(len(self.scales)))
+
+    def _solution(self, right: FloatArray) -> FloatArray:
+        """Return ``triangle^-1 right``, shape ``(d,)`` or ``(d, k)``; as `solve_triangular`, without its checks."""
+        # LAPACK reads columns one after the other, and in memory these are the rows.
+        solution: FloatArray = linalg.lapack.dtrtrs(self.triangle.T, right, lower=1, trans=1)[0]
+        return solution
 
     def dependence(self, labels: tuple[str, ...]) -> str | None:
         """Return a description of columns that are linear combinations of others, or None."""
@@ -204,7 +216,7 @@ class QRFactors(ScaledTriangle):
 
         the share of row j in the coefficient; m rows of equal share give m.
         """
-        squares = np.square(rows_times(self.orthonormal, self.inverse_triangle().T))
+        squares = np.square(rows_times(self.orthonormal, self.inverse_triangle.T))
         effective: FloatArray = squares.sum(axis=0) ** 2 / np.einsum("jp,jp->p", squares, squares)
         return effective
 
@@ -226,7 +238,7 @@ def tall_qr(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return Q, shape ``(n, d)``, and R, shape ``(d, d)``, of a matrix with n at least d.
 
     Blocks of rows are factorised first and then their triangles (Demmel, Grigori, Hoemmen and Langou, 2012, SIAM J.
-    Sci. Comput. 34): as stable as one factorisation, and free of threads up to 55 columns.
+    Sci. Comput. 34): as stable as one factorisation, and free of threads up to 73 columns.
     """
     n, d = matrix.shape
     rows = _rows_of_a_block(d)
@@ -237,9 +249,12 @@ def tall_qr(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     q_blocks, r_blocks = np.linalg.qr(matrix[: n_blocks * rows].reshape(n_blocks, rows, d))
     q_rest, r_rest = np.linalg.qr(matrix[n_blocks * rows :])
     q, r = tall_qr(np.concatenate([r_blocks.reshape(-1, d), r_rest]))
-    joined = np.concatenate(
-        [(q_blocks @ q[: n_blocks * d].reshape(n_blocks, d, d)).reshape(-1, d), q_rest @ q[n_blocks * d :]]
-    )
+    joined = np.empty((n, d))
+    whole, rest = joined[: n_blocks * rows].reshape(n_blocks, rows, d), joined[n_blocks * rows :]
+    step = _rows_of_a_product(d**2)
+    for some in (slice(start, start + step) for start in range(0, rows, step)):
+        np.matmul(q_blocks[:, some], q[: n_blocks * d].reshape(n_blocks, d, d), out=whole[:, some])
+        np.matmul(q_rest[some], q[n_blocks * d :], out=rest[some])
     return joined, r
 
 
@@ -256,9 +271,8 @@ def tall_triangle(matrix: FloatArray) -> FloatArray:
 
 
 def _rows_of_a_block(d: int) -> int:
-    few = min(_NUMBERS_IN_ONE_THREAD // d, _MULTIPLICATIONS_IN_ONE_THREAD // d**2)
     # With fewer rows than one and a half times the columns the triangles would hardly be smaller than the blocks.
-    return max(few, d + d // 2 + 1)
+    return max(_NUMBERS_IN_ONE_THREAD // d, d + d // 2 + 1)
 
 
 def rows_times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
@@ -268,38 +282,79 @@ def rows_times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
 
 
 class CrossProducts:
-    """The matrix ``left' diag(weights) right`` for many vectors of weights.
+    """The matrix ``columns' diag(weights) [columns, others]`` for many vectors of weights.
+
+    Many columns come in strips, each of which is multiplied with itself and what comes after it: what lies below the
+    diagonal is the same as above it. Blocks of rows are added up one after the other.
 
     Parameters
     ----------
-    left, right
-        Shapes ``(n, p)`` and ``(n, q)``.
+    columns
+        Shape ``(n, d)``.
+    others
+        Further columns, each of shape ``(n,)``.
     """
 
-    def __init__(self, left: FloatArray, right: FloatArray) -> None:
-        rows = min(_rows_of_a_product(left.shape[1] * right.shape[1]), len(left))
-        self._left = np.ascontiguousarray(_blocks(left, rows).transpose(0, 2, 1))
-        self._right = _blocks(right, rows)
+    def __init__(self, columns: FloatArray, *others: FloatArray) -> None:
+        self._rows = np.column_stack([columns, *others])
+        (n, d), width = columns.shape, self._rows.shape[1]
+        n_strips = max(d // _COLUMNS_OF_A_STRIP, 1)
+        self._ends = [d * strip // n_strips for strip in range(n_strips + 1)]
+        self._block = min(_rows_of_a_product(-(-d // n_strips) * width), n)
+        self._at_once = self._block * max(_NUMBERS_IN_CACHE // (self._block * width), 1)
+        if n_strips == 1:
+            self._rows = _blocks(self._rows, self._block)
+            self._columns = np.ascontiguousarray(self._rows[:, :, :d].transpose(0, 2, 1))
 
     def __call__(self, weights: FloatArray) -> FloatArray:
-        """Return the products for one vector of weights ``(n,)``, shape ``(p, q)``."""
-        weighted = self._right * _blocks(weights[:, np.newaxis], self._right.shape[1])
-        products: FloatArray = (self._left @ weighted).sum(axis=0)
+        """Return the products for one vector of weights ``(n,)``, shape ``(d, d + k)``."""
+        if len(self._ends) > 2:
+            return self._by_strips(weights)
+        products: FloatArray = (self._columns @ _weighted(self._rows, weights)).sum(axis=0)
         return products
+
+    def _by_strips(self, weights: FloatArray) -> FloatArray:
+        """Return the products, of as many rows at a time as the cache holds.
+
+        Rows of weight zero, a third of those of a resample, are left out: with many columns that is worth their choice.
+        """
+        d = self._ends[-1]
+        total = np.zeros((d, self._rows.shape[1]))
+        kept = np.flatnonzero(weights != 0)  # three times faster than to ask numbers whether they are zero
+        for start in range(0, kept.size, self._at_once):
+            some = kept[start : start + self._at_once]
+            self._add_strips(_blocks(self._rows.take(some, axis=0), min(self._block, some.size)), weights[some], total)
+        for first, last in pairwise(self._ends):
+            total[last:, first:last] = total[first:last, last:d].T
+        return total
+
+    def _add_strips(self, rows: FloatArray, weights: FloatArray, total: FloatArray) -> None:
+        """Add the products of each strip with itself and what comes after it to `total`."""
+        weighted = _weighted(rows, weights)
+        for first, last in pairwise(self._ends):
+            strip = rows[:, :, first:last].transpose(0, 2, 1)
+            total[first:last, first:] += (strip @ weighted[:, :, first:]).sum(axis=0)
+
+
+def _weighted(blocks: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return each row of some blocks times its weight."""
+    return blocks * _blocks(weights[:, np.newaxis], blocks.shape[1])
+
+
+def _blocks(matrix: FloatArray, rows: int) -> FloatArray:
+    """Return the rows in blocks of equal size, the last one filled with zeros, shape ``(blocks, rows, columns)``."""
+    n, columns = matrix.shape
+    if n % rows:
+        filled = np.zeros((-(-n // rows) * rows, columns))
+        filled[:n] = matrix
+        matrix = filled
+    return matrix.reshape(-1, rows, columns)
 
 
 def _rows_of_a_product(size: int) -> int:
     few = _MULTIPLICATIONS_IN_ONE_THREAD // size
     # Blocks of less are slow; with so many columns let the library have its threads.
     return few if few >= _FEWEST_ROWS else _MANY_ROWS
-
-
-def _blocks(matrix: FloatArray, rows: int) -> FloatArray:
-    """Return the rows in blocks of equal size, the last one filled with zeros, shape ``(blocks, rows, columns)``."""
-    n, columns = matrix.shape
-    filled = np.zeros((-(-n // rows) * rows, columns))
-    filled[:n] = matrix
-    return filled.reshape(-1, rows, columns)
 
 
 def positive_solution(matrix: FloatArray, right: FloatArray, *, least_condition: float) -> FloatArray | None:

@@ -73,7 +73,7 @@ class Model:
     @cached_property
     def cross_products(self) -> CrossProducts:
         """Return the products of these columns, for weights on the rows."""
-        return CrossProducts(self.basis, self.basis)
+        return CrossProducts(self.basis)
 
     def predictors(self, point: FloatArray) -> FloatArray:
         """Return the linear predictors of all rows, shape ``(n,)``."""

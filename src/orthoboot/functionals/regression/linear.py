@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
+from orthoboot.draws.summation import cache_sized
 from orthoboot.errors import ArgumentError, OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, Prepared
-from orthoboot.functionals.evaluation import NO_FITS, Convergence
+from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.regression.design_findings import (
     ROWS_WITH_THE_COMMON_VALUE,
@@ -32,7 +33,7 @@ from orthoboot.functionals.regression.design_matrix import (
     rows_times,
 )
 from orthoboot.functionals.regression.exact_fit import residual_is_rounding
-from orthoboot.functionals.regression.linear_in_pieces import LinearFitInPieces
+from orthoboot.functionals.regression.linear_in_pieces import LinearFitInPieces, evaluation_of, values_of
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
 from orthoboot.typing import FloatArray, Influence
 
@@ -123,12 +124,20 @@ class LeastSquares:
     @cached_property
     def cross_products(self) -> CrossProducts:
         """Return ``Q' diag(weights) [Q, residuals]``."""
-        orthonormal = self.factor.orthonormal
-        return CrossProducts(orthonormal, np.column_stack([orthonormal, self.residuals]))
+        return CrossProducts(self.factor.orthonormal, self.residuals)
+
+    @cached_property
+    def mean_score(self) -> FloatArray:
+        """Return the mean of ``q e``, which is zero but for rounding, shape ``(d,)``."""
+        total: FloatArray = np.einsum("jp,j->p", self.factor.orthonormal, self.residuals)
+        return total / len(self.residuals)
 
     def refitted(self, weights: FloatArray) -> FloatArray:
         """Return the coefficients for weights on the rows, shape ``(d,)``."""
-        products = self.cross_products(weights)
+        return self.refitted_by(self.cross_products(weights), weights)
+
+    def refitted_by(self, products: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the coefficients for weights on the rows, given the cross products."""
         rotated = positive_solution(products[:, :-1], products[:, -1], least_condition=WELL_CONDITIONED)
         if rotated is None:
             return self.coefficients + self._change_by_factorisation(weights)
@@ -160,7 +169,9 @@ class LinearRegression(CatalogueRegression):
 
     Refits are solved in the orthonormal basis Q of all rows, :math:`\sqrt{A} X = QR`, for the change alone:
     :math:`\phi_b = \hat\phi + R^{-1} (Q'W_bQ)^{-1} Q'W_b \hat e`. So their error grows with the condition of X and
-    not with its square. Up to 50 columns all products are kept so small that OpenBLAS, numpy's own library, takes one
+    not with its square, and the linear part :math:`R^{-1} Q'W_b \hat e` comes with them. The products of each resample
+    are computed for itself, by blocks of rows that are added up one after the other: its bits do not depend on the
+    other resamples. Up to 50 columns all products are kept so small that OpenBLAS, numpy's own library, takes one
     thread for each: with numpy 2 the bits do not depend on the number of threads either. On another processor it rounds
     in another order, and the last digits may differ.
 
@@ -188,13 +199,52 @@ class LinearRegression(CatalogueRegression):
         return LinearFitInPieces(self, data) if data.is_in_pieces else LinearFit(self, data)
 
 
+class Refits(NamedTuple):
+    """Least squares on some resamples.
+
+    Attributes
+    ----------
+    outcomes
+        For each resample the coefficients, or why there are none.
+    scores
+        The sums ``sum_j weights_j q_j e_j``, shape ``(B, d)``.
+    """
+
+    outcomes: list[FloatArray | Exception]
+    scores: FloatArray
+
+
 @dataclass(frozen=True, eq=False)
 class LinearFit(PreparedRegression[LinearRegression]):
     """Least squares at its data."""
 
     def values(self, resamples: Resamples) -> FloatArray:
-        """Return the coefficients on each resample, shape ``(B, d)``."""
-        return np.array([self.fit.refitted(weights) for weights in resamples.weights[0]])
+        """Return the coefficients on each resample, shape ``(B, d)``; raise if there are none on one of them."""
+        return values_of(self.refits(resamples).outcomes)
+
+    def evaluate(self, resamples: Resamples) -> Evaluation:
+        """Return the coefficients on each resample, or the reason of their failure."""
+        return evaluation_of(self.refits(resamples).outcomes, len(self.rows.names))
+
+    def linear(self, resamples: Resamples) -> FloatArray:
+        """Return ``R^-1 sum_j weights_j q_j e_j``: the sums that the refits need, and no others."""
+        scores = self.refits(resamples).scores - resamples.totals(0)[:, np.newaxis] * self.fit.mean_score
+        return np.array([self.fit.factor.coefficients(score) for score in scores])
+
+    def refits(self, resamples: Resamples) -> Refits:
+        """Return the refits on each resample."""
+        return resamples.remembered(self._refitted)
+
+    def _refitted(self, resamples: Resamples) -> Refits:
+        """Return the refits, each computed for itself; the weights of a few resamples at a time are held."""
+        outcomes: list[FloatArray | Exception] = []
+        scores = np.empty((len(resamples), len(self.rows.names)))
+        for some in cache_sized(len(resamples), len(self.rows.X)):
+            for weights in resamples.some(range(some.start, some.stop)).weights[0]:
+                products = self.fit.cross_products(weights)
+                scores[len(outcomes)] = products[:, -1]
+                outcomes.append(_outcome(self.fit, products, weights))
+        return Refits(outcomes, scores)
 
     def influence(self) -> Influence:
         """Return ``n R^-1 q_j e_j`` for every row."""
@@ -224,6 +274,13 @@ class LinearFit(PreparedRegression[LinearRegression]):
     def fit(self) -> LeastSquares:
         """Return the fit of all rows."""
         return LeastSquares.of(self.rows, self.factor)
+
+
+def _outcome(fit: LeastSquares, products: FloatArray, weights: FloatArray) -> FloatArray | Exception:
+    try:
+        return fit.refitted_by(products, weights)
+    except Exception as error:  # whatever it is, it is a failed replicate, counted and reported
+        return error
 
 
 def _scores(fit: LeastSquares) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -69,20 +69,26 @@ class RegressionInPieces(Prepared[Any]):
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the coefficients on each resample, shape ``(B, d)``; raise if there are none on one of them."""
-        return np.array([_coefficients(outcome) for outcome in self.outcomes(resamples)])
+        return values_of(self.outcomes(resamples))
 
     def evaluate(self, resamples: Resamples) -> Evaluation:
         """Return the coefficients on each resample, or the reason of their failure."""
-        outcomes = self.outcomes(resamples)
-        missing = np.full(len(self.design.names), np.nan)
-        values = np.array([missing if isinstance(outcome, FitError) else outcome for outcome in outcomes])
-        return Evaluation.of(values, [Failure.of(one) if isinstance(one, FitError) else None for one in outcomes])
+        return evaluation_of(self.outcomes(resamples), len(self.design.names))
 
 
-def _coefficients(outcome: Outcome) -> FloatArray:
-    if isinstance(outcome, FitError):
-        raise outcome
-    return outcome
+def values_of(outcomes: Sequence[FloatArray | Exception]) -> FloatArray:
+    """Return the coefficients on each resample, shape ``(B, d)``; raise why there are none on the first without."""
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+    return np.array(outcomes)
+
+
+def evaluation_of(outcomes: Sequence[FloatArray | Exception], d: int) -> Evaluation:
+    """Return the outcomes of refits with d coefficients as those of a statistic."""
+    missing = np.full(d, np.nan)
+    values = np.array([missing if isinstance(one, Exception) else one for one in outcomes])
+    return Evaluation.of(values, [Failure.of(one) if isinstance(one, Exception) else None for one in outcomes])
 
 
 @dataclass(frozen=True, eq=False)

@@ -161,7 +161,7 @@ class RobustFit(PreparedRegression[RobustRegression]):
         norm, solution, factor = self.functional.norm, self.solution, self.least_squares.factor
         standardized = _residuals(self.least_squares, solution.coefficients) / solution.scale
         slopes = np.asarray(norm.psi_deriv(standardized), dtype=np.float64)
-        derivative = CrossProducts(factor.orthonormal, factor.orthonormal)(slopes)
+        derivative = CrossProducts(factor.orthonormal)(slopes)
         by_score = positive_solution(derivative, factor.back_rotation().T, least_condition=_REGULAR)
         if by_score is None:
             raise FitError(
