@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orthoboot.plans import Stratified
-from orthoboot.plans.strata_streams import StrataStreams
+from orthoboot.plans.strata.streams import StrataStreams
 
 KEY = (5, 6)
 SIZES = [3, 5000, 4000, 4100, 1, 900, 4095, 4096, 2]

@@ -85,12 +85,12 @@ def _divided_alike(collections: Sequence[Any], labels: Sequence[str]) -> list[An
     """Return the collections with the same number of partitions, each of which holds whole rows."""
     whole = [one.rechunk({1: -1}) if _is_array(one) and one.ndim == 2 else one for one in collections]
     if all(_is_array(one) and not np.isnan(one.chunks[0]).any() for one in whole):
-        check_same_rows([one.shape[0] for one in whole], "all")
+        check_same_rows([one.shape[0] for one in whole], labels=labels)
         whole = [one.rechunk({0: whole[0].chunks[0]}) for one in whole]
     counts = [len(one.chunks[0]) if _is_array(one) else one.npartitions for one in whole]
     if len(set(counts)) > 1:
         raise DataError(
-            f"`{'`, `'.join(labels)}` must have the same partitions when `paired=True`; got "
+            f"`{'`, `'.join(labels)}` must have the same partitions; got "
             f"{' and '.join(map(str, counts))} of them. Make all tables from one collection, or call "
             "`to_dask_array(lengths=True)` on each frame, so that the lengths are known."
         )
@@ -113,7 +113,8 @@ def _delayed(collection: Any) -> list[Any]:
 def _done(task: Task[Result], part: int, tables: Sequence[Any], expected: Sequence[_Expected]) -> Result:
     """Return what `task` gives for a partition, wherever this runs."""
     arrays = tuple(_checked(table, part, one) for table, one in zip(tables, expected, strict=True))
-    check_same_rows([len(array) for array in arrays], f"partition {part} (counted from 0)")
+    labels = [one.label for one in expected]
+    check_same_rows([len(array) for array in arrays], f"partition {part} (counted from 0)", labels)
     return task(part, _blocks(arrays, block_rows(width_of([one.shape for one in expected]))))
 
 

@@ -14,7 +14,7 @@ from orthoboot.errors import ArgumentError
 from orthoboot.plans.base import Draws, Scheme
 from orthoboot.plans.categories import stratified_variances
 from orthoboot.plans.labels import label_codes
-from orthoboot.plans.strata_streams import StrataStreams
+from orthoboot.plans.strata.streams import StrataStreams
 from orthoboot.typing import FloatArray, IntArray, Key
 
 
@@ -41,11 +41,7 @@ class Stratified(Scheme):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checked_rows(self._codes.size))
-        if self._sizes.max() == 1:
-            raise ArgumentError(
-                f"`strata` must have at least one stratum of two or more rows; got {self.n} strata for {self.n} rows, "
-                "so that every resample would equal the data. Use coarser strata."
-            )
+        check_sizes(self._sizes)
 
     @cached_property
     def _codes(self) -> IntArray:
@@ -130,3 +126,12 @@ class Stratified(Scheme):
     def _centred(self, influence: FloatArray) -> FloatArray:
         sums = np.add.reduceat(influence[self._sorted_rows], self._starts, axis=0)
         return influence - (sums / self._sizes[:, np.newaxis])[self._codes]
+
+
+def check_sizes(sizes: IntArray) -> None:
+    """Raise unless a stratum has two rows or more; shape ``(S,)``."""
+    if sizes.max() == 1:
+        raise ArgumentError(
+            f"`strata` must have at least one stratum of two or more rows; got {sizes.size} strata for {sizes.size} "
+            "rows, so that every resample would equal the data. Use coarser strata."
+        )

@@ -15,7 +15,7 @@ _LARGE = 1 << 12
 """Rows from which a stratum is drawn as a sample of its own; the draws of fewer are thrown one by one."""
 
 _SHARED_ROWS = 1 << 13
-"""Rows of small strata after which the next one begins another stream: a call for each would cost more than it draws."""
+"""Rows of small strata after which the next one begins another stream: a call for each costs more than its draws."""
 
 _MOST_SAMPLES = 1 << 20
 """The streams of the strata of one sample are so far apart that those of other samples lie between them."""
