@@ -11,6 +11,7 @@ from tests.distributed.test_bootstrap import N, assert_same, cluster, in_dask, m
 import orthoboot as ob
 from orthoboot.data import labels_in_pieces
 from orthoboot.errors import ArgumentError, DataError, SmallSampleWarning
+from orthoboot.plans.strata import settled_strata
 
 __all__ = ["cluster"]
 
@@ -230,9 +231,25 @@ def test_labels_that_are_divided_otherwise_are_refused_with_the_partition():
         ob.bootstrap(data, ob.correlation, strata=fewer[fewer >= 0])
 
 
-def test_more_strata_than_fit_are_refused_with_the_limit(monkeypatch):
+def test_more_strata_than_fit_are_refused_with_the_limit_or_loaded(monkeypatch, tmp_path):
+    strata = STRATA["small"]
+    expected = ob.bootstrap(rows(), ob.correlation, strata=strata, rng=5)
     monkeypatch.setattr(labels_in_pieces, "MOST_STRATA", 3_999)
-    refused(dask_column(STRATA["small"], 1_500), r"at most 3,999 strata, .* got more in the first 9 of 20 part\(s\)")
+    refused(dask_column(strata, 1_500), r"at most 3,999 strata, .* got more in the first 9 of 20 part\(s\)")
+    monkeypatch.setattr(labels_in_pieces, "MOST_STRATA", 99)
+    found = ob.bootstrap(mapped(tmp_path, rows()), ob.correlation, strata=strata, rng=5)
+    assert found.standard_error == expected.standard_error
+
+
+def test_blocks_are_taken_together_where_they_have_few_rows_of_a_stratum(monkeypatch):
+    """In any number of them at once."""
+    arrays = pytest.importorskip("dask.array")
+    table, strata = np.tile(stratified(STRATA["uneven"]), (5, 1)), np.tile(STRATA["uneven"], 5)
+    data, labels = arrays.from_array(table, chunks=(-1, 2)), arrays.from_array(strata, chunks=-1)
+    expected = ob.bootstrap(table, ob.correlation, strata=strata, rng=5)
+    for numbers in (1, 1 << 19, 1 << 24):
+        monkeypatch.setattr(settled_strata, "_NUMBERS_AT_ONCE", numbers)
+        assert_same(ob.bootstrap(data, ob.correlation, strata=labels, rng=5), expected)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,10 @@ MOST_STRATA = 1 << 18
 """Strata of all parts together, each counted in every part that has rows of it: so many are sent with a task, 4 MB."""
 
 
+class TooManyStrataError(ArgumentError):
+    """More strata than are held where rows are read part by part; rows that lie in memory may have them."""
+
+
 class PartLabels(NamedTuple):
     """The different labels of a part in ascending order, the number of the first row of each, and its rows."""
 
@@ -63,8 +67,8 @@ class LabelsInPieces:
                 raise self._too_many(len(parts))
         return tuple(parts)
 
-    def _too_many(self, n_read: int) -> ArgumentError:
-        return ArgumentError(
+    def _too_many(self, n_read: int) -> TooManyStrataError:
+        return TooManyStrataError(
             f"`strata` must be few enough to count the rows of each in every part: at most {self.most:,} strata, each "
             f"counted in every part that has rows of it; got more in the first {n_read} of "
             f"{len(self.rows.sample.starts)} part(s). Use coarser strata, fewer and larger parts, or sort the rows by "

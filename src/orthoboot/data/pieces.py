@@ -117,7 +117,7 @@ def _blocks_of_data(
     size = _NUMBERS_AT_ONCE // max(width, 1)
     for first, block in blocks(start, rows, size, least=least):
         data = _as_data(block, whole, tables)
-        yield first, data if strata is None else replace(data, strata=strata.next_block(block))
+        yield first, data if strata is None else replace(data, find_strata=strata.next_block(block))
 
 
 def _of_blocks(

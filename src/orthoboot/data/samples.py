@@ -60,8 +60,8 @@ class Data:
     group_columns: tuple[GroupColumn, ...] = ()
     whole: Whole | None = field(default=None, kw_only=True, repr=False)
     """What is known of all rows, where these are some of them."""
-    strata: BlockStrata | None = field(default=None, kw_only=True, repr=False)
-    """Where the rows lie among those of their strata, where these are a block of rows that are drawn within strata."""
+    find_strata: Callable[[], BlockStrata] | None = field(default=None, kw_only=True, repr=False)
+    """Finds `strata`, where these are a block of rows that are drawn within strata."""
 
     @cached_property
     def frame(self) -> Frame:
@@ -75,6 +75,12 @@ class Data:
             return self.whole.ranges
         low, high = zip(*(found for table in self.tables for found in table.ranges), strict=True)
         return Ranges(np.concatenate(low), np.concatenate(high))
+
+    @cached_property
+    def strata(self) -> BlockStrata:
+        """Return where the rows of a block lie among those of their strata."""
+        assert self.find_strata is not None
+        return self.find_strata()
 
     @property
     def containers(self) -> tuple[Any, ...]:

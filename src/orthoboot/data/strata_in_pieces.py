@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -66,38 +68,55 @@ class StrataOfParts:
     before: tuple[tuple[IntArray, IntArray], ...]
 
     def of_part(self, part: int) -> PartStrata:
-        """Return what tells the strata of the blocks of a part, which must come in their order."""
+        """Return what tells the strata of the blocks of a part."""
         strata, rows = self.before[part]
         seen = np.zeros(self.sizes.size, dtype=np.int64)
         seen[strata] = rows
         return PartStrata(self, seen)
 
+    def labels_of(self, rows: Rows) -> FloatArray:
+        """Return a copy of the labels of some rows."""
+        table = rows[self.table]
+        return np.array(table.reshape(len(table), -1)[:, self.column], dtype=np.float64)
 
-@dataclass(frozen=True, eq=False)
+
 class PartStrata:
-    """The strata of the blocks of one part.
+    """The strata of the blocks of one part, found when they are asked for, which most passes do not.
 
-    Attributes
+    Parameters
     ----------
     whole
         The strata of all rows.
     seen
-        The rows of each stratum before the next block.
+        The rows of each stratum before the part; of this object's own.
     """
 
-    whole: StrataOfParts
-    seen: IntArray
+    def __init__(self, whole: StrataOfParts, seen: IntArray) -> None:
+        self._whole, self._seen = whole, seen
+        self._waiting: list[FloatArray] = []
+        self._n_read = 0
+        self._last: BlockStrata | None = None
 
-    def next_block(self, rows: Rows) -> BlockStrata:
-        """Return the strata of the next block of the part."""
-        table = rows[self.whole.table]
-        labels = np.asarray(table.reshape(len(table), -1)[:, self.whole.column], dtype=np.float64)
-        numbers = self.whole.numbers[np.searchsorted(self.whole.labels, labels)]
-        counts = np.bincount(numbers, minlength=self.seen.size)
+    def next_block(self, rows: Rows) -> Callable[[], BlockStrata]:
+        """Return what finds the strata of the next block; it must be asked before any later block is."""
+        self._waiting.append(self._whole.labels_of(rows))
+        self._n_read += 1
+        return partial(self._found, self._n_read)
+
+    def _found(self, number: int) -> BlockStrata:
+        while self._waiting and number > self._n_read - len(self._waiting):
+            self._last = self._advanced(self._waiting.pop(0))
+        assert self._last is not None
+        assert number == self._n_read - len(self._waiting)
+        return self._last
+
+    def _advanced(self, labels: FloatArray) -> BlockStrata:
+        numbers = self._whole.numbers[np.searchsorted(self._whole.labels, labels)]
+        counts = np.bincount(numbers, minlength=self._seen.size)
         strata = np.flatnonzero(counts)
         ends = np.concatenate([[0], np.cumsum(counts[strata])])
-        found = BlockStrata(_stable_order(numbers, self.seen.size), strata, ends, self.seen[strata])
-        np.add(self.seen, counts, out=self.seen)
+        found = BlockStrata(_stable_order(numbers, self._seen.size), strata, ends, self._seen[strata])
+        self._seen += counts
         return found
 
 
@@ -105,6 +124,20 @@ def _stable_order(numbers: IntArray, bound: int) -> IntArray:
     """Return the order that sorts whole numbers below a bound; numpy takes a time linear in them if they are short."""
     short = numbers.astype(np.uint16) if bound <= 1 << 16 else numbers
     return np.argsort(short, kind="stable")
+
+
+def joined_strata(blocks: Sequence[BlockStrata]) -> BlockStrata:
+    """Return the strata of the rows of consecutive blocks of one part, taken as one block."""
+    sizes = np.array([block.order.size for block in blocks])
+    before = np.cumsum(sizes) - sizes
+    order = np.concatenate([block.order + start for block, start in zip(blocks, before, strict=True)])
+    begins = np.concatenate([block.ends[:-1] + start for block, start in zip(blocks, before, strict=True)])
+    lengths = np.concatenate([np.diff(block.ends) for block in blocks])
+    strata, firsts = (np.concatenate(one) for one in zip(*((b.strata, b.firsts) for b in blocks), strict=True))
+    runs = np.argsort(strata, kind="stable")
+    found, place = np.unique(strata[runs], return_index=True)
+    ends = np.concatenate([[0], np.cumsum(np.add.reduceat(lengths[runs], place))])
+    return BlockStrata(order[consecutive(begins[runs], lengths[runs])], found, ends, firsts[runs][place])
 
 
 def consecutive(firsts: IntArray, lengths: IntArray) -> IntArray:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from orthoboot.data import Data, named_groups, named_strata, read
-from orthoboot.data.labels_in_pieces import labels_in_pieces, with_strata
+from orthoboot.data.labels_in_pieces import TooManyStrataError, labels_in_pieces, with_strata
 from orthoboot.data.tables_in_pieces import TableInPieces
 from orthoboot.distributed.selection import is_column, source_of
 from orthoboot.errors import ArgumentError, DataError
@@ -47,7 +47,10 @@ def read_samples(
         return _in_memory(samples, labels)
     refusal = _refusal(samples, statistic, labels, needs_rows)
     if refusal is None:
-        return _labelled(samples, labels)
+        try:
+            return _labelled(samples, labels)
+        except TooManyStrataError as error:
+            refusal = error
     tables = (table for table in samples.tables if isinstance(table, TableInPieces))
     if all(table.surveyed.source.loads_itself for table in tables):
         return _in_memory(read(data, paired=paired, text=text), labels)

@@ -12,7 +12,7 @@ import numpy as np
 from orthoboot.arrays.products import product_in_one_thread
 from orthoboot.data import Data
 from orthoboot.data.pieces import RowsInPieces
-from orthoboot.data.strata_in_pieces import BlockStrata, consecutive
+from orthoboot.data.strata_in_pieces import BlockStrata, consecutive, joined_strata
 from orthoboot.plans.counts_of_rows import multinomial_counts_at
 from orthoboot.plans.piecewise_sums import PoissonDraws, SettledDraws, settled
 from orthoboot.plans.strata.streams import StrataStreams
@@ -20,6 +20,9 @@ from orthoboot.typing import FloatArray, IntArray, Key
 
 _COUNTS_AT_ONCE = 1 << 18
 """Counts of a stream that small strata share which are drawn at once: 2 MB."""
+
+_NUMBERS_AT_ONCE = 1 << 22
+"""Numbers computed of the rows that are put in the order of their strata at once: 32 MB."""
 
 
 class _StreamRows(NamedTuple):
@@ -78,10 +81,8 @@ class SettledStrata:
     def sums(self, pieces: Iterator[tuple[int, Data]], compute: Callable[[Data], FloatArray], width: int) -> FloatArray:
         """Return the sums of what is computed of the blocks of a part, shape ``(B, p)``."""
         sums = np.zeros((len(self.replicates), width))
-        for _, data in pieces:
-            assert data.strata is not None
-            values = compute(data)
-            for of_stream in self._of_block(data.strata):
+        for values, strata in _gathered(pieces, compute, width):
+            for of_stream in self._of_block(strata):
                 sums += self._sums(of_stream, values[of_stream.rows])
         return sums
 
@@ -124,6 +125,29 @@ class SettledStrata:
             if runs.size:
                 rows, own = (consecutive(first[runs], lengths[runs]) for first in (begins, places))
                 yield _StreamRows(int(numbers[runs[0]]), rows, own)
+
+
+def _gathered(
+    pieces: Iterator[tuple[int, Data]], compute: Callable[[Data], FloatArray], width: int
+) -> Iterator[tuple[FloatArray, BlockStrata]]:
+    """Yield what is computed of several blocks at once, with their strata.
+
+    Of many strata a block has few rows each, and to draw these costs as much as to draw thousands.
+    """
+    for some in _batches(pieces, _NUMBERS_AT_ONCE // max(width, 1)):
+        yield np.concatenate([compute(data) for data in some]), joined_strata([data.strata for data in some])
+
+
+def _batches(pieces: Iterator[tuple[int, Data]], rows: int) -> Iterator[list[Data]]:
+    """Yield consecutive blocks until they have so many rows together."""
+    some: list[Data] = []
+    for _, data in pieces:
+        some.append(data)
+        if sum(block.sizes[0] for block in some) >= rows:
+            yield some
+            some = []
+    if some:
+        yield some
 
 
 @lru_cache(maxsize=2)
@@ -183,7 +207,6 @@ def _numbers_of(rows: IntArray, pieces: Iterator[tuple[int, Data]]) -> IntArray:
     """Return the strata of those rows that lie in a part, and their numbers within these, shape ``(2, m)``."""
     found = [np.empty((2, 0), dtype=np.int64)]
     for start, data in pieces:
-        assert data.strata is not None
         first, last = np.searchsorted(rows, [start, start + data.sizes[0]]).tolist()
         found.append(data.strata.of_rows[:, rows[first:last] - start])
     return np.concatenate(found, axis=1)
