@@ -128,7 +128,7 @@ def _checked(table: Any, part: int, expected: _Expected) -> Array:
     """Return the rows of a partition; raise if its columns are not those that dask promised."""
     rule = f"`{expected.label}` must have the columns in every partition that dask expects"
     place = f"{rule}; partition {part} (counted from 0)"
-    remedy = "Read all files with the same types, for example with `dtype=`, or correct `meta`."
+    remedy = "Convert the column in all of them, for example with `astype`, or write that file anew."
     check_unmasked(table, expected.label)
     table = table if hasattr(table, "dtypes") or hasattr(table, "to_numpy") else np.asarray(table)
     found = _column_types(table)
