@@ -207,7 +207,7 @@ def test_strata_of_one_row_each_are_refused():
 def test_a_missing_label_is_named_with_its_partition_and_row():
     labels = STRATA["few"].astype(float)
     labels[[17 * 1_500 + 41, 17 * 1_500 + 50]] = np.nan
-    message = r"`strata` must have a label.* 2 missing in partition 17 .* row 41, row 25,541 of all"
+    message = r"`strata` must have a label.* 2 missing or infinite in partition 17 .* row 41, row 25,541 of all"
     refused(dask_column(labels, 1_500), message)
 
 

@@ -114,10 +114,10 @@ class SurveyedSource:
         first = len(self.source.shapes) - len(self.labelling)
         for table, argument in enumerate(self.labelling, start=first):
             if column >= self.columns_of(table).start:
+                found = f"{n_missing + n_infinite} missing or infinite in {self.source.part_name(number)}"
                 raise ArgumentError(
-                    f"`{argument}` must have a label for every row; got {n_missing + n_infinite} missing in "
-                    f"{self.source.part_name(number)}, the first in its row {row}, row {before + row:,} of all "
-                    "(counted from 0). Drop those rows, or give them a separate label."
+                    f"`{argument}` must have a label for every row; got {found}, the first in its row {row}, row "
+                    f"{before + row:,} of all (counted from 0). Drop those rows, or give them a separate label."
                 )
 
     @cached_property
