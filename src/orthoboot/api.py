@@ -35,7 +35,7 @@ from orthoboot.estimators.estimation import Estimation
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_for, checkpoint_key
 from orthoboot.functionals.base import Functional, Prepared
-from orthoboot.functionals.samples import read_samples
+from orthoboot.functionals.samples import Labels, read_samples
 from orthoboot.functionals.user.callables import as_functional
 from orthoboot.influence import (
     Design,
@@ -140,7 +140,8 @@ def bootstrap(
     paired
         Whether the rows of several samples belong together and are drawn together.
     strata
-        Labels of the rows; each stratum is resampled within itself. For several samples a tuple.
+        Labels of the rows, or the name of a column with them; each stratum is resampled within itself. For several
+        samples a tuple.
     groups
         Labels of the rows; whole groups are drawn. For several samples a tuple. The name of a column of the data frame
         instead says that this column holds nothing but labels: in the rows that your function gets, a group that is
@@ -191,10 +192,11 @@ def bootstrap(
     _check_execution(n_jobs, progress)
     key = checkpoint_key(checkpoint, rng)
 
-    needing = {"strata": strata, "block_length": block_length, "checkpoint": checkpoint}
+    needing = {"block_length": block_length, "checkpoint": checkpoint}
     needs_rows = _needing_rows(interval, chosen, needing, influence, grouped=groups is not None)
-    samples, groups = read_samples(data, statistic, paired=paired, groups=groups, needs_rows=needs_rows)
-    drawn = {"strata": strata, "groups": groups, "block_length": block_length}
+    given = Labels(groups, strata)
+    samples, labels = read_samples(data, statistic, paired=paired, labels=given, needs_rows=needs_rows)
+    drawn = {**labels._asdict(), "block_length": block_length}
     plan = plan_for(samples.sizes, block_kind=block_kind, **_plan_options(statistic, samples, drawn))
     functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
     prepared = functional.prepared(samples)
@@ -220,7 +222,7 @@ def bootstrap(
     _check_weights_matter(first.run, replicates)
     name, standing = first.estimator.name, first.warnings
     result = Result(first.run, replicates, name, method, confidence_level, alternative, (), standing)
-    trial_warnings = _trials(first, replicates, groups)
+    trial_warnings = _trials(first, replicates, labels.groups)
     # Mostly there are none, and the run keeps what it has found out about the linear part.
     if trial_warnings:
         result = replace(result, run=replace(first.run, trial_warnings=trial_warnings))

@@ -203,7 +203,7 @@ def test_arrays_in_files_are_loaded_where_all_rows_are_needed(statistic, options
         (ob.gini, {}, "`gini` needs all rows at once, and a dask Array is read part by part"),
         (lambda x: x.mean(), {}, "a function of yours needs all rows at once"),
         (ob.mean, {"method": "bca"}, "`method='bca'` needs all rows at once"),
-        (ob.mean, {"strata": np.zeros(N)}, r"`strata=\.\.\.` needs all rows at once"),
+        (ob.mean, {"block_length": 10}, r"`block_length=\.\.\.` needs all rows at once"),
         (ob.mean, {"influence": "jackknife"}, "`influence='jackknife'` needs all rows at once"),
         (ob.mean, {"checkpoint": "run.npz"}, "`checkpoint='run.npz'` needs all rows at once"),
     ],

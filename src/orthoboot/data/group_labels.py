@@ -45,7 +45,20 @@ def named_groups(data: Data, groups: Any) -> tuple[Data, Any]:
     return replace(data, group_columns=tuple(columns.values())), labels
 
 
-def _column_named(data: Data, sample: int, name: str) -> GroupColumn:
+def named_strata(data: Data, strata: Any) -> Any:
+    """Return the labels that `strata` holds, those of a column where it names one; for several samples a tuple."""
+    if isinstance(strata, str) and len(data.sizes) == 1:
+        return _column_named(data, 0, strata, "strata").labels
+    if len(data.sizes) == 1 or not isinstance(strata, (tuple, list)) or len(strata) != len(data.sizes):
+        return strata
+    named = (
+        _column_named(data, i, entry, "strata").labels if isinstance(entry, str) else entry
+        for i, entry in enumerate(strata)
+    )
+    return tuple(named)
+
+
+def _column_named(data: Data, sample: int, name: str, argument: str = "groups") -> GroupColumn:
     names = []
     for number, (table, own) in enumerate(zip(data.tables, data.sample_of, strict=True)):
         if own == sample and table.has_columns:
@@ -55,7 +68,7 @@ def _column_named(data: Data, sample: int, name: str) -> GroupColumn:
                 return GroupColumn(number, position, table.column_values(position))
     has = f"has the columns {', '.join(map(repr, names))}" if names else "is no data frame"
     raise ArgumentError(
-        f"`groups` must hold one label per row, or name a column of the data, which {has}; got the text {name!r}."
+        f"`{argument}` must hold one label per row, or name a column of the data, which {has}; got the text {name!r}."
     )
 
 

@@ -13,6 +13,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from orthoboot.arrays.passes import KnowsSpread, Ranges, Spread, column_sums, joined_spread, spread_of, sums_of_cubes
 from orthoboot.data.samples import Data, Whole
 from orthoboot.data.sources import CHUNK, MemorySource, Rows, Source, blocks
+from orthoboot.data.strata_in_pieces import PartStrata, StrataOfParts
 from orthoboot.data.tables import InputTable
 from orthoboot.data.tables_in_pieces import TableInPieces
 from orthoboot.errors import DataError
@@ -55,6 +56,8 @@ class SampleInPieces:
         The first row, to see what is computed of it.
     tables
         Which of the tables of the source are wanted.
+    strata
+        The strata of the rows, where these are drawn within strata.
     """
 
     source: Source
@@ -63,6 +66,7 @@ class SampleInPieces:
     whole: Whole
     first_row: Rows
     tables: tuple[int, ...]
+    strata: StrataOfParts | None = None
 
     def reduced(self, task: Callable[[Iterator[tuple[int, Data]]], Result], width: int) -> Iterator[Result]:
         """Yield what `task` makes of the blocks of each part, in the order of the parts.
@@ -76,7 +80,8 @@ class SampleInPieces:
         """
         # In memory sums are promised in the order of whole chunks.
         least = CHUNK if self.source.in_memory else _FEWEST_ROWS
-        return self.source.each(partial(_of_blocks, task, self.starts, self.whole, self.tables, width, least))
+        of_blocks = partial(_of_blocks, task, self.starts, self.whole, self.tables, self.strata, width, least)
+        return self.source.each(of_blocks)
 
     @property
     def example(self) -> Data:
@@ -101,10 +106,18 @@ class SampleInPieces:
 
 
 def _blocks_of_data(
-    start: int, rows: Iterator[Rows], whole: Whole, tables: tuple[int, ...], width: int, least: int = CHUNK
+    start: int,
+    rows: Iterator[Rows],
+    whole: Whole,
+    tables: tuple[int, ...],
+    width: int,
+    least: int = CHUNK,
+    strata: PartStrata | None = None,
 ) -> Iterator[tuple[int, Data]]:
     size = _NUMBERS_AT_ONCE // max(width, 1)
-    return ((first, _as_data(block, whole, tables)) for first, block in blocks(start, rows, size, least=least))
+    for first, block in blocks(start, rows, size, least=least):
+        data = _as_data(block, whole, tables)
+        yield first, data if strata is None else replace(data, find_strata=strata.next_block(block))
 
 
 def _of_blocks(
@@ -112,13 +125,15 @@ def _of_blocks(
     starts: tuple[int, ...],
     whole: Whole,
     tables: tuple[int, ...],
+    strata: StrataOfParts | None,
     width: int,
     least: int,
     part: int,
     rows: Iterator[Rows],
 ) -> Result:
+    own = None if strata is None else strata.of_part(part)
     with np.errstate(all="ignore"):  # what is not finite shows in the values
-        return task(_blocks_of_data(starts[part], rows, whole, tables, width, least))
+        return task(_blocks_of_data(starts[part], rows, whole, tables, width, least, own))
 
 
 def _as_data(rows: Rows, whole: Whole, numbers: tuple[int, ...]) -> Data:
@@ -139,7 +154,8 @@ def in_pieces(data: Data) -> SampleInPieces | None:
     if isinstance(first, TableInPieces):
         known = first.surveyed
         numbers = tuple(table.number for table in data.tables if isinstance(table, TableInPieces))
-        return SampleInPieces(known.source, known.starts, known.n_rows, known.frame(numbers), known.first_row, numbers)
+        frame, first_row = known.frame(numbers), known.first_row
+        return SampleInPieces(known.source, known.starts, known.n_rows, frame, first_row, numbers, first.strata)
     if len(data.sizes) > 1 or data.sizes[0] < LONG:
         return None
     source = MemorySource(data.arrays)

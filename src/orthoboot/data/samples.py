@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from orthoboot.arrays.passes import Ranges
 from orthoboot.data.frame import Frame, frame_of
 from orthoboot.data.group_column import GroupColumn
 from orthoboot.data.sources import Source
+from orthoboot.data.strata_in_pieces import BlockStrata
 from orthoboot.data.tables import InputTable, table_of
 from orthoboot.data.tables_in_pieces import SurveyedSource, TableInPieces
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
@@ -58,6 +60,8 @@ class Data:
     group_columns: tuple[GroupColumn, ...] = ()
     whole: Whole | None = field(default=None, kw_only=True, repr=False)
     """What is known of all rows, where these are some of them."""
+    find_strata: Callable[[], BlockStrata] | None = field(default=None, kw_only=True, repr=False)
+    """Finds `strata`, where these are a block of rows that are drawn within strata."""
 
     @cached_property
     def frame(self) -> Frame:
@@ -71,6 +75,12 @@ class Data:
             return self.whole.ranges
         low, high = zip(*(found for table in self.tables for found in table.ranges), strict=True)
         return Ranges(np.concatenate(low), np.concatenate(high))
+
+    @cached_property
+    def strata(self) -> BlockStrata:
+        """Return where the rows of a block lie among those of their strata."""
+        assert self.find_strata is not None
+        return self.find_strata()
 
     @property
     def containers(self) -> tuple[Any, ...]:
@@ -165,13 +175,19 @@ SourceOf = Callable[[Sequence[Any], Sequence[str]], Source | None]
 
 
 def read(
-    data: Any, *, paired: bool = False, text: bool = False, source_of: SourceOf | None = None, beside: Any = None
+    data: Any,
+    *,
+    paired: bool = False,
+    text: bool = False,
+    source_of: SourceOf | None = None,
+    beside: Mapping[str, Any] = MappingProxyType({}),
 ) -> Data:
     """Return `data` as samples, checked to be non-empty, numeric where required, and finite.
 
     One array, list of numbers, series or frame is one sample; a tuple or list of these is a sequence of samples,
     independent unless `paired`. With `text` a series or an array may hold labels, as a column of a frame may. With
-    `source_of` those that do not lie in memory are read in pieces, one sample together with `beside`, its groups.
+    `source_of` those that do not lie in memory are read in pieces, one sample together with the labels that `beside`
+    holds by their argument.
 
     Examples
     --------
@@ -203,7 +219,12 @@ def read(
 
 
 def _in_pieces(
-    containers: Sequence[Any], labels: Sequence[str], beside: Any, *, paired: bool, source_of: SourceOf | None
+    containers: Sequence[Any],
+    labels: Sequence[str],
+    beside: Mapping[str, Any],
+    *,
+    paired: bool,
+    source_of: SourceOf | None,
 ) -> dict[int, InputTable]:
     """Return the tables that are read in pieces, by their places."""
     if source_of is None:
@@ -212,10 +233,12 @@ def _in_pieces(
     everything = range(len(containers))
     for places in [everything] if paired else [range(i, i + 1) for i in everything]:
         source = source_of([containers[i] for i in places], [labels[i] for i in places])
-        if source is not None and beside is not None:
-            source = source_of([*(containers[i] for i in places), beside], [*(labels[i] for i in places), "groups"])
+        if source is not None and beside:
+            source = source_of(
+                [*(containers[i] for i in places), *beside.values()], [*(labels[i] for i in places), *beside]
+            )
         if source is not None:
-            surveyed = SurveyedSource(source, labels[places[0]] if len(places) == 1 else "data")
+            surveyed = SurveyedSource(source, labels[places[0]] if len(places) == 1 else "data", tuple(beside))
             for number, i in enumerate(places):
                 found[i] = TableInPieces(containers[i], labels[i], surveyed=surveyed, number=number)
     return found

@@ -13,8 +13,9 @@ from orthoboot.arrays.passes import Ranges, Spread, column_sums, joined_spread, 
 from orthoboot.arrays.units import power_of_two
 from orthoboot.data.frame import Frame
 from orthoboot.data.sources import Rows, Source, blocks
+from orthoboot.data.strata_in_pieces import StrataOfParts
 from orthoboot.data.tables import InputTable, largest_rounded, rounded_warning
-from orthoboot.errors import DataError, OrthobootWarning
+from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.typing import FloatArray, IntArray
 
 
@@ -77,10 +78,13 @@ class SurveyedSource:
         Where the rows come from.
     label
         What messages call the sample.
+    labelling
+        The arguments whose labels are its last tables: "groups" or "strata".
     """
 
     source: Source
     label: str
+    labelling: tuple[str, ...] = ()
 
     @cached_property
     def parts(self) -> tuple[Survey, ...]:
@@ -94,6 +98,7 @@ class SurveyedSource:
 
     def _refuse(self, number: int, broken: tuple[int, int, int, int], before: int) -> NoReturn:
         row, column, n_missing, n_infinite = broken
+        self._refuse_labels(number, broken, before)
         found = " and ".join(f"{n} {kind}" for n, kind in ((n_missing, "NaN"), (n_infinite, "infinite")) if n)
         names = [name for names in self.source.columns if names is not None for name in names]
         column_name = f" of column {names[column]!r}" if column < len(names) else f", column {column}"
@@ -102,6 +107,18 @@ class SurveyedSource:
             f"row {row}{column_name}, row {before + row:,} of all (counted from 0). Drop or impute such rows before "
             "the call, or leave that column out."
         )
+
+    def _refuse_labels(self, number: int, broken: tuple[int, int, int, int], before: int) -> None:
+        """Raise where it is a label that is missing."""
+        row, column, n_missing, n_infinite = broken
+        first = len(self.source.shapes) - len(self.labelling)
+        for table, argument in enumerate(self.labelling, start=first):
+            if column >= self.columns_of(table).start:
+                found = f"{n_missing + n_infinite} missing or infinite in {self.source.part_name(number)}"
+                raise ArgumentError(
+                    f"`{argument}` must have a label for every row; got {found}, the first in its row {row}, row "
+                    f"{before + row:,} of all (counted from 0). Drop those rows, or give them a separate label."
+                )
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -167,6 +184,8 @@ class TableInPieces(InputTable):
     surveyed: SurveyedSource = field(kw_only=True)
     number: int = field(kw_only=True)
     """Which of the tables of its sample it is."""
+    strata: StrataOfParts | None = field(default=None, kw_only=True)
+    """The strata of its rows, where these are drawn within strata."""
 
     @property
     def n_rows(self) -> int:

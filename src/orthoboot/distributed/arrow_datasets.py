@@ -151,7 +151,7 @@ def _filtered_source(containers: Sequence[Any], labels: Sequence[str]) -> Filter
     empty = [container.scanner().projected_schema.empty_table() for container in containers]
     layouts = [layout_of(one, label) for one, label in zip(empty, labels, strict=True)]
     counts = [container.count_rows() for container in containers]
-    check_same_rows(counts, "all")
+    check_same_rows(counts, labels=labels)
     shapes = tuple(layout.shape for layout in layouts)
     return FilteredDatasets(
         labels=tuple(labels),
@@ -166,7 +166,7 @@ def _filtered_source(containers: Sequence[Any], labels: Sequence[str]) -> Filter
 def _check_same_parts(counts: Sequence[int], labels: Sequence[str]) -> None:
     if len(set(counts)) > 1:
         raise DataError(
-            f"`{'`, `'.join(labels)}` must be divided into the same files and row groups when `paired=True`; got "
+            f"`{'`, `'.join(labels)}` must be divided into the same files and row groups; got "
             f"{' and '.join(map(str, counts))}. Write all columns to one dataset, or pass `polars.scan_parquet` of "
             "each."
         )

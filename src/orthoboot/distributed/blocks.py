@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.data.sources import Rows
-from orthoboot.errors import DataError
+from orthoboot.errors import ArgumentError, DataError
 
 Array = np.ndarray[Any, Any]
 
@@ -19,6 +19,9 @@ STEP = 2**13
 _MOST_ROWS = 2**16
 _NUMBERS = 2**22
 """About how many numbers a block holds where rows are wide."""
+
+_LABELS = ("groups", "strata")
+"""Tables that hold the labels of the rows of the others."""
 
 
 def width_of(shapes: Sequence[tuple[int, ...]]) -> int:
@@ -59,17 +62,35 @@ def _joined(arrays: list[Array]) -> Array:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def paired(tables: Sequence[Iterator[Array]], rows: int, place: str) -> Iterator[Rows]:
-    """Yield blocks of `rows` rows of several tables side by side; `place` says in messages where they lie."""
+def paired(
+    tables: Sequence[Iterator[Array]], rows: int, place: str = "", labels: Sequence[str] = ("data",)
+) -> Iterator[Rows]:
+    """Yield blocks of `rows` rows of several tables side by side; `place` and `labels` as for `check_same_rows`."""
     for block in zip_longest(*(cut(arrays, rows) for arrays in tables)):
-        check_same_rows([0 if array is None else len(array) for array in block], place)
+        check_same_rows([0 if array is None else len(array) for array in block], place, labels)
         yield block
 
 
-def check_same_rows(counts: Sequence[int], place: str) -> None:
-    """Raise unless paired tables have as many rows as each other; `place` says where."""
-    if len(set(counts)) > 1:
-        raise DataError(
-            f"`data` must have the same rows in every table when `paired=True`; got {' and '.join(map(str, counts))} "
-            f"rows in {place}. Make all tables from one, so that their rows are divided alike."
+def check_same_rows(counts: Sequence[int], place: str = "", labels: Sequence[str] = ("data",)) -> None:
+    """Raise unless tables that are read side by side have as many rows as each other.
+
+    Parameters
+    ----------
+    counts
+        The rows of each.
+    place
+        Where these lie, if they are not all rows.
+    labels
+        What messages call the tables.
+    """
+    if len(set(counts)) == 1:
+        return
+    where = f" in {place}" if place else ""
+    if labels[-1] in _LABELS and len(set(counts[:-1])) == 1:
+        raise ArgumentError(
+            f"`{labels[-1]}` must have one label per row; got {counts[-1]} labels for {counts[0]} rows{where}."
         )
+    raise DataError(
+        f"`data` must have the same rows in every table when `paired=True`; got {' and '.join(map(str, counts))} "
+        f"rows{where or ' in all'}. Make all tables from one, so that their rows are divided alike."
+    )

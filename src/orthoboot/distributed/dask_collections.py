@@ -85,12 +85,12 @@ def _divided_alike(collections: Sequence[Any], labels: Sequence[str]) -> list[An
     """Return the collections with the same number of partitions, each of which holds whole rows."""
     whole = [one.rechunk({1: -1}) if _is_array(one) and one.ndim == 2 else one for one in collections]
     if all(_is_array(one) and not np.isnan(one.chunks[0]).any() for one in whole):
-        check_same_rows([one.shape[0] for one in whole], "all")
+        check_same_rows([one.shape[0] for one in whole], labels=labels)
         whole = [one.rechunk({0: whole[0].chunks[0]}) for one in whole]
     counts = [len(one.chunks[0]) if _is_array(one) else one.npartitions for one in whole]
     if len(set(counts)) > 1:
         raise DataError(
-            f"`{'`, `'.join(labels)}` must have the same partitions when `paired=True`; got "
+            f"`{'`, `'.join(labels)}` must have the same partitions; got "
             f"{' and '.join(map(str, counts))} of them. Make all tables from one collection, or call "
             "`to_dask_array(lengths=True)` on each frame, so that the lengths are known."
         )
@@ -113,7 +113,8 @@ def _delayed(collection: Any) -> list[Any]:
 def _done(task: Task[Result], part: int, tables: Sequence[Any], expected: Sequence[_Expected]) -> Result:
     """Return what `task` gives for a partition, wherever this runs."""
     arrays = tuple(_checked(table, part, one) for table, one in zip(tables, expected, strict=True))
-    check_same_rows([len(array) for array in arrays], f"partition {part} (counted from 0)")
+    labels = [one.label for one in expected]
+    check_same_rows([len(array) for array in arrays], f"partition {part} (counted from 0)", labels)
     return task(part, _blocks(arrays, block_rows(width_of([one.shape for one in expected]))))
 
 
@@ -127,7 +128,7 @@ def _checked(table: Any, part: int, expected: _Expected) -> Array:
     """Return the rows of a partition; raise if its columns are not those that dask promised."""
     rule = f"`{expected.label}` must have the columns in every partition that dask expects"
     place = f"{rule}; partition {part} (counted from 0)"
-    remedy = "Read all files with the same types, for example with `dtype=`, or correct `meta`."
+    remedy = "Convert the column in all of them, for example with `astype`, or write that file anew."
     check_unmasked(table, expected.label)
     table = table if hasattr(table, "dtypes") or hasattr(table, "to_numpy") else np.asarray(table)
     found = _column_types(table)

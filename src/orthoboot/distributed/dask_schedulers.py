@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -44,8 +45,23 @@ def _here(call: Call[Result], task: Any, parts: Sequence[Sequence[Any]]) -> Iter
     import dask
 
     calls = (_delayed(_Call(call, task), part, tables) for part, tables in enumerate(parts))
+    n_done = 0
     while batch := list(islice(calls, _PER_THREAD * processors())):
-        yield from dask.compute(*batch)
+        with _named(f"one of the partitions {n_done} to {n_done + len(batch) - 1}"):
+            results = dask.compute(*batch)
+        yield from results
+        n_done += len(batch)
+
+
+@contextmanager
+def _named(partitions: str) -> Iterator[None]:
+    """Note on errors that are not ours where they were raised: a file that cannot be read, a function of the user's."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__ != errors.__name__:
+            error.add_note(f"This was raised where {partitions} (counted from 0) of `data` was read.")
+        raise
 
 
 def _on_cluster(client: Any, call: Call[Result], task: Any, parts: Sequence[Sequence[Any]]) -> Iterator[Result]:
@@ -145,7 +161,8 @@ class _Cluster:
 
         self._wait_for(future)
         try:
-            result = future.result()
+            with _named(f"partition {part}"):
+                result = future.result()
         except KilledWorker as error:
             raise ClusterError(
                 f"the cluster lost every worker that read partition {part} (counted from 0): memory ran out, or the "

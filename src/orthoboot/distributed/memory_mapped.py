@@ -60,7 +60,7 @@ def mapped_source(containers: Sequence[Array], labels: Sequence[str]) -> MappedA
         layout_of(np.empty((0, *one.shape[1:]), one.dtype), label)
         for one, label in zip(containers, labels, strict=True)
     ]
-    check_same_rows([len(container) for container in containers], "all")
+    check_same_rows([len(container) for container in containers], labels=labels)
     n_rows = len(containers[0])
     part_rows = _part_rows(n_rows)
     return MappedArrays(

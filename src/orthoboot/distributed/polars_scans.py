@@ -40,7 +40,7 @@ def lazy_source(containers: Sequence[Any], labels: Sequence[str]) -> LazyFrames:
     empty = [polars.DataFrame(schema=container.collect_schema()) for container in containers]
     layouts = [layout_of(one, label) for one, label in zip(empty, labels, strict=True)]
     counts = [int(container.select(polars.len()).collect(engine="streaming").item()) for container in containers]
-    check_same_rows(counts, "all")
+    check_same_rows(counts, labels=labels)
     shapes = tuple(layout.shape for layout in layouts)
     return LazyFrames(
         labels=tuple(labels),

@@ -67,6 +67,17 @@ def source_of(containers: Sequence[Any], labels: Sequence[str]) -> Source | None
     return make(containers, labels)
 
 
+def is_column(labels: Any) -> bool:
+    """Return whether labels are of a kind that is read beside rows: what is read part by part, or an array of numbers.
+
+    Examples
+    --------
+    >>> is_column(np.arange(3)), is_column(["a", "b", "b"])
+    (True, False)
+    """
+    return _kind(labels) is not None or _is_plain_array(labels)
+
+
 def _kind(container: Any) -> str | None:
     """Return the kind of a container, or None; no package is imported for it."""
     if isinstance(container, np.ndarray) and not _is_readable(container):

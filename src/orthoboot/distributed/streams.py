@@ -54,7 +54,7 @@ class Stream(Source):
     def each(self, task: Task[Result]) -> Iterator[Result]:
         """Yield what `task` returns for each part, computed in threads while the query goes on."""
         with self.opened() as tables:
-            blocks = paired(tables, block_rows(width_of(self.shapes)), "all")
+            blocks = paired(tables, block_rows(width_of(self.shapes)), labels=self.labels)
             # A generator that is left closes the one it yields from, and so ends the threads before the query.
             yield from in_order(self._calls(task, blocks))
 

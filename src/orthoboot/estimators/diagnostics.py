@@ -28,7 +28,6 @@ from orthoboot.errors import (
 from orthoboot.estimators import r_squared, raw_slope, slope, slope_t
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.influence import GIVEN
-from orthoboot.plans import Stratified
 
 FEW_UNITS = 10
 FEW_IN_STRATUM = 5
@@ -118,8 +117,8 @@ def _is_explained(estimation: Estimation) -> bool:
 
 
 def _about_strata(estimation: Estimation) -> Iterator[OrthobootWarning]:
-    sizes = [scheme.smallest_stratum for scheme in estimation.run.plan.schemes if isinstance(scheme, Stratified)]
-    smallest = min(sizes, default=FEW_IN_STRATUM)
+    sizes = (scheme.smallest_stratum for scheme in estimation.run.plan.schemes)
+    smallest = min((size for size in sizes if size is not None), default=FEW_IN_STRATUM)
     if smallest < FEW_IN_STRATUM:
         shown = f"only {smallest - 1}/{smallest} of their variance" if smallest > 1 else "nothing of its variance"
         yield SmallSampleWarning(

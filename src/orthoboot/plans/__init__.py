@@ -10,7 +10,7 @@ from orthoboot.plans.construction import plan_for
 from orthoboot.plans.drawn import DrawnResamples
 from orthoboot.plans.iid import Iid
 from orthoboot.plans.plan import Plan, PlanCovariance
-from orthoboot.plans.stratified import Stratified
+from orthoboot.plans.strata.stratified import Stratified
 
 __all__ = [
     "CircularBlocks",

@@ -67,6 +67,11 @@ class Scheme(ABC):
         return self.unit.removesuffix("s")
 
     @property
+    def smallest_stratum(self) -> int | None:
+        """Return the number of rows in the smallest stratum where rows are drawn within strata, else None."""
+        return None
+
+    @property
     def group_codes(self) -> IntArray | None:
         """Return the group of each row where whole groups are drawn, else None."""
         return None

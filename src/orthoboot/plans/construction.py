@@ -15,7 +15,8 @@ from orthoboot.plans.cluster_in_pieces import ClusterInPieces
 from orthoboot.plans.iid import Iid
 from orthoboot.plans.labels import label_array
 from orthoboot.plans.plan import Plan
-from orthoboot.plans.stratified import Stratified
+from orthoboot.plans.strata.stratified import Stratified
+from orthoboot.plans.strata.stratified_in_pieces import StratifiedInPieces
 
 DEFAULT_BLOCK_KIND = CircularBlocks.kind
 
@@ -73,10 +74,16 @@ def plan_for(
 
 def _scheme_makers(block_kind: str) -> dict[str, Callable[[int, Any], Scheme]]:
     return {
-        "strata": lambda n, labels: Stratified(_one_label_per_row(labels, n, "strata")),
+        "strata": _stratified,
         "groups": _cluster,
         "block_length": lambda n, length: BLOCK_KINDS[block_kind](n, length),
     }
+
+
+def _stratified(n: int, labels: Any) -> Scheme:
+    if isinstance(labels, LabelsInPieces):
+        return StratifiedInPieces(labels)
+    return Stratified(_one_label_per_row(labels, n, "strata"))
 
 
 def _cluster(n: int, labels: Any) -> Scheme:

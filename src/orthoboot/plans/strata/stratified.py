@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.draws.random_counts import checked_rows, uniform_integers
+from orthoboot.draws.random_counts import checked_rows
 from orthoboot.errors import ArgumentError
 from orthoboot.plans.base import Draws, Scheme
 from orthoboot.plans.categories import stratified_variances
 from orthoboot.plans.labels import label_codes
+from orthoboot.plans.strata.streams import StrataStreams
 from orthoboot.typing import FloatArray, IntArray, Key
 
 
@@ -40,11 +41,7 @@ class Stratified(Scheme):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checked_rows(self._codes.size))
-        if self._sizes.max() == 1:
-            raise ArgumentError(
-                f"`strata` must have at least one stratum of two or more rows; got {self.n} strata for {self.n} rows, "
-                "so that every resample would equal the data. Use coarser strata."
-            )
+        check_sizes(self._sizes)
 
     @cached_property
     def _codes(self) -> IntArray:
@@ -76,20 +73,30 @@ class Stratified(Scheme):
 
     def indices(self, key: Key, stream: int, replicate: int) -> IntArray:
         """Return the rows of one resample: the one in place j is of row j's stratum."""
-        rows: IntArray = self._rows(key, stream, [replicate])[0]
+        counts = self.counts(key, stream, [replicate])[0, self._sorted_rows].astype(np.int64)
+        rows = np.empty(self.n, dtype=np.int64)
+        rows[self._sorted_rows] = np.repeat(self._sorted_rows, counts)
         return rows
 
     def counts(self, key: Key, stream: int, replicates: Sequence[int]) -> FloatArray:
         """Return how often each row is in some resamples, shape ``(B, n)``."""
-        rows = self._rows(key, stream, replicates)
-        rows += np.arange(0, rows.size, self.n)[:, np.newaxis]
-        return np.bincount(rows.ravel(), minlength=rows.size).reshape(rows.shape).astype(np.float64)
+        streams, drawn = self._streams, np.empty((len(replicates), self.n))
+        for number, stop in enumerate(np.cumsum(streams.rows).tolist()):
+            drawn[:, stop - streams.rows[number] : stop] = streams.counts(key, stream, replicates, number)
+        return np.take(drawn, self._places, axis=1)
 
-    def _rows(self, key: Key, stream: int, replicates: Sequence[int]) -> IntArray:
-        """Return the rows of some resamples, shape ``(B, n)``."""
-        places = uniform_integers(key, stream, replicates, self._sizes[self._codes])
-        rows: IntArray = self._sorted_rows[self._starts[self._codes] + places]
-        return rows
+    @cached_property
+    def _streams(self) -> StrataStreams:
+        return StrataStreams(self._sizes)
+
+    @cached_property
+    def _places(self) -> IntArray:
+        """The place of each row where the rows of one stream follow those of another."""
+        streams = self._streams
+        before = (np.cumsum(streams.rows) - streams.rows)[streams.numbers] + streams.starts
+        places = np.empty(self.n, dtype=np.int64)
+        places[self._sorted_rows] = np.arange(self.n) + np.repeat(before - self._starts, self._sizes)
+        return places
 
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return for each stratum as many draws from its ``influence / n`` as it has rows."""
@@ -119,3 +126,12 @@ class Stratified(Scheme):
     def _centred(self, influence: FloatArray) -> FloatArray:
         sums = np.add.reduceat(influence[self._sorted_rows], self._starts, axis=0)
         return influence - (sums / self._sizes[:, np.newaxis])[self._codes]
+
+
+def check_sizes(sizes: IntArray) -> None:
+    """Raise unless a stratum has two rows or more; shape ``(S,)``."""
+    if sizes.max() == 1:
+        raise ArgumentError(
+            f"`strata` must have at least one stratum of two or more rows; got {sizes.size} strata for {sizes.size} "
+            "rows, so that every resample would equal the data. Use coarser strata."
+        )

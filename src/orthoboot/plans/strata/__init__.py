@@ -1,0 +1,1 @@
+"""Draws within strata, of rows in memory and of rows that are read part by part."""
