@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import special
+import scipy
 
 from orthoboot.arrays.passes import ranges, sums_of_squares
 from orthoboot.errors import (
@@ -314,7 +314,7 @@ def _about_fit(estimation: Estimation) -> Iterator[OrthobootWarning]:
         )
     excess = raw_slope(sums) - 1
     t = slope_t(sums.size, sums.residual, sums.cross, sums.linear)
-    significance = 2 * special.stdtr(sums.size - 2, -np.abs(t))
+    significance = 2 * scipy.special.stdtr(sums.size - 2, -np.abs(t))
     far = (np.abs(excess) > _SLOPE_DISTANCE) & (significance < _SLOPE_SIGNIFICANCE)
     if far.any():
         worst = int(np.argmax(np.abs(excess) * far))

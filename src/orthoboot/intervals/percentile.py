@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
 
 from orthoboot.intervals.outputs import by_output
 from orthoboot.typing import FloatArray
@@ -141,9 +141,9 @@ def bca_levels(
     array([0.05, 0.95])
     """
     smallest = distribution.resolution
-    z_0 = ndtri(np.clip(distribution.cdf(estimate), smallest, 1 - smallest))
-    shifted = z_0 + ndtri(same_levels(distribution, probabilities))
+    z_0 = scipy.special.ndtri(np.clip(distribution.cdf(estimate), smallest, 1 - smallest))
+    shifted = z_0 + scipy.special.ndtri(same_levels(distribution, probabilities))
     # Beyond the pole the formula would come back from the other side; the levels end at 0 and 1 instead.
     denominator = np.maximum(1 - acceleration * shifted, np.finfo(np.float64).tiny)
     with np.errstate(over="ignore"):
-        return np.asarray(ndtr(z_0 + shifted / denominator))
+        return np.asarray(scipy.special.ndtr(z_0 + shifted / denominator))
