@@ -144,8 +144,9 @@ class Replicates:
 
 def _equal_but_for_rounding(values: FloatArray, least: FloatArray | float = 0.0) -> FloatArray:
     """Return `values` ``(B, k)``, the first one throughout in columns that vary by rounding alone, or by no more."""
-    spread = np.ptp(values, axis=0)
-    rounding = (spread > 0) & (spread <= np.maximum(_ROUNDING * np.abs(values).max(axis=0), least))
+    low, high = values.min(axis=0), values.max(axis=0)
+    spread = high - low
+    rounding = (spread > 0) & (spread <= np.maximum(_ROUNDING * np.maximum(high, -low), least))
     return np.where(rounding, values[:1], values) if rounding.any() else values
 
 
@@ -196,6 +197,9 @@ def extended(run: Run, replicates: Replicates, n_resamples: int, note: Note | No
         collected.check_failures(collected.n_drawn)
     joined = collected.joined()
     left_out = _left_out(chain(replicates.left_out, numbers[len(replicates.left_out) :]), joined)
+    # Mostly both are so already, and a copy takes longer than to see that.
+    if (joined.interrupted, joined.left_out) == (interrupted, left_out):
+        return joined
     return replace(joined, interrupted=interrupted, left_out=left_out)
 
 
@@ -250,7 +254,7 @@ class _Collected:
             failures={n: why for piece in pieces for n, why in piece.failures.items()},
             n_unconverged=sum(piece.n_unconverged for piece in pieces),
         )
-        in_order = bool((np.diff(numbers) > 0).all())
+        in_order = bool((numbers[1:] > numbers[:-1]).all())
         return joined if in_order else joined.select(np.argsort(numbers))
 
 
