@@ -54,9 +54,28 @@ def test_what_the_guide_needs_is_listed():
     assert {"solvers", "plans", "errors", "__version__"} <= set(dir(ob))
 
 
+LATER = ("scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.stats", "orthoboot.models", "orthoboot.prediction")
+"""What takes long to import and is not needed before it is used."""
+
+
+def loaded_among(names, program):
+    """Return which of the modules a program has loaded when it ends."""
+    whole = f"import sys; {program}; print([name for name in {names} if name in sys.modules])"
+    return subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_importing_the_package_imports_no_optional_dependency():
-    program = f"import sys, orthoboot; print([name for name in {OPTIONAL} if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert loaded_among(OPTIONAL, "import orthoboot") == "[]"
+
+
+def test_importing_the_package_imports_nothing_that_takes_long_before_it_is_used():
+    assert loaded_among(LATER, "import orthoboot") == "[]"
+    assert loaded_among(LATER, "import orthoboot; orthoboot.from_sklearn") == "['orthoboot.models']"
+
+
+def test_whatever_is_imported_later_is_listed_once():
+    assert len(dir(ob)) == len(set(dir(ob)))
+    assert all(getattr(ob, name) is not None for name in ob.__all__)
 
 
 def test_the_version_is_the_same_everywhere():

@@ -51,10 +51,10 @@ from orthoboot.functionals import (
     variance,
 )
 from orthoboot.influence import regression_on
-from orthoboot.models import from_cvxpy, from_sklearn, from_statsmodels, from_torch
 from orthoboot.result import ConfidenceInterval, Result, SimulationError
 
 if TYPE_CHECKING:
+    from orthoboot.models import from_cvxpy, from_sklearn, from_statsmodels, from_torch
     from orthoboot.models.torch.neural_regressor import NeuralRegressor as NeuralRegressor
     from orthoboot.prediction import PredictionIntervalRegressor as PredictionIntervalRegressor
 
@@ -116,11 +116,16 @@ __all__ = [
     "variance",
 ]
 
-# Classes that derive from those of an optional package, and where they are: imported when they are asked for. They are
-# not in `__all__`, since `from orthoboot import *` must work without these packages.
+# Names that are imported when they are asked for, and where they are: what has to do with models, which most runs do
+# not use. Classes that derive from those of an optional package are not in `__all__`, since `from orthoboot import *`
+# must work without these packages.
 _LAZY = {
     "NeuralRegressor": "orthoboot.models.torch.neural_regressor",
     "PredictionIntervalRegressor": "orthoboot.prediction",
+    "from_cvxpy": "orthoboot.models",
+    "from_sklearn": "orthoboot.models",
+    "from_statsmodels": "orthoboot.models",
+    "from_torch": "orthoboot.models",
 }
 
 
@@ -132,4 +137,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_LAZY, "__version__"])
+    return sorted({*__all__, *_LAZY, "__version__"})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
@@ -90,11 +91,17 @@ class Replicates:
         """Return how many fits gave a value, and how many of them did not converge."""
         return Convergence(len(self.values), self.n_unconverged)
 
-    def next_numbers(self, n: int) -> list[int]:
+    @property
+    def last_number(self) -> int:
+        """Return the largest number that was drawn, of a failed replicate too; -1 where there is none."""
+        return max(int(self.numbers.max(initial=-1)), max(self.failures, default=-1))
+
+    def next_numbers(self, n: int) -> Sequence[int]:
         """Return the numbers of the `n` replicates to draw next: first those skipped, then new ones."""
-        last = max([*self.numbers.tolist(), *self.failures], default=-1)
-        start = max(self.n_drawn + len(self.left_out), last + 1)
-        return [*self.left_out, *range(start, start + n)][:n]
+        start = max(self.n_drawn + len(self.left_out), self.last_number + 1)
+        new = range(start, start + n)
+        # Consecutive numbers are drawn together, and a range is known to be such.
+        return [*self.left_out, *new][:n] if self.left_out else new
 
     def among(self, keep: slice) -> Replicates:
         """Return some of the replicates that did not fail, as if only these had been drawn."""
@@ -137,8 +144,9 @@ class Replicates:
 
 def _equal_but_for_rounding(values: FloatArray, least: FloatArray | float = 0.0) -> FloatArray:
     """Return `values` ``(B, k)``, the first one throughout in columns that vary by rounding alone, or by no more."""
-    spread = np.ptp(values, axis=0)
-    rounding = (spread > 0) & (spread <= np.maximum(_ROUNDING * np.abs(values).max(axis=0), least))
+    low, high = values.min(axis=0), values.max(axis=0)
+    spread = high - low
+    rounding = (spread > 0) & (spread <= np.maximum(_ROUNDING * np.maximum(high, -low), least))
     return np.where(rounding, values[:1], values) if rounding.any() else values
 
 
@@ -188,14 +196,19 @@ def extended(run: Run, replicates: Replicates, n_resamples: int, note: Note | No
     if interrupted:
         collected.check_failures(collected.n_drawn)
     joined = collected.joined()
-    left_out = _left_out([*replicates.left_out, *numbers[len(replicates.left_out) :]], joined)
+    left_out = _left_out(chain(replicates.left_out, numbers[len(replicates.left_out) :]), joined)
+    # Mostly both are so already, and a copy takes longer than to see that.
+    if (joined.interrupted, joined.left_out) == (interrupted, left_out):
+        return joined
     return replace(joined, interrupted=interrupted, left_out=left_out)
 
 
-def _left_out(numbers: Sequence[int], replicates: Replicates) -> tuple[int, ...]:
+def _left_out(numbers: Iterable[int], replicates: Replicates) -> tuple[int, ...]:
     """Return the numbers that were skipped: not drawn, although later ones were."""
+    last = replicates.last_number
+    if replicates.n_drawn == last + 1:
+        return ()
     drawn = {*replicates.numbers.tolist(), *replicates.failures}
-    last = max(drawn, default=-1)
     return tuple(number for number in numbers if number < last and number not in drawn)
 
 
@@ -241,7 +254,7 @@ class _Collected:
             failures={n: why for piece in pieces for n, why in piece.failures.items()},
             n_unconverged=sum(piece.n_unconverged for piece in pieces),
         )
-        in_order = bool((np.diff(numbers) > 0).all())
+        in_order = bool((numbers[1:] > numbers[:-1]).all())
         return joined if in_order else joined.select(np.argsort(numbers))
 
 
@@ -278,18 +291,35 @@ def regressed(run: Run, design: Design, n_resamples: int) -> tuple[Run, Replicat
 
 def _of_batch(run: Run, numbers: Sequence[int], batch: ReplicateBatch) -> Replicates:
     evaluation = batch.evaluation
-    _check_rules(evaluation)
-    kept = evaluation.succeeded
-    failures = zip(numbers, evaluation.failures, strict=True)
+    if evaluation.has_failures:
+        return _without_failures(run, numbers, batch)
     return Replicates(
         estimate=run.estimate,
-        values=_without_rounding(run, evaluation.values[kept]),
-        linear=None if batch.linear is None else batch.linear[kept],
+        values=_without_rounding(run, evaluation.values),
+        linear=batch.linear,
         linear_variance=run.linear_variance,
-        numbers=np.asarray(numbers, dtype=np.int64)[kept],
-        failures={number: failure.reason for number, failure in failures if failure is not None},
-        n_unconverged=int((~evaluation.converged[kept]).sum()),
+        numbers=_as_array(numbers),
+        n_unconverged=len(evaluation) - int(np.count_nonzero(evaluation.converged)),
     )
+
+
+def _without_failures(run: Run, numbers: Sequence[int], batch: ReplicateBatch) -> Replicates:
+    """Return the replicates of a batch that did not fail, and why the others did."""
+    evaluation = batch.evaluation
+    _check_rules(evaluation)
+    kept, failures = evaluation.succeeded, zip(numbers, evaluation.failures, strict=True)
+    some = Evaluation.of(evaluation.values[kept], converged=evaluation.converged[kept])
+    left = [number for number, is_kept in zip(numbers, kept.tolist(), strict=True) if is_kept]
+    return replace(
+        _of_batch(run, left, ReplicateBatch(some, None if batch.linear is None else batch.linear[kept])),
+        failures={number: failure.reason for number, failure in failures if failure is not None},
+    )
+
+
+def _as_array(numbers: Sequence[int]) -> IntArray:
+    if isinstance(numbers, range):  # numpy reads its numbers one by one
+        return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
+    return np.asarray(numbers, dtype=np.int64)
 
 
 def _check_rules(evaluation: Evaluation) -> None:

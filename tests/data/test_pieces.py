@@ -75,6 +75,39 @@ def test_passes_find_what_arrays_have(rows: RowsInPieces) -> None:
     assert rows.cross_sums(rows) == pytest.approx(expected.T @ expected, rel=1e-12)
 
 
+def test_blocks_do_not_depend_on_how_many_are_computed_at_once(
+    rows: RowsInPieces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for processors in (1, 3):
+        monkeypatch.setattr(pieces, "processors", lambda n=processors: n)
+        found.append(list(rows.blocks()))
+    assert [start for start, _ in found[0]] == [start for start, _ in found[1]]
+    assert all(np.array_equal(one, other) for (_, one), (_, other) in zip(*found, strict=True))
+
+
+def test_columns_that_others_are_made_of_are_computed_once(rows: RowsInPieces) -> None:
+    calls = []
+
+    def counted(data: Data) -> np.ndarray[Any, Any]:
+        calls.append(data.sizes[0])
+        return squares(data)
+
+    base = RowsInPieces(rows.sample, counted, 2)
+    made = base.mapped(lambda values: values[:, :1] + values[:, 1:], 1) / 4.0
+    expected = (np.asarray(rows).sum(axis=1, keepdims=True) / 4).T @ np.asarray(rows)
+    np.testing.assert_allclose(made.cross_sums(base), expected, rtol=1e-12)
+    assert sum(calls) == N
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_products_with_columns_that_were_overwritten(rows: RowsInPieces, in_place: bool) -> None:
+    _, deviations = rows.centred(in_place=in_place, near=True)
+    held = np.asarray(rows)
+    expected = (held - held.mean(axis=0)).T @ held
+    np.testing.assert_allclose(deviations.cross_sums(rows), expected, rtol=1e-9, atol=1e-6)
+
+
 def test_multiples_know_their_spread(rows: RowsInPieces) -> None:
     scaled = rows * np.array([-2.0, 0.5])
     expected = table() ** 2 * np.array([-2.0, 0.5])

@@ -275,6 +275,7 @@ def test_a_forked_process_has_threads_of_its_own():
 
 
 def test_no_task_is_run_twice_where_a_thread_can_be_started_no_more(monkeypatch):
+    monkeypatch.setattr(threads, "processors", lambda: 3)
     pool, ran = threads._Pool(), []
     executor = pool._started()
     whole = executor.submit

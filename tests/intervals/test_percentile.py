@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from orthoboot.intervals.percentile import EmpiricalDistribution
+from orthoboot.intervals.percentile import DistributionsWithoutGroups, EmpiricalDistribution
 from orthoboot.intervals.percentile_family import Basic, Bca, Percentile
 
 SAMPLE = np.random.default_rng(1).lognormal(size=25)
@@ -143,3 +143,25 @@ def test_replicates_next_to_the_estimate_count_as_equal_to_it():
     """A shift of the data must not decide, by its rounding, on which side of the estimate the ties are."""
     values = np.array([0.5, 1.0 - 2**-53, 1.0, 1.0 + 2**-52, 3.0])
     assert EmpiricalDistribution(values).cdf(1.0) == 0.5
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(("size", "n_groups"), [(60, 20), (67, 20), (20, 20), (7, 3), (2, 2)])
+def test_distributions_without_groups_are_those_of_the_replicates_that_are_left(size, n_groups, ties):
+    values = np.random.default_rng(size).normal(size=(size, 3))
+    values = np.round(values) if ties else values
+    without = DistributionsWithoutGroups(values, n_groups)
+    levels = np.array([0.0, 0.025, 0.4, 0.975, 1.0])[:, np.newaxis, np.newaxis]
+    points = np.array([-9.0, -1.0, values[0, 0], 0.3, 9.0])[:, np.newaxis, np.newaxis]
+    quantiles, shares = without.quantile(levels), without.cdf(points)
+    assert without.shape == (n_groups, 3)
+    for group in range(n_groups):
+        left = EmpiricalDistribution(values[np.arange(size) % n_groups != group])
+        np.testing.assert_array_equal(quantiles[:, group], left.quantile(levels[:, 0]))
+        np.testing.assert_array_equal(shares[:, group], left.cdf(points[:, 0]))
+        assert without.resolution[group, 0] == left.resolution
+
+
+def test_replicates_at_the_estimate_but_for_rounding_count_one_half_without_each_group_too():
+    values = np.array([[1.0], [2.0], [2.0 + 4e-16], [3.0]])
+    np.testing.assert_array_equal(DistributionsWithoutGroups(values, 4).cdf(2.0)[:, 0], [1 / 3, 0.5, 0.5, 2 / 3])

@@ -1,12 +1,14 @@
-"""Ranges and sums of squares of the columns of a long array, without temporary arrays of its length."""
+"""Ranges and sums of squares of the columns of a long array, without temporary arrays of its length; and its copy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthoboot.arrays.threads import run_tasks
 from orthoboot.typing import FloatArray
 
 _NUMBERS_IN_CACHE = 1 << 17
@@ -72,6 +74,14 @@ def pieces(n_rows: int, n_columns: int = 1) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, n_rows, step))
 
 
+def copied_by_all(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy of a long array with rows first, made by all processors, in the same order in memory."""
+    copy = np.empty_like(array)
+    some = pieces(len(array), max(array[:1].size, 1))
+    run_tasks([partial(np.copyto, copy[piece], array[piece]) for piece in some])
+    return copy
+
+
 def ranges(columns: FloatArray) -> Ranges:
     """Return the range of each column of an ``(n, d)`` array, or of one that knows its spread.
 
@@ -85,7 +95,8 @@ def ranges(columns: FloatArray) -> Ranges:
         return known.spread.ranges
     if columns.shape[1] >= _WIDE:
         return Ranges(columns.min(axis=0), columns.max(axis=0))
-    low, high = ([reduced(column) for column in columns.T] for reduced in (np.min, np.max))
+    # The ufuncs themselves: around them `min` and `max` take longer than a short column does.
+    low, high = ([extreme.reduce(column) for column in columns.T] for extreme in (np.minimum, np.maximum))
     return Ranges(np.array(low), np.array(high))
 
 
@@ -108,6 +119,22 @@ def sums_of_squares(columns: FloatArray, centre: FloatArray | float = 0.0) -> Fl
         np.square(part, out=part)
         total += column_sums(part)
     return total
+
+
+def less(columns: FloatArray, centre: FloatArray) -> FloatArray:
+    """Return ``columns - centre`` of an ``(n, d)`` array and a number for each column, shape ``(d,)``.
+
+    Examples
+    --------
+    >>> less(np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([1.0, 2.0]))
+    array([[0., 0.],
+           [2., 3.]])
+    """
+    if columns.shape[1] >= _WIDE:
+        return columns - centre
+    # Row after row of a few numbers would take numpy several times as long.
+    differences = np.empty(columns.shape[::-1])
+    return np.subtract(columns.T, centre[:, np.newaxis], out=differences).T
 
 
 def joined_spread(one: Spread | None, other: Spread | None) -> Spread | None:
@@ -144,4 +171,4 @@ def column_sums(columns: FloatArray) -> FloatArray:
     if columns.shape[1] >= _WIDE:
         total: FloatArray = columns.sum(axis=0)
         return total
-    return np.array([column.sum() for column in columns.T])
+    return np.array([np.add.reduce(column) for column in columns.T])

@@ -7,11 +7,38 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 _LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 """What limits the threads of a process; joblib and others set these in the processes they start."""
+
+
+class _Line:
+    """Tasks that stand in line; each goes to the first thread that is free."""
+
+    def __init__(self, tasks: Sequence[Callable[[], None]]) -> None:
+        self._waiting = deque(enumerate(tasks))
+        self._errors: dict[int, BaseException] = {}
+
+    def work_off(self) -> None:
+        """Run one task after the other until none is left, whether they fail or not."""
+        while self._waiting:
+            try:
+                number, task = self._waiting.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                task()
+            except BaseException as error:  # raised again in the calling thread
+                self._errors[number] = error
+
+    def check(self) -> None:
+        """Raise what the first of the tasks that failed has raised, whichever thread had it."""
+        if self._errors:
+            raise self._errors[min(self._errors)]
 
 
 class _Pool:
@@ -22,30 +49,27 @@ class _Pool:
         self._in_use = threading.Lock()
 
     def run(self, tasks: Sequence[Callable[[], None]]) -> None:
-        """Run the tasks, the first of them in the calling thread; all of them there while another call has the pool."""
-        if len(tasks) < 2 or not self._in_use.acquire(blocking=False):
+        """Run the tasks, some of them in the calling thread; all of them there while another call has the pool."""
+        helpers = min(len(tasks), processors()) - 1 if len(tasks) > 1 else 0
+        if not helpers or not self._in_use.acquire(blocking=False):
             _run_here(tasks)
             return
         try:
-            self._run_at_once(tasks)
+            self._run_at_once(tasks, helpers)
         finally:
             self._in_use.release()
 
-    def _run_at_once(self, tasks: Sequence[Callable[[], None]]) -> None:
+    def _run_at_once(self, tasks: Sequence[Callable[[], None]], helpers: int) -> None:
+        line = _Line(tasks)
         futures: list[Future[None]] = []
-        here = list(tasks[:1])
-        for task in tasks[1:]:
-            try:
-                futures.append(self._started().submit(task))
-            except RuntimeError:  # no thread can be started, as while the interpreter ends
-                here.append(task)
+        with suppress(RuntimeError):  # no thread can be started, as while the interpreter ends
+            futures.extend(self._started().submit(line.work_off) for _ in range(helpers))
         try:
-            _run_here(here)
+            line.work_off()
         finally:
             # The tasks write to memory of the caller, who must not go on before they are done.
             wait(futures)
-        for future in futures:
-            future.result()
+        line.check()
 
     def _started(self) -> ThreadPoolExecutor:
         if self._executor is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from orthoboot.arrays.passes import Ranges, column_sums, pieces
+from orthoboot.arrays.passes import Ranges, column_sums, less, pieces
+from orthoboot.arrays.threads import run_tasks
 from orthoboot.arrays.units import divided, power_of_two
 from orthoboot.typing import FloatArray
 
@@ -73,9 +74,22 @@ def frame_of(tables: Sequence[FloatArray], found: Ranges) -> Frame:
     first, rest = np.empty_like(unit), np.zeros_like(unit)
     for places, columns in _column_places(tables):
         first[places] = column_sums(divided(columns, unit[places])) / n
-        for piece in pieces(*columns.shape):
-            rest[places] += column_sums(divided(columns[piece], unit[places]) - first[places])
-    return Frame(n, found, (first, rest / n))
+        rest[places] = _sums_about(first[places], columns, unit[places]) / n
+    return Frame(n, found, (first, rest))
+
+
+def _sums_about(centre: FloatArray, columns: FloatArray, unit: FloatArray) -> FloatArray:
+    """Return the sums of the deviations of columns ``(n, d)`` from `centre`, in units, piece by piece."""
+    some = list(pieces(*columns.shape))
+    sums = np.empty((len(some), len(centre)))
+
+    def store(number: int) -> None:
+        sums[number] = column_sums(less(divided(columns[some[number]], unit), centre))
+
+    run_tasks([partial(store, number) for number in range(len(some))])
+    # One after the other, whatever the order in which they were found.
+    total: FloatArray = np.add.accumulate(sums)[-1]
+    return total
 
 
 def _column_places(tables: Sequence[FloatArray]) -> Iterator[tuple[slice, FloatArray]]:

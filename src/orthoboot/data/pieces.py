@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
+from itertools import islice
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from orthoboot.arrays.passes import KnowsSpread, Ranges, Spread, column_sums, joined_spread, spread_of, sums_of_cubes
+from orthoboot.arrays.threads import processors, run_tasks
 from orthoboot.data.samples import Data, Whole
 from orthoboot.data.sources import CHUNK, MemorySource, Rows, Source, blocks
 from orthoboot.data.strata_in_pieces import PartStrata, StrataOfParts
@@ -24,6 +26,9 @@ LONG = 1 << 17
 
 _NUMBERS_AT_ONCE = 1 << 20
 """Numbers of a block: 8 MB at most."""
+
+_BLOCKS_AT_ONCE = 4
+"""Blocks that are computed at once and held together."""
 
 _FEWEST_ROWS = 1024
 """Rows of a block at least, however wide they are, where they are read part by part."""
@@ -164,6 +169,33 @@ def in_pieces(data: Data) -> SampleInPieces | None:
 
 
 @dataclass(frozen=True, eq=False)
+class _Composed:
+    """Columns of a block that are computed from others of it."""
+
+    inner: Callable[[Data], FloatArray]
+    outer: Callable[[FloatArray], FloatArray]
+    overwrites: bool = False
+    """Whether the others are lost."""
+
+    def __call__(self, data: Data) -> FloatArray:
+        """Return the columns of a block, shape ``(m, p)``."""
+        return self.outer(self.inner(data))
+
+
+def _steps_between(
+    first: Callable[[Data], FloatArray], last: Callable[[Data], FloatArray]
+) -> list[Callable[[FloatArray], FloatArray]] | None:
+    """Return the steps that make the columns `last` of the columns `first`, or None where they are made otherwise."""
+    steps: list[Callable[[FloatArray], FloatArray]] = []
+    while last is not first:
+        if not isinstance(last, _Composed) or last.overwrites:
+            return None
+        steps.insert(0, last.outer)
+        last = last.inner
+    return steps
+
+
+@dataclass(frozen=True, eq=False)
 class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
     """Columns computed from the rows of a sample, shape ``(n, p)``, as an array that nobody holds.
 
@@ -232,9 +264,8 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
         return columns.T
 
     def __mul__(self, factor: FloatArray | float) -> RowsInPieces:
-        return _ScaledRows(
-            self.sample, partial(_times, self.compute, factor), self.width, self.is_centred, self, factor
-        )
+        compute = _Composed(self.compute, partial(_times, factor))
+        return _ScaledRows(self.sample, compute, self.width, self.is_centred, self, factor)
 
     def __truediv__(self, divisor: FloatArray | float) -> RowsInPieces:
         return self * (1 / np.asarray(divisor))
@@ -252,7 +283,7 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
         self, function: Callable[[FloatArray], FloatArray], width: int | None = None, *, is_centred: bool = False
     ) -> RowsInPieces:
         """Return the columns that `function` computes from these ``(m, p)``."""
-        compute = partial(_composed, self.compute, function)
+        compute = _Composed(self.compute, function)
         return RowsInPieces(self.sample, compute, self.width if width is None else width, is_centred)
 
     def reduced(self, task: Callable[[Iterator[Block]], Result]) -> Iterator[Result]:
@@ -260,8 +291,20 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
         return self.sample.reduced(partial(_of_values, task, self.compute), self.width)
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the blocks of all rows in their order; only where they lie in memory."""
-        return ((start, self.compute(data)) for start, data in self.sample.blocks(self.width))
+        """Yield the blocks of all rows in their order, a few computed at once; only where they lie in memory."""
+        left = self.sample.blocks(self.width)
+        while some := list(islice(left, min(processors(), _BLOCKS_AT_ONCE))):
+            yield from self._computed(some)
+
+    def _computed(self, blocks: Sequence[tuple[int, Data]]) -> list[Block]:
+        values: list[FloatArray] = [np.empty(0)] * len(blocks)
+
+        def store(place: int) -> None:
+            with np.errstate(all="ignore"):  # what is not finite shows in the values
+                values[place] = self.compute(blocks[place][1])
+
+        run_tasks([partial(store, place) for place in range(len(blocks))])
+        return [(start, found) for (start, _), found in zip(blocks, values, strict=True)]
 
     def at(self, rows: IntArray) -> FloatArray:
         """Return the columns of some rows, shape ``(m, p)``; in one pass where the rows do not lie in memory.
@@ -289,9 +332,13 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
             numbers far from zero lose no digits.
         """
         shift = None if near else self.compute(self.sample.example)[0]
-        moved = self if shift is None else self.mapped(partial(_less, shift, in_place))
+        moved = self if shift is None else self._less(shift, in_place=in_place)
         centre = moved.means if shift is None else shift + moved.means
-        return centre, moved.mapped(partial(_less, moved.means, in_place or shift is not None), is_centred=True)
+        return centre, replace(moved._less(moved.means, in_place=in_place or shift is not None), is_centred=True)
+
+    def _less(self, centre: FloatArray, *, in_place: bool) -> RowsInPieces:
+        compute = _Composed(self.compute, partial(_less, centre, in_place), overwrites=in_place)
+        return RowsInPieces(self.sample, compute, self.width)
 
     def sums_of_cubes(self, centre: FloatArray) -> FloatArray:
         """Return ``sum_j (row_j - centre)**3`` of each column, shape ``(p,)``."""
@@ -299,6 +346,9 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
 
     def cross_sums(self, other: RowsInPieces) -> FloatArray:
         """Return ``self.T @ other`` of columns of the same rows, shape ``(p, q)``."""
+        steps = _steps_between(other.compute, self.compute)
+        if steps is not None and self.sample is other.sample:
+            return other._total(partial(_products_after, steps))
         return _beside([self, other])._total(partial(_products, self.width))
 
     def beside(self, other: RowsInPieces) -> RowsInPieces:
@@ -468,12 +518,8 @@ def _taken(rows: IntArray, width: int, pieces: Iterator[Block]) -> FloatArray:
     return np.concatenate(found)
 
 
-def _composed(inner: Callable[[Data], FloatArray], outer: Callable[[FloatArray], FloatArray], data: Data) -> FloatArray:
-    return outer(inner(data))
-
-
-def _times(compute: Callable[[Data], FloatArray], factor: FloatArray | float, data: Data) -> FloatArray:
-    product: FloatArray = compute(data) * factor
+def _times(factor: FloatArray | float, values: FloatArray) -> FloatArray:
+    product: FloatArray = values * factor
     return product
 
 
@@ -502,6 +548,15 @@ def _difference(first: Callable[[Data], FloatArray], second: Callable[[Data], Fl
 
 def _products(width: int, pieces: Iterator[Block]) -> FloatArray | float:
     return sum((values[:, :width].T @ values[:, width:] for _, values in pieces), start=0.0)
+
+
+def _products_after(steps: Sequence[Callable[[FloatArray], FloatArray]], pieces: Iterator[Block]) -> FloatArray | float:
+    """Return the sums of products of columns with others that are computed from them in some steps."""
+    return sum((reduce(_applied, steps, values).T @ values for _, values in pieces), start=0.0)
+
+
+def _applied(values: FloatArray, step: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    return step(values)
 
 
 def _own_products(width: int, pieces: Iterator[Block]) -> FloatArray | float:

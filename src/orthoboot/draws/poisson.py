@@ -7,8 +7,8 @@ from math import ceil, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from orthoboot.draws.summation import CHUNK
 from orthoboot.typing import FloatArray
@@ -130,7 +130,7 @@ def inversion(n: int) -> Inversion:
     """
     rate = poisson_rate(n)
     counts = np.arange(1, _LARGEST_COUNT + 1) if rate > 0 else np.empty(0)
-    survival = np.asarray(special.gammainc(counts, rate), dtype=np.float64)
+    survival = np.asarray(scipy.special.gammainc(counts, rate), dtype=np.float64)
     settled = np.floor(-LANES * np.diff(survival, prepend=1.0))
     above = settled.sum() - settled.cumsum()
     rest = LANES * survival - above

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import special
+import scipy
 
 from orthoboot.arrays.passes import ranges, sums_of_squares
 from orthoboot.errors import (
@@ -82,7 +82,7 @@ def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
             f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. Check that the "
             f"data are not constant{and_weights}."
         )
-    elif not is_constant(estimation) and not run.functional.smooth and estimation.estimator.needs_influence:
+    elif not run.functional.smooth and estimation.estimator.needs_influence and not is_constant(estimation):
         yield NonSmoothWarning(
             f"`{run.functional.name}` is not smooth in the data, so its linear part explains less of it and "
             "more replicates are needed: look at `simulation_error`, or set `tol`."
@@ -133,7 +133,7 @@ def _about_unit_shares(estimation: Estimation) -> Iterator[OrthobootWarning]:
     if run.influence is None:
         return
     parts = [(scheme, scheme.unit_totals(part), part) for scheme, part in run.plan.parts(run.influence)]
-    total = np.sum([sums_of_squares(totals) / scheme.n**2 for scheme, totals, _ in parts], axis=0)
+    total = sum(sums_of_squares(totals) / scheme.n**2 for scheme, totals, _ in parts)
     of_rows = run.influence_function.largest_by_sample
     sizes = [of_rows[i] if totals is part else ranges(totals).largest for i, (_, totals, part) in enumerate(parts)]
     largest = np.array([np.square(size / scheme.n) for size, (scheme, _, _) in zip(sizes, parts, strict=True)])
@@ -312,9 +312,10 @@ def _about_fit(estimation: Estimation) -> Iterator[OrthobootWarning]:
             f"ordinary ones. Increase `n_resamples`, or set `tol`{checked}."
         )
     excess = raw_slope(sums) - 1
-    t = slope_t(sums.size, sums.residual, sums.cross, sums.linear)
-    significance = 2 * special.stdtr(sums.size - 2, -np.abs(t))
-    far = (np.abs(excess) > _SLOPE_DISTANCE) & (significance < _SLOPE_SIGNIFICANCE)
+    far = np.abs(excess) > _SLOPE_DISTANCE
+    if far.any():
+        t = slope_t(sums.size, sums.residual, sums.cross, sums.linear)
+        far &= 2 * scipy.special.stdtr(sums.size - 2, -np.abs(t)) < _SLOPE_SIGNIFICANCE
     if far.any():
         worst = int(np.argmax(np.abs(excess) * far))
         yield SlopeWarning(

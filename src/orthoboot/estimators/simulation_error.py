@@ -74,5 +74,5 @@ def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> Fl
 def jackknife_spread(deleted: FloatArray) -> FloatArray:
     """Return the jackknife standard error ``sqrt((G - 1)/G sum_g (value_g - mean)**2)`` over the first axis."""
     size = len(deleted)
-    spread: FloatArray = np.sqrt((size - 1) / size * ((deleted - deleted.mean(axis=0)) ** 2).sum(axis=0))
+    spread: FloatArray = np.sqrt((size - 1) / size * ((deleted - deleted.sum(axis=0) / size) ** 2).sum(axis=0))
     return spread

@@ -45,4 +45,7 @@ def slope_t(size: int, residual: FloatArray, cross: FloatArray, linear: FloatArr
 def ratio(numerator: FloatArray, denominator: FloatArray, *, otherwise: float) -> FloatArray:
     """Return the quotient where the denominator is positive, `otherwise` where it is not."""
     positive = denominator > 0
+    # Mostly all are, and nothing has to be put in the place of others.
+    if positive.all():
+        return numerator / denominator
     return np.where(positive, numerator / np.where(positive, denominator, 1.0), otherwise)

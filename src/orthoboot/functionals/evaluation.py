@@ -74,6 +74,11 @@ class Evaluation:
         return len(self.values)
 
     @property
+    def has_failures(self) -> bool:
+        """Return whether a resample has no value."""
+        return self.failures.count(None) < len(self.failures)
+
+    @property
     def first_failure(self) -> Failure | None:
         """Return the reason of the first failure."""
         return next((failure for failure in self.failures if failure is not None), None)

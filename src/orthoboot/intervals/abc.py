@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import special
+import scipy
 
 from orthoboot.draws.tilted import Tilt
 from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning
@@ -147,7 +147,7 @@ class _Curve:
         return np.asarray(np.all(before_pole, axis=0) & ((self.sigma > 0) | (estimation.standard_error == 0)))
 
     def _shifted(self, probability: float) -> FloatArray:
-        return np.asarray(self.shift + special.ndtri(probability))
+        return np.asarray(self.shift + scipy.special.ndtri(probability))
 
 
 def _curve(estimation: Estimation, tilt: _Tilt) -> _Curve:

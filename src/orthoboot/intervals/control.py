@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.polynomial.hermite_e import hermevander
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
 
 from orthoboot.arguments import too_few_replicates
 from orthoboot.errors import ArgumentError
@@ -128,7 +128,7 @@ class ControlDistribution:
 
     def quantile(self, p: ArrayLike) -> FloatArray:
         """Return the values below which phi falls with probability `p`, which broadcasts with the outputs."""
-        z = np.clip(ndtri(np.asarray(p, dtype=np.float64)), -_FARTHEST, _FARTHEST)
+        z = np.clip(scipy.special.ndtri(np.asarray(p, dtype=np.float64)), -_FARTHEST, _FARTHEST)
         y = by_output(self._mixture.quantile, z, self.shape)
         return np.asarray(self.estimate + self._scale * y)
 
@@ -244,7 +244,7 @@ class _Mixture:
         def excess(shift: FloatArray, which: IntArray) -> FloatArray:
             """Return the normal score of G + shift, less the one that is wanted."""
             tail = np.clip(tails.at(middle[which] + shift, which), 1e-300, 1 - 1e-16)
-            return np.asarray(side[which] * ndtri(tail) - z[which])
+            return np.asarray(side[which] * scipy.special.ndtri(tail) - z[which])
 
         return (middle + roots(excess, low, high)).reshape(score.shape)
 
@@ -310,18 +310,18 @@ class _Tails:
         begin, end = (last <= nearest).sum(axis=1), (first < farthest).sum(axis=1)
         length = max(int((end - begin).max(initial=1)), 1)
         begin = np.minimum(begin, first.shape[1] - length)[:, np.newaxis]
-        whole = np.cumsum(ndtr(last) - ndtr(first), axis=1)
+        whole = np.cumsum(scipy.special.ndtr(last) - scipy.special.ndtr(first), axis=1)
         self._certain = np.where(begin > 0, np.take_along_axis(whole, np.maximum(begin - 1, 0), axis=1), 0.0)[:, 0]
         some = begin + np.arange(length)
         self._last, self._below = (np.take_along_axis(each, some, axis=1) for each in (last, first))
-        self._below = ndtr(self._below)
+        self._below = scipy.special.ndtr(self._below)
         some = np.where(is_lower, some, first.shape[1] - 1 - some)
         self._residuals = np.take_along_axis(self._residuals, some, axis=1)
 
     def at(self, y: FloatArray, which: IntArray) -> FloatArray:
         """Return the probabilities of those of the tails that end at `y`, both of shape ``(j,)``."""
         z = self._inverse.value(y[:, np.newaxis] - self._residuals[which], self._row[which])
-        mass = ndtr(np.minimum(self._side[which] * z, self._last[which])) - self._below[which]
+        mass = scipy.special.ndtr(np.minimum(self._side[which] * z, self._last[which])) - self._below[which]
         return np.asarray((self._certain[which] + np.maximum(mass, 0.0).sum(axis=1)) / self._window)
 
 
@@ -372,7 +372,7 @@ def _neighbourhoods(law: _Law, z: FloatArray) -> tuple[FloatArray, FloatArray]:
     passed = slice(window // 2, n_resamples - window + window // 2)
     lines = IncreasingLines(law.on_grid, np.broadcast_to(GRID, law.on_grid.shape))
     # Where L is constant no replicate is nearer than another; by their ranks each has its turn.
-    ranks = ndtri((np.arange(n_resamples) + 0.5) / n_resamples)
+    ranks = scipy.special.ndtri((np.arange(n_resamples) + 0.5) / n_resamples)
     scores = np.where(law.is_constant, ranks, lines.value(z, np.arange(k)))[:, passed]
     return np.append(-unlimited, scores, axis=1), np.append(scores, unlimited, axis=1)
 

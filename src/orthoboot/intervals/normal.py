@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
+import scipy
 
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.base import Ends, Interval, Probabilities
@@ -29,7 +29,7 @@ class Normal(Interval):
     def _quantile(self, estimation: Estimation, probability: float) -> FloatArray | float:
         if estimation.estimator.always_t:
             return _t_quantile(estimation, probability)
-        return float(special.ndtri(probability))
+        return float(scipy.special.ndtri(probability))
 
 
 class Student(Normal):
@@ -49,7 +49,7 @@ def _t_quantile(estimation: Estimation, probability: float) -> FloatArray | floa
     n_resamples = len(estimation.replicates)
     degrees = estimation.estimator.degrees_of_freedom(n_resamples, estimation.error.equivalent_resamples)
     if degrees is None:
-        return float(special.ndtri(probability))
+        return float(scipy.special.ndtri(probability))
     known = np.where(np.isnan(degrees), n_resamples - 1, degrees)
     # Beyond a million degrees of freedom t is the normal to six digits, and `stdtrit` is not made for infinity.
-    return np.asarray(special.stdtrit(np.clip(known, 1.0, 1e6), probability), dtype=np.float64)
+    return np.asarray(scipy.special.stdtrit(np.clip(known, 1.0, 1e6), probability), dtype=np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,9 +15,16 @@ from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Interval, Probabilities
 from orthoboot.intervals.control import LEAST_REPLICATES, ControlDistribution
 from orthoboot.intervals.linear import acceleration
-from orthoboot.intervals.percentile import Distribution, EmpiricalDistribution, bca_levels, same_levels
+from orthoboot.intervals.percentile import (
+    Distribution,
+    DistributionsWithoutGroups,
+    EmpiricalDistribution,
+    bca_levels,
+    same_levels,
+)
 from orthoboot.intervals.saddlepoint import GRID, LinearDistribution
 from orthoboot.plans import Draws, Plan
+from orthoboot.replicates import Replicates
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 LEAST_STANDARD = 200
@@ -100,11 +107,10 @@ class PercentileFamily(Interval):
         if size < least:
             unknown = np.full_like(estimation.estimate, np.nan)
             return Ends(unknown, unknown, unknown, unknown, (_too_few(self.name, size),))
-        sets = [np.arange(size)[np.newaxis], *_without_groups(size)]
-        known = min(each.shape[1] for each in sets) >= least
+        known = size - -(-size // _n_groups(size)) >= least
         draws, skewness = _draws(estimation), self.skewness(estimation)
         pieces = [
-            self._of_some(estimation, outputs, sets if known else sets[:1], draws, skewness, probabilities)
+            self._of_some(estimation, outputs, draws, skewness, probabilities, with_errors=known)
             for outputs in _few_outputs(estimation)
         ]
         ends = np.concatenate([piece.ends for piece in pieces], axis=1)
@@ -121,39 +127,48 @@ class PercentileFamily(Interval):
         self,
         estimation: Estimation,
         outputs: slice,
-        sets: list[IntArray],
         draws: Sequence[Draws] | None,
         skewness: FloatArray,
         probabilities: Probabilities,
+        *,
+        with_errors: bool,
     ) -> _Piece:
-        """Return the ends of some outputs; the first of the sets are all the replicates.
-
-        The errors are NaN where there are no others.
-        """
-        replicates, law = estimation.replicates, _linear_law(draws, outputs)
-        estimate = replicates.estimate[outputs]
-
-        def distribution_of(numbers: IntArray) -> Distribution:
-            """Return the distributions for sets of replicates with `numbers` ``(sets, B)``: shape ``(sets, k)``."""
-            values = replicates.values[numbers.T, outputs]
-            if law is None or replicates.linear is None:
-                return EmpiricalDistribution(values)
-            return ControlDistribution(estimate, values, replicates.linear[numbers.T, outputs], law)
+        """Return the ends of some outputs; their errors are NaN unless asked for."""
+        law = _linear_law(draws, outputs)
+        estimate = estimation.replicates.estimate[outputs]
 
         def of(distribution: Distribution) -> tuple[FloatArray, FloatArray]:
             """Return levels and ends, each of shape ``(2, sets, k)``."""
             levels = self.levels(distribution, estimate, skewness[outputs], probabilities)
             return levels, self.from_quantiles(distribution.quantile(levels), estimate)
 
-        first = distribution_of(sets[0])
+        first, others = _distributions(estimation.replicates, outputs, law)
         levels, ends = (each[:, 0] for each in of(first))
         errors = np.full_like(ends, np.nan)
-        if len(sets) > 1:
-            left = np.concatenate([of(distribution_of(numbers))[1] for numbers in sets[1:]], axis=1)
+        if with_errors:
+            left = np.concatenate([of(other)[1] for other in others], axis=1)
             errors = jackknife_spread(left.swapaxes(0, 1))
         if law is None or not isinstance(first, ControlDistribution):
             return _Piece(levels, ends, errors, np.zeros_like(levels, dtype=bool), np.zeros_like(estimate, dtype=bool))
         return _Piece(levels, ends, errors, law.is_edge(levels), first.follows_linear[0])
+
+
+def _distributions(
+    replicates: Replicates, outputs: slice, law: LinearDistribution | None
+) -> tuple[Distribution, Iterator[Distribution]]:
+    """Return the distribution of all replicates, shape ``(1, k)``, and those without each group, ``(groups, k)``."""
+    size, linear = len(replicates), replicates.linear
+    values = replicates.values[:, outputs]
+    if law is None or linear is None:
+        without = DistributionsWithoutGroups(values, _n_groups(size))
+        return EmpiricalDistribution(values[:, np.newaxis]), iter([without])
+    estimate, known = replicates.estimate[outputs], law
+
+    def of(numbers: IntArray) -> ControlDistribution:
+        """Return the distributions for sets of replicates with `numbers` ``(sets, B)``."""
+        return ControlDistribution(estimate, values[numbers.T], linear[numbers.T, outputs], known)
+
+    return of(np.arange(size)[np.newaxis]), (of(numbers) for numbers in _without_groups(size))
 
 
 class Percentile(PercentileFamily):
@@ -217,6 +232,11 @@ def _linear_law(draws: Sequence[Draws] | None, outputs: slice) -> LinearDistribu
     return LinearDistribution([Draws(part.number, part.values[:, outputs]) for part in draws])
 
 
+def _n_groups(size: int) -> int:
+    """Return how many groups so many replicates make."""
+    return min(size, _GROUPS)
+
+
 def _few_outputs(estimation: Estimation) -> list[slice]:
     """Return slices of the outputs, each so small that its arrays over groups and replicates stay within the limit."""
     few = max(1, _AT_ONCE // (_GROUPS * max(len(estimation.replicates), len(GRID))))
@@ -228,7 +248,7 @@ def _without_groups(size: int) -> list[IntArray]:
 
     Those that leave as many come together, shape ``(groups, B)``, unless they are so many that memory would suffer.
     """
-    n_groups = min(size, _GROUPS)
+    n_groups = _n_groups(size)
     group = np.arange(size) % n_groups
     longer = size % n_groups
     few = max(1, _AT_ONCE // size)

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
 
 from orthoboot.errors import ArgumentError
 from orthoboot.intervals.outputs import by_output
@@ -146,7 +146,7 @@ class LinearDistribution:
         x = np.asarray(x, dtype=np.float64)
         low, high = self.support
         score = by_output(self._curves.score, (x - self.mean) / self.scale, self.shape)
-        inside = np.where(self.variance == 0, x >= self.mean, ndtr(score))
+        inside = np.where(self.variance == 0, x >= self.mean, scipy.special.ndtr(score))
         return np.asarray(np.where(x < low, 0.0, np.where(x >= high, 1.0, inside)))
 
     def quantile(self, p: ArrayLike) -> FloatArray:
@@ -162,7 +162,7 @@ class LinearDistribution:
         if not np.all((p >= 0) & (p <= 1)):
             raise ArgumentError(f"`p` must lie in [0, 1]; got {p}.")
         low, high = self.support
-        standardised = by_output(self.standardised, ndtri(np.clip(p, 1e-300, 1 - 2**-53)), self.shape)
+        standardised = by_output(self.standardised, scipy.special.ndtri(np.clip(p, 1e-300, 1 - 2**-53)), self.shape)
         value = np.clip(self.mean + self.scale * standardised, low, high)
         inside = np.where(p == 0, low, np.where(p == 1, high, value))
         return np.asarray(np.where(self.variance == 0, self.mean, inside))

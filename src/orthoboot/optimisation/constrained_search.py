@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy import linalg
 
 from orthoboot.errors import FitError
 from orthoboot.optimisation.kkt import (
@@ -319,7 +318,7 @@ def _signed_multipliers(slope: FloatArray, rows: FloatArray, n_equalities: int) 
     lengths = np.linalg.norm(rows, axis=1)
     rows = rows / np.where(lengths > 0, lengths, 1.0)[:, np.newaxis]
     equalities = rows[independent(rows, np.arange(n_equalities))]
-    basis = linalg.qr(equalities.T, mode="economic")[0]
+    basis = scipy.linalg.qr(equalities.T, mode="economic")[0]
     free = rows[n_equalities:] - (rows[n_equalities:] @ basis) @ basis.T
     free[np.linalg.norm(free, axis=1) < INDEPENDENT] = 0.0
     of_inequalities = scipy.optimize.nnls(free.T, -(slope - basis @ (basis.T @ slope)))[0] if len(free) else np.empty(0)

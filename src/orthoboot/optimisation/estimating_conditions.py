@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from scipy import linalg
 
 from orthoboot.autodiff import Autodiff, PackageFunction
 from orthoboot.errors import FitError
@@ -310,7 +309,7 @@ def _bounded_step(hessian: FloatArray, gradient: FloatArray) -> FloatArray:
     """Return the step by absolute curvatures, bounded below: a descent direction even at saddles."""
     diagonal = np.abs(np.diagonal(hessian))
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, diagonal.max() or 1.0))
-    values, directions = linalg.eigh(hessian * scale * scale[:, np.newaxis])
+    values, directions = scipy.linalg.eigh(hessian * scale * scale[:, np.newaxis])
     curvatures = np.maximum(np.abs(values), _LEAST_CURVATURE * (np.abs(values).max() or 1.0))
     step: FloatArray = -scale * (directions @ (directions.T @ (scale * gradient) / curvatures))
     return step

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from orthoboot.errors import FitError
 from orthoboot.optimisation.kkt_factor import kkt_factor, variable_units
@@ -111,8 +111,8 @@ class System:
         n_working = len(self.working)
         if n_working == self.problem.lagrangian.n_variables:
             return np.inf
-        free = linalg.qr((self.jacobian[self.working] * self.units).T)[0][:, n_working:]
-        return float(linalg.eigvalsh(free.T @ (self.hessian * np.outer(self.units, self.units)) @ free)[0])
+        free = scipy.linalg.qr((self.jacobian[self.working] * self.units).T)[0][:, n_working:]
+        return float(scipy.linalg.eigvalsh(free.T @ (self.hessian * np.outer(self.units, self.units)) @ free)[0])
 
     @cached_property
     def units(self) -> FloatArray:

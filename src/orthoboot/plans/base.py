@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -189,8 +190,7 @@ def _third_moment(values: FloatArray) -> FloatArray:
 
 def total(parts: Iterable[FloatArray]) -> FloatArray:
     """Return the sum of arrays of one shape."""
-    summed: FloatArray = np.sum(list(parts), axis=0)
-    return summed
+    return reduce(np.add, parts)
 
 
 def repeated_rows(counts: FloatArray) -> IntArray:

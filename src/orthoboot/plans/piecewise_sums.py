@@ -86,9 +86,11 @@ class PoissonDraws:
 
 def _sums_in_memory(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
     totals, sums = _poisson_sums(draws, rows)
-    for place, total in enumerate(totals.tolist()):
-        values = rows.at(draws.thrown(place, total))
-        sums[place] += weighted_sums(np.ones((1, len(values))), values)[0]
+    thrown = [draws.thrown(place, total) for place, total in enumerate(totals.tolist())]
+    values = rows.at(np.concatenate(thrown))
+    ends = np.cumsum([len(some) for some in thrown]).tolist()
+    for own, start, end in zip(sums, [0, *ends], ends, strict=False):
+        own += weighted_sums(np.ones((1, end - start)), values[start:end])[0]
     return sums
 
 

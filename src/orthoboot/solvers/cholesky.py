@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from orthoboot.errors import FitError
 from orthoboot.solvers.base import FactoredMatrix, Operator, Solver, indefinite, is_singular, singular
@@ -36,7 +36,7 @@ class Cholesky(Solver):
         diagonal = np.abs(np.diagonal(matrix))
         scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         scaled = matrix * scale * scale[:, np.newaxis]
-        factor, failed_at = linalg.lapack.dpotrf(scaled, lower=True)
+        factor, failed_at = scipy.linalg.lapack.dpotrf(scaled, lower=True)
         if failed_at or is_singular(_reciprocal_condition(factor, scaled), operator.size):
             raise _diagnosis(operator, scaled, scale)
         return _CholeskyFactors(factor, scale)
@@ -51,16 +51,16 @@ class _CholeskyFactors(FactoredMatrix):
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return ``D (D A D)^-1 D rhs``."""
-        solution: FloatArray = linalg.cho_solve((self.factor, True), (self.scale * rhs.T).T)
+        solution: FloatArray = scipy.linalg.cho_solve((self.factor, True), (self.scale * rhs.T).T)
         return (self.scale * solution.T).T
 
 
 def _reciprocal_condition(factor: FloatArray, scaled: FloatArray) -> float:
-    return float(linalg.lapack.dpocon(factor, np.abs(scaled).sum(axis=0).max(), uplo="L")[0])
+    return float(scipy.linalg.lapack.dpocon(factor, np.abs(scaled).sum(axis=0).max(), uplo="L")[0])
 
 
 def _diagnosis(operator: Operator, scaled: FloatArray, scale: FloatArray) -> FitError:
-    values, directions = linalg.eigh(scaled)
+    values, directions = scipy.linalg.eigh(scaled)
     largest = np.abs(values).max() or 1.0
     direction = directions[:, 0] * scale
     share, direction = values[0] / largest, direction / np.linalg.norm(direction)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from orthoboot.solvers.base import FactoredMatrix, Operator, Solver, is_singular, singular
 from orthoboot.typing import FloatArray, IntArray
@@ -35,7 +35,7 @@ class LU(Solver):
         by_row = _scales(np.abs(matrix).max(axis=1))
         by_column = _scales((np.abs(matrix) * by_row[:, np.newaxis]).max(axis=0))
         scaled = matrix * by_row[:, np.newaxis] * by_column
-        factors, pivots, _ = linalg.lapack.dgetrf(scaled)
+        factors, pivots, _ = scipy.linalg.lapack.dgetrf(scaled)
         if is_singular(_reciprocal_condition(factors, scaled), operator.size):
             raise _diagnosis(operator, scaled, by_column)
         return _LUFactors(factors, pivots, by_row, by_column)
@@ -61,7 +61,7 @@ class _LUFactors(FactoredMatrix):
     def _solved(self, rhs: FloatArray, before: FloatArray, after: FloatArray, *, transposed: bool) -> FloatArray:
         # A copy: scipy counts the pivots up for LAPACK and down again, in place, while another thread may solve.
         pivots = self.pivots.copy()
-        solution: FloatArray = linalg.lapack.dgetrs(self.factors, pivots, (before * rhs.T).T, trans=transposed)[0]
+        solution: FloatArray = scipy.linalg.lapack.dgetrs(self.factors, pivots, (before * rhs.T).T, trans=transposed)[0]
         return (after * solution.T).T
 
 
@@ -71,10 +71,10 @@ def _scales(largest: FloatArray) -> FloatArray:
 
 
 def _reciprocal_condition(factors: FloatArray, scaled: FloatArray) -> float:
-    return float(linalg.lapack.dgecon(factors, np.abs(scaled).sum(axis=0).max())[0])
+    return float(scipy.linalg.lapack.dgecon(factors, np.abs(scaled).sum(axis=0).max())[0])
 
 
 def _diagnosis(operator: Operator, scaled: FloatArray, by_column: FloatArray) -> Exception:
-    _, values, directions = linalg.svd(scaled)
+    _, values, directions = scipy.linalg.svd(scaled)
     direction = directions[-1] * by_column
     return singular(operator, values[-1] / values[0] if values[0] else 0.0, direction / np.linalg.norm(direction))

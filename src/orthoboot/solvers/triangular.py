@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from orthoboot.solvers.base import FactoredMatrix
 from orthoboot.typing import FloatArray
@@ -27,8 +27,8 @@ class TriangularFactors(FactoredMatrix):
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return ``D^-1 R^-1 R'^-1 D^-1 rhs``."""
-        inner = linalg.solve_triangular(self.triangle, (rhs.T / self.scale).T, trans="T")
-        solution: FloatArray = linalg.solve_triangular(self.triangle, inner)
+        inner = scipy.linalg.solve_triangular(self.triangle, (rhs.T / self.scale).T, trans="T")
+        solution: FloatArray = scipy.linalg.solve_triangular(self.triangle, inner)
         return (solution.T / self.scale).T
 
 
@@ -45,5 +45,5 @@ def triangular_factors(columns: FloatArray) -> TriangularFactors | None:
     if len(columns) < columns.shape[1] or not np.isfinite(scale).all() or not (scale > 0).all():
         return None
     triangle = np.asarray(np.linalg.qr(columns / scale, mode="r"), dtype=np.float64)
-    condition, _ = linalg.lapack.dtrcon(triangle)
+    condition, _ = scipy.linalg.lapack.dtrcon(triangle)
     return TriangularFactors(triangle, scale) if condition > _LEAST_CONDITION else None

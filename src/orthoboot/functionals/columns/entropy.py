@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import entr
+import scipy
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
@@ -73,7 +73,7 @@ class Entropy(Formula[Categories]):
         categories = at.derived
         entropies = np.empty((len(resamples), 1))
         for b, (weights, total) in enumerate(zip(resamples.weights[0], resamples.totals(0), strict=True)):
-            entropies[b] = np.sum(entr(_category_weights(categories, weights) / total))
+            entropies[b] = np.sum(scipy.special.entr(_category_weights(categories, weights) / total))
         return entropies
 
     def influence(self, at: PreparedFormula[Categories]) -> Influence:

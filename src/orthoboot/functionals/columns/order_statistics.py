@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from orthoboot.typing import FloatArray, IntArray
 
@@ -25,10 +25,10 @@ def hall_sheather_bandwidth(levels: FloatArray, n_rows: int) -> FloatArray:
     >>> hall_sheather_bandwidth(np.array([0.5]), 1000).round(4)
     array([0.0972])
     """
-    z = ndtri(levels)
+    z = scipy.special.ndtri(levels)
     density = np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
     best = np.cbrt(1.5 * np.square(density) / (2 * np.square(z) + 1))
-    bandwidths: FloatArray = best * np.cbrt(np.square(ndtri((1 + _BANDWIDTH_LEVEL) / 2)) / n_rows)
+    bandwidths: FloatArray = best * np.cbrt(np.square(scipy.special.ndtri((1 + _BANDWIDTH_LEVEL) / 2)) / n_rows)
     return bandwidths
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from orthoboot.data import Data
 from orthoboot.errors import DataError, FitError
@@ -170,19 +170,19 @@ class ScaledTriangle:
     def _solution(self, right: FloatArray) -> FloatArray:
         """Return ``triangle^-1 right``, shape ``(d,)`` or ``(d, k)``; as `solve_triangular`, without its checks."""
         # LAPACK reads columns one after the other, and in memory these are the rows.
-        solution: FloatArray = linalg.lapack.dtrtrs(self.triangle.T, right, lower=1, trans=1)[0]
+        solution: FloatArray = scipy.linalg.lapack.dtrtrs(self.triangle.T, right, lower=1, trans=1)[0]
         return solution
 
     def dependence(self, labels: tuple[str, ...]) -> str | None:
         """Return a description of columns that are linear combinations of others, or None."""
         # Shorter and shorter, so that of columns that would do equally well it is the last one that is left over.
         shortened = self.triangle * np.linspace(1.0, 0.5, len(self.scales))
-        triangle, pivots = linalg.qr(shortened, mode="r", pivoting=True)
+        triangle, pivots = scipy.linalg.qr(shortened, mode="r", pivoting=True)
         sizes = np.abs(np.diag(triangle))
         rank = int(np.sum(sizes > _DEPENDENT * len(sizes) * sizes[0]))
         if rank == len(sizes):
             return None
-        shares = linalg.solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:])
+        shares = scipy.linalg.solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:])
         kept, left_over = pivots[:rank], pivots[rank:]
         described = [
             _combination(labels[left_over[i]], [labels[k] for k in np.sort(kept[np.abs(shares[:, i]) > _NAMED_SHARE])])
@@ -362,13 +362,13 @@ def positive_solution(matrix: FloatArray, right: FloatArray, *, least_condition:
 
     `right` has shape ``(d,)`` or ``(d, k)``.
     """
-    triangle, failed = linalg.lapack.dpotrf(matrix, lower=1)
+    triangle, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1)
     if failed:
         return None
-    reciprocal_condition, _ = linalg.lapack.dpocon(triangle, np.abs(matrix).sum(axis=0).max(), uplo="L")
+    reciprocal_condition, _ = scipy.linalg.lapack.dpocon(triangle, np.abs(matrix).sum(axis=0).max(), uplo="L")
     if not reciprocal_condition > least_condition:
         return None
-    return _solved(lambda columns: linalg.lapack.dpotrs(triangle, columns, lower=1)[0], right)
+    return _solved(lambda columns: scipy.linalg.lapack.dpotrs(triangle, columns, lower=1)[0], right)
 
 
 def _solved(solve: Callable[[FloatArray], FloatArray], right: FloatArray) -> FloatArray:

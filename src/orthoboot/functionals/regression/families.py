@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
+import scipy
 
 from orthoboot.typing import BoolArray, FloatArray
 
@@ -85,13 +85,21 @@ def _mirrored(curve: Callable[[FloatArray], Curve]) -> Callable[[FloatArray], Cu
     return mirrored
 
 
+def _logit(probability: FloatArray) -> FloatArray:
+    return scipy.special.logit(probability)
+
+
+def _probit(probability: FloatArray) -> FloatArray:
+    return scipy.special.ndtri(probability)
+
+
 def _log_logistic(eta: FloatArray) -> Curve:
-    complement = special.expit(-eta)
-    return special.log_expit(eta), complement, -complement * special.expit(eta)
+    complement = scipy.special.expit(-eta)
+    return scipy.special.log_expit(eta), complement, -complement * scipy.special.expit(eta)
 
 
 def _log_normal_probability(eta: FloatArray) -> Curve:
-    value = special.log_ndtr(eta)
+    value = scipy.special.log_ndtr(eta)
     slope = np.exp(-(eta**2) / 2 - value) / np.sqrt(2 * np.pi)
     return value, slope, -slope * (eta + slope)
 
@@ -100,7 +108,7 @@ def _log_of_gumbel(eta: FloatArray) -> Curve:
     """Return the logarithm of ``1 - exp(-exp(eta))``."""
     hazard = np.exp(eta)
     # exp(eta) / (exp(exp(eta)) - 1), which tends to one for a small hazard and to zero for a large one.
-    slope = 1 / special.exprel(hazard)
+    slope = 1 / scipy.special.exprel(hazard)
     return np.log(-np.expm1(-hazard)), slope, slope * (1 - hazard - slope)
 
 
@@ -125,8 +133,8 @@ def _logarithm_of_complement(eta: FloatArray) -> Curve:
 
 
 PROBABILITY_LINKS = {
-    "logit": ProbabilityLink(special.logit, _log_logistic, _mirrored(_log_logistic)),
-    "probit": ProbabilityLink(special.ndtri, _log_normal_probability, _mirrored(_log_normal_probability)),
+    "logit": ProbabilityLink(_logit, _log_logistic, _mirrored(_log_logistic)),
+    "probit": ProbabilityLink(_probit, _log_normal_probability, _mirrored(_log_normal_probability)),
     "cloglog": ProbabilityLink(lambda p: np.log(-np.log1p(-p)), _log_of_gumbel, _minus_exponential),
     "log": ProbabilityLink(np.log, _identity, _log_of_remainder),
     "identity": ProbabilityLink(np.array, _logarithm, _logarithm_of_complement),
