@@ -161,8 +161,9 @@ def test_a_mixed_model_has_the_error_of_a_bootstrap_by_hand():
     np.testing.assert_allclose(result.bootstrap_distribution, expected, rtol=1e-3, atol=1e-4)
 
 
-# A count of groups is always lower in resamples; whether five of them show it is luck.
+# A count of groups is always lower in resamples; whether five of them show it, or differ at all, is luck.
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.LargeBiasWarning")
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.FewReplicatesWarning")
 @pytest.mark.parametrize("name", LABELS)
 def test_labels_that_are_read_but_not_named_are_told(name):
     frame = pd.DataFrame({"g": LABELS[name], "y": Y})
@@ -241,6 +242,7 @@ def test_labels_too_large_to_count_on_stay_apart(dtype):
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.LargeBiasWarning")
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.FewReplicatesWarning")
 def test_labels_passed_as_text_are_told_too():
     frame = pd.DataFrame({"g": LABELS["numbers"], "y": Y})
     with pytest.warns(MergedGroupsWarning, match="reads column 'g'"):

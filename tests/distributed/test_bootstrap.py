@@ -187,7 +187,6 @@ def test_more_replicates_and_tolerances(tmp_path):
         (ob.gini, {}),
         (lambda x: x.mean(), {"n_resamples": 5, "estimator": "standard"}),
         (ob.mean, {"method": "bca"}),
-        (ob.mean, {"groups": np.arange(2_000) // 50}),
         (ob.mean, {"block_length": 10}),
     ],
 )

@@ -167,7 +167,7 @@ def test_another_format_is_refused(tmp_path):
     file = tmp_path / "run"
     ob.bootstrap(X, ob.variance, checkpoint=file, rng=1)
     save_arrays(file, {**load_arrays(file), "format": np.array(7)})
-    with pytest.raises(CheckpointError, match="has format 7, of another version of orthoboot; this one reads 2"):
+    with pytest.raises(CheckpointError, match="has format 7, of another version of orthoboot; this one reads 3"):
         ob.bootstrap(X, ob.variance, checkpoint=file, rng=1)
 
 

@@ -79,8 +79,9 @@ class _Pool:
 
 
 def _run_here(tasks: Sequence[Callable[[], None]]) -> None:
-    for task in tasks:
-        task()
+    line = _Line(tasks)
+    line.work_off()
+    line.check()
 
 
 def run_tasks(tasks: Sequence[Callable[[], None]]) -> None:

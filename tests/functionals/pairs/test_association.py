@@ -171,7 +171,7 @@ def test_one_far_row_makes_no_perfect_correlation():
         result = ob.bootstrap(
             _with_a_far_row(), ob.correlation, paired=True, estimator="standard", n_resamples=200, rng=0
         )
-    assert result.standard_error > 0.1
+    assert result.standard_error > 0.05
     assert not any(isinstance(warning, ConstantDataWarning) for warning in result.warnings)
 
 

@@ -249,7 +249,8 @@ def test_networks_that_keep_their_classes_are_refitted_once(monkeypatch: pytest.
 
     _ = prepared.solution
     monkeypatch.setattr(NetworkFit, "refits", counted)
-    resamples = resampled(12)
+    lost = np.flatnonzero(~resampled(100).weights[0][:, :2].any(axis=1))
+    resamples = plan_for([N_ROWS]).resamples(key_from(5), [*range(11), int(lost[-1])])
     has_both = resamples.weights[0][:, :2].any(axis=1)
     evaluation = prepared.evaluate(resamples)
     assert evaluation.succeeded.tolist() == has_both.tolist()

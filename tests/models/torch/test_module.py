@@ -137,12 +137,15 @@ def test_classes_have_probabilities():
 
 
 def test_a_network_against_the_standard_bootstrap(network):
-    """Ten refits against a thousand: the standard errors agree within the simulation errors of both."""
+    """Ten refits against a thousand: the standard errors agree within the simulation errors of both.
+
+    That of ten is itself uncertain: by Student's law with nine degrees of freedom four outputs fail with odds of 3e-3.
+    """
     ours = ob.from_torch(network, nn.MSELoss(), X, Y, NEW, weight_decay=0.02)
     few = ob.bootstrap(ours.data, ours, paired=True, rng=0)
     many = ob.bootstrap(ours.data, ours, paired=True, rng=1, estimator="standard", n_resamples=1000)
     error = np.hypot(few.simulation_error.standard_error, many.simulation_error.standard_error)
-    assert (np.abs(few.standard_error - many.standard_error) < 3 * error).all()
+    assert (np.abs(few.standard_error - many.standard_error) < 5 * error).all()
 
 
 # Targets
