@@ -319,6 +319,40 @@ def test_groups_in_a_column_of_a_scan(tmp_path):
         ob.bootstrap(scan, ob.mean, groups="h")
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.NonSmoothWarning")
+def test_groups_where_the_counts_of_rows_are_needed(tmp_path):
+    """Files are loaded, and collections of dask refused."""
+    x, dask = rows()[:, 0], pytest.importorskip("dask.array")
+    found, expected = (ob.bootstrap(one, ob.median, groups=GROUPS, rng=5) for one in (mapped(tmp_path, x), x))
+    assert found.standard_error == expected.standard_error
+    with pytest.raises(ArgumentError, match=r"`groups=\.\.\.` of `median` needs all rows at once, and a dask Array"):
+        ob.bootstrap(dask.from_array(x), ob.median, groups=dask.from_array(GROUPS))
+
+
+def test_labels_that_a_float_rounds_are_refused_by_name_too():
+    polars = pytest.importorskip("polars")
+    scan = polars.DataFrame({"x": np.arange(400) % 7, "id": 2**60 + 64 * (np.arange(400) % 40)}).lazy()
+    for argument in ("groups", "strata"):
+        with pytest.raises(ArgumentError, match=rf"`{argument}` must lie in a table of numbers that a float holds"):
+            ob.bootstrap(scan, ob.mean, **{argument: "id"})
+
+
+def test_tables_of_one_folder_keep_its_partitions(tmp_path):
+    """Dask joins small files of a table with few columns, and others not."""
+    pandas, dask = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(rng.normal(size=(800, 4)), columns=list("abcy"))
+    for part in range(8):
+        frame[100 * part : 100 * part + 100].to_parquet(tmp_path / f"{part}.parquet")
+    folder = dask.read_parquet(tmp_path)
+    found, expected = (
+        ob.bootstrap((one[["a", "b", "c"]], one["y"]), ob.linear_regression, paired=True, rng=5)
+        for one in (folder, frame)
+    )
+    assert_same(found, expected)
+
+
 def test_one_group_is_refused(tmp_path):
     with pytest.raises(ArgumentError, match="at least two groups; got one label for all 30000 rows"):
         ob.bootstrap(mapped(tmp_path, rows()), ob.correlation, groups=np.zeros(N))

@@ -257,7 +257,10 @@ def test_blocks_are_taken_together_where_they_have_few_rows_of_a_stratum(monkeyp
     [
         (lambda: ["a", "b"] * (N // 2), r"`strata` must name a column .* got a list"),
         (lambda: dask_column(np.zeros(N), 1_500)[:, None] * np.ones(2), r"`strata` must be one-dim.* got 2 columns"),
-        (lambda: dask_column(np.arange(N) + 2**60, 1_500), r"`strata` must be labels that a float holds.* 11529"),
+        (
+            lambda: dask_column(np.arange(N) + 2**60, 1_500),
+            r"`strata` must lie in a table of numbers that a float holds.* 11529",
+        ),
         (lambda: "stratum", r"`strata` must name a column of the data, which has no names"),
     ],
     ids=["list", "two columns", "large numbers", "no names"],
@@ -279,5 +282,17 @@ def test_other_options_are_refused_as_in_memory(tmp_path):
     refused(labels, r"At most one of .* got `strata` and `groups`", groups=labels)
     arrays = pytest.importorskip("dask.array")
     data = arrays.from_array(rows()[:, 0], chunks=1_500)
-    with pytest.raises(ArgumentError, match=r"`strata=\.\.\.` needs all rows at once"):
+    with pytest.raises(ArgumentError, match=r"`strata=\.\.\.` of several samples needs all rows at once"):
         ob.bootstrap((data, data), ob.difference(ob.mean), strata=(labels, labels))
+
+
+def test_tilts_of_a_regression_need_no_column_of_labels(tmp_path):
+    """Its passes read X and y alone, and the blocks know their strata."""
+    table, strata = stratified(STRATA["few"])[:3000], STRATA["few"][:3000]
+    X, y = table - table.mean(axis=0), (rows(3)[:3000, 0] < 1).astype(float)
+    files = [mapped(tmp_path, one, name) for one, name in ((X, "X"), (y, "y"), (strata, "strata"))]
+    found, expected = (
+        ob.bootstrap(one[:2], ob.logistic_regression, paired=True, strata=one[2], method="abc", rng=5)
+        for one in (files, (X, y, strata))
+    )
+    assert_same(found, expected)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -192,7 +193,8 @@ def test_sums_are_drawn_once_for_each_array(monkeypatch):
 # Threads
 
 
-def test_every_task_is_run_and_the_first_error_is_raised():
+def test_every_task_is_run_and_the_first_error_is_raised(monkeypatch):
+    monkeypatch.setattr(threads, "processors", lambda: 2)
     done = []
     threads.run_tasks([lambda i=i: done.append(i) for i in range(5)])
     assert sorted(done) == [0, 1, 2, 3, 4]
@@ -206,7 +208,25 @@ def test_every_task_is_run_and_the_first_error_is_raised():
     assert {5, 6} <= set(done)
 
 
-def test_a_call_beside_another_runs_in_its_own_thread():
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_interrupt_ends_the_tasks_that_wait(number, monkeypatch):
+    monkeypatch.setattr(threads, "processors", lambda: number)
+    done = []
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    def slow():
+        done.append(1)
+        time.sleep(0.05)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.run_tasks([interrupted, *[slow] * 20])
+    assert len(done) <= 2
+
+
+def test_a_call_beside_another_runs_in_its_own_thread(monkeypatch):
+    monkeypatch.setattr(threads, "processors", lambda: 2)
     names, started, finished = [], threading.Event(), threading.Event()
 
     def wait():

@@ -24,7 +24,7 @@ class _Line:
         self._errors: dict[int, BaseException] = {}
 
     def work_off(self) -> None:
-        """Run one task after the other until none is left, whether they fail or not."""
+        """Run one task after the other until none is left, whether they fail or not; none after an interrupt."""
         while self._waiting:
             try:
                 number, task = self._waiting.popleft()
@@ -34,6 +34,8 @@ class _Line:
                 task()
             except BaseException as error:  # raised again in the calling thread
                 self._errors[number] = error
+                if not isinstance(error, Exception):
+                    self._waiting.clear()
 
     def check(self) -> None:
         """Raise what the first of the tasks that failed has raised, whichever thread had it."""
@@ -79,9 +81,8 @@ class _Pool:
 
 
 def _run_here(tasks: Sequence[Callable[[], None]]) -> None:
-    line = _Line(tasks)
-    line.work_off()
-    line.check()
+    for task in tasks:
+        task()
 
 
 def run_tasks(tasks: Sequence[Callable[[], None]]) -> None:

@@ -21,7 +21,7 @@ _MOST_COLUMNS = 4
 """Columns that are tried as labels: where every row is a group, any column of measurements tells the groups apart."""
 
 
-def named_groups(data: Data, groups: Any) -> tuple[Data, Any]:
+def named_groups(data: Data, groups: Any, argument: str = "groups") -> tuple[Data, Any]:
     """Return the data with the columns that `groups` names, and the labels that they hold.
 
     Parameters
@@ -30,35 +30,30 @@ def named_groups(data: Data, groups: Any) -> tuple[Data, Any]:
         The samples.
     groups
         Labels, which are returned as they are, or the name of a column; for several samples a tuple of these.
+    argument
+        What the user calls them.
     """
     if isinstance(groups, str):
         if len(data.sizes) > 1:
             raise ArgumentError(
-                f"`groups` must be a tuple with one entry per sample, here {len(data.sizes)}; got the name {groups!r}."
+                f"`{argument}` must be a tuple with one entry per sample, here {len(data.sizes)}; got the name "
+                f"{groups!r}."
             )
-        column = _column_named(data, 0, groups)
+        column = _column_named(data, 0, groups, argument)
         return replace(data, group_columns=(column,)), column.labels
     if len(data.sizes) == 1 or not isinstance(groups, (tuple, list)) or len(groups) != len(data.sizes):
         return data, groups
-    columns = {i: _column_named(data, i, entry) for i, entry in enumerate(groups) if isinstance(entry, str)}
+    columns = {i: _column_named(data, i, entry, argument) for i, entry in enumerate(groups) if isinstance(entry, str)}
     labels = tuple(columns[i].labels if i in columns else entry for i, entry in enumerate(groups))
     return replace(data, group_columns=tuple(columns.values())), labels
 
 
 def named_strata(data: Data, strata: Any) -> Any:
     """Return the labels that `strata` holds, those of a column where it names one; for several samples a tuple."""
-    if isinstance(strata, str) and len(data.sizes) == 1:
-        return _column_named(data, 0, strata, "strata").labels
-    if len(data.sizes) == 1 or not isinstance(strata, (tuple, list)) or len(strata) != len(data.sizes):
-        return strata
-    named = (
-        _column_named(data, i, entry, "strata").labels if isinstance(entry, str) else entry
-        for i, entry in enumerate(strata)
-    )
-    return tuple(named)
+    return named_groups(data, strata, "strata")[1]
 
 
-def _column_named(data: Data, sample: int, name: str, argument: str = "groups") -> GroupColumn:
+def _column_named(data: Data, sample: int, name: str, argument: str) -> GroupColumn:
     names = []
     for number, (table, own) in enumerate(zip(data.tables, data.sample_of, strict=True)):
         if own == sample and table.has_columns:

@@ -17,7 +17,7 @@ from orthoboot.errors import ArgumentError
 from orthoboot.typing import FloatArray, IntArray
 
 MOST_STRATA = 1 << 18
-"""Strata of all parts together, each counted in every part that has rows of it: so many are sent with a task, 4 MB."""
+"""Strata of all parts together, each counted in every part that has rows of it: so many are sent with a task, 10 MB."""
 
 
 class TooManyStrataError(ArgumentError):
@@ -194,6 +194,7 @@ def labels_in_pieces(data: Data, labels: Any, argument: str) -> LabelsInPieces:
     assert isinstance(table, TableInPieces)
     known = table.surveyed
     number, column = _place(data, labels, argument) if isinstance(labels, str) else _only_column(known, argument)
+    _refuse_rounded(known, number, argument)
     only = TableInPieces(table.container, argument, surveyed=known, number=number)
     sample = in_pieces(Data((only,), (0,), data.sizes))
     assert sample is not None
@@ -217,20 +218,25 @@ def _place(data: Data, name: str, argument: str) -> tuple[int, int]:
 
 
 def _only_column(known: SurveyedSource, argument: str) -> tuple[int, int]:
-    """Return the place of labels that are the last table; raise unless they are one column of exact numbers."""
+    """Return the place of labels that are the last table; raise unless they are one column."""
     number, shape = len(known.source.shapes) - 1, known.source.shapes[-1]
     if np.prod(shape) != 1:
         raise ArgumentError(
             f"`{argument}` must be one-dimensional, with one label per row; got {shape[0]} columns. To cross several "
             "columns, join them into one label per row first."
         )
+    return number, 0
+
+
+def _refuse_rounded(known: SurveyedSource, number: int, argument: str) -> None:
+    """Raise where labels lie in a table with whole numbers that a float rounds, so that different ones may be equal."""
     largest = max((part.rounded[number] for part in known.parts if part.rounded), key=abs, default=0)
     if largest:
         raise ArgumentError(
-            f"`{argument}` must be labels that a float holds where data are read part by part, which whole numbers "
-            f"beyond 2**53 may not be; got {largest}. Number them anew, or subtract the smallest of them."
+            f"`{argument}` must lie in a table of numbers that a float holds where data are read part by part, which "
+            f"whole numbers beyond 2**53 may not be; got {largest}. Number them anew, subtract the smallest of them, "
+            "or leave out the column if it is not that of the labels."
         )
-    return number, 0
 
 
 def _column(column: int, data: Data) -> FloatArray:

@@ -535,7 +535,7 @@ def _of_some_tables(
     compute: Callable[[Data], FloatArray], places: tuple[int, ...], whole: Whole, data: Data
 ) -> FloatArray:
     tables = tuple(data.tables[place] for place in places)
-    return compute(Data(tables, (0,) * len(tables), data.sizes, whole=whole))
+    return compute(Data(tables, (0,) * len(tables), data.sizes, whole=whole, find_strata=data.find_strata))
 
 
 def _side_by_side(parts: Sequence[Callable[[Data], FloatArray]], data: Data) -> FloatArray:

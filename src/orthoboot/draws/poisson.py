@@ -32,13 +32,13 @@ _LARGEST_COUNT = 26
 """No larger count can come out: it has odds below the smallest uniform, half of 2^-88, at any rate below 1."""
 
 _FEWEST_ROWS = 64
-"""Below this many rows so few of the draws would be Poisson that throwing all of them is as fast."""
+"""Below this many rows throwing all draws is faster than Poisson counts and a few throws."""
 
 _SPARE_DEVIATIONS = 3.0, 4.0
 """How many times sqrt(n) the mean of the Poisson total lies below n: with one chunk of rows, and with more.
 
-The total exceeds n, and is drawn again, with odds of at most 1e-3 and 5e-5. To draw one chunk again costs less than to
-throw more rows in every resample; to read long data again does not.
+The total exceeds n, and is drawn again, with odds of at most 1.2e-3 and 3.2e-5. To draw one chunk again costs less
+than to throw more rows in every resample; to read long data again does not.
 """
 
 _CAPACITY_DEVIATIONS = 6.0

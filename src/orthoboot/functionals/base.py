@@ -59,6 +59,8 @@ class Functional(ABC):
         Whether it takes labels as a series or an array, as classifiers do.
     takes_pieces
         Whether it takes data that are read part by part.
+    counts_rows
+        Whether it then asks for the counts of rows, and not only for sums over them.
     """
 
     name: str = "statistic"
@@ -72,6 +74,7 @@ class Functional(ABC):
     by_user: bool = False
     takes_text: bool = False
     takes_pieces: bool = False
+    counts_rows: bool = False
 
     def prepared(self, data: Data) -> Prepared[Any]:
         """Return the statistic at `data`, checked; raise a `DataError` if it does not exist for such data."""

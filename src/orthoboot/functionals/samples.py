@@ -76,15 +76,12 @@ def _refusal(samples: Data, statistic: Any, labels: Labels, needs_rows: Mapping[
     """Return why the call cannot do with rows that are read part by part, or None where it can."""
     kind = next(type(table.container) for table in samples.tables if isinstance(table, TableInPieces))
     name = f"{kind.__module__.partition('.')[0]} {kind.__name__}"
-    if len(samples.sizes) > 1:
-        needs_rows = {**needs_rows, **labels.given}
     if needs_rows:
         option, value = next(iter(needs_rows.items()))
         shown = repr(value) if isinstance(value, str) else "..."
-        return ArgumentError(
-            f"`{option}={shown}` needs all rows at once, and a {name} is read part by part. Leave it out, or load the "
-            "rows into memory first, if they fit."
-        )
+        return _needs_rows(f"`{option}={shown}`", name)
+    if labels.given and len(samples.sizes) > 1:
+        return _needs_rows(f"`{next(iter(labels.given))}=...` of several samples", name)
     for argument, one in labels.given.items():
         if not (is_column(one) or isinstance(one, str)):
             return ArgumentError(
@@ -99,4 +96,13 @@ def _refusal(samples: Data, statistic: Any, labels: Labels, needs_rows: Mapping[
             "quantiles, correlations, ratios, metrics that are means, regressions and `ob.function_of_means`. Use one "
             "of these, or load the rows into memory first, if they fit."
         )
+    if labels.groups is not None and functional.counts_rows:
+        return _needs_rows(f"`groups=...` of `{functional.name}`", name)
     return None
+
+
+def _needs_rows(what: str, name: str) -> ArgumentError:
+    return ArgumentError(
+        f"{what} needs all rows at once, and a {name} is read part by part. Leave it out, or load the rows into memory "
+        "first, if they fit."
+    )

@@ -25,6 +25,9 @@ _WIDE = 64
 _COUNTS_AT_ONCE = 1 << 17
 """Counts in that array: a megabyte."""
 
+_VALUES_AT_ONCE = 1 << 20
+"""Values of thrown rows that are held at once: 8 MB."""
+
 
 def multinomial_sums(key: Key, stream: int, replicates: Sequence[int], rows: RowsInPieces) -> FloatArray:
     """Return ``multinomial_counts @ rows``, shape ``(B, p)``: the draws of `orthoboot.draws.random_counts`.
@@ -86,11 +89,14 @@ class PoissonDraws:
 
 def _sums_in_memory(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
     totals, sums = _poisson_sums(draws, rows)
-    thrown = [draws.thrown(place, total) for place, total in enumerate(totals.tolist())]
-    values = rows.at(np.concatenate(thrown))
-    ends = np.cumsum([len(some) for some in thrown]).tolist()
-    for own, start, end in zip(sums, [0, *ends], ends, strict=False):
-        own += weighted_sums(np.ones((1, end - start)), values[start:end])[0]
+    most = max(draws.n_rows - int(totals.min()), 1)
+    step = max(_VALUES_AT_ONCE // (most * rows.width), 1)
+    for first in range(0, len(sums), step):
+        places = range(first, min(first + step, len(sums)))
+        thrown = [draws.thrown(place, int(totals[place])) for place in places]
+        values = np.split(rows.at(np.concatenate(thrown)), np.cumsum([len(some) for some in thrown])[:-1])
+        for place, own in zip(places, values, strict=True):
+            sums[place] += weighted_sums(np.ones((1, len(own))), own)[0]
     return sums
 
 
@@ -99,7 +105,7 @@ def _poisson_sums(draws: PoissonDraws, rows: RowsInPieces) -> tuple[IntArray, Fl
     totals, sums = draws.empty(rows.width)
     for start, values in rows.blocks():
         draws.add(start, np.ascontiguousarray(values.T), totals, sums)
-    for place in np.flatnonzero(totals > draws.n_rows).tolist():  # once in a billion resamples
+    for place in np.flatnonzero(totals > draws.n_rows).tolist():  # one in thirty thousand resamples
         one = slice(place, place + 1)
         totals[one], sums[one] = _poisson_sums(draws.again(place), rows)
     return totals, sums

@@ -169,9 +169,9 @@ def _with_a_far_row() -> tuple[np.ndarray, np.ndarray]:
 def test_one_far_row_makes_no_perfect_correlation():
     with pytest.warns(DominantRowWarning, match="is 1 to all digits, but the rows are not on a line: row 12 "):
         result = ob.bootstrap(
-            _with_a_far_row(), ob.correlation, paired=True, estimator="standard", n_resamples=200, rng=0
+            _with_a_far_row(), ob.correlation, paired=True, estimator="standard", n_resamples=1000, rng=0
         )
-    assert result.standard_error > 0.05
+    assert result.standard_error > 0.1
     assert not any(isinstance(warning, ConstantDataWarning) for warning in result.warnings)
 
 

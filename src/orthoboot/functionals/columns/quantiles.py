@@ -50,6 +50,7 @@ class Quantile(SortedColumnStatistic):
     q: float | Sequence[float]
     smooth = False
     takes_pieces = True
+    counts_rows = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", _checked_levels(self.q))

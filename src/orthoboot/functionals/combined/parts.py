@@ -65,6 +65,11 @@ class Combined(Functional):
         return all(part.takes_pieces for part in self.parts)
 
     @property
+    def counts_rows(self) -> bool:  # type: ignore[override]
+        """Return whether a part asks for the counts of rows."""
+        return any(part.counts_rows for part in self.parts)
+
+    @property
     def undefined(self) -> str:  # type: ignore[override]
         """Return where a part has no value."""
         return " or ".join(dict.fromkeys(part.undefined for part in self.parts if part.undefined))

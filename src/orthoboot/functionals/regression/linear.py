@@ -47,6 +47,7 @@ class CatalogueRegression(Functional):
     intercept: bool
     paired = True
     takes_pieces = True
+    counts_rows = True
 
     def __post_init__(self) -> None:
         check_intercept(self.intercept)
@@ -227,7 +228,7 @@ class LinearFit(PreparedRegression[LinearRegression]):
         return evaluation_of(self.refits(resamples).outcomes, len(self.rows.names))
 
     def linear(self, resamples: Resamples) -> FloatArray:
-        """Return ``R^-1 sum_j weights_j q_j e_j``: the sums that the refits need, and no others."""
+        """Return ``R^-1 sum_j weights_j (q_j e_j - their mean)``, from the sums that the refits need."""
         scores = self.refits(resamples).scores - resamples.totals(0)[:, np.newaxis] * self.fit.mean_score
         return np.array([self.fit.factor.coefficients(score) for score in scores])
 
@@ -280,7 +281,8 @@ def _outcome(fit: LeastSquares, products: FloatArray, weights: FloatArray) -> Fl
     try:
         return fit.refitted_by(products, weights)
     except Exception as error:  # whatever it is, it is a failed replicate, counted and reported
-        return error
+        # Its frames hold the resamples, which remember it.
+        return error.with_traceback(None)
 
 
 def _scores(fit: LeastSquares) -> FloatArray:

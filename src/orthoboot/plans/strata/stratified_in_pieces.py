@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, NoReturn
 
 import numpy as np
 
 from orthoboot.arrays.passes import sums_of_squares
+from orthoboot.data import Data
 from orthoboot.data.labels_in_pieces import LabelsInPieces
 from orthoboot.data.pieces import RowsInPieces, as_array, as_pieces
 from orthoboot.draws.random_counts import checked_rows
@@ -64,7 +65,7 @@ class StratifiedInPieces(Scheme):
 
     def indices(self, key: Key, stream: int, replicate: int) -> NoReturn:
         """Raise: the rows are not at hand."""
-        raise _not_at_hand("the rows of a resample")
+        raise _not_at_hand("the rows of a resample are")
 
     def sums(self, key: Key, stream: int, replicates: Sequence[int], values: FloatArray) -> FloatArray:
         """Return ``counts @ values``, shape ``(B, p)``, without the counts."""
@@ -83,7 +84,7 @@ class StratifiedInPieces(Scheme):
 
     def draws(self, influence: FloatArray) -> NoReturn:
         """Raise: the influence of every row is not at hand."""
-        raise _not_at_hand("the influence of every row")
+        raise _not_at_hand("the influence of every row is")
 
     def mean(self, influence: FloatArray) -> FloatArray:
         """Return the mean of `influence`, shape ``(k,)``."""
@@ -109,8 +110,14 @@ class StratifiedInPieces(Scheme):
     def _centred(self, influence: FloatArray) -> RowsInPieces:
         rows = _rows(influence)
         means = self.labels.totals(rows) / self.labels.sizes[:, np.newaxis]
-        centred: RowsInPieces = rows - self.labels.looked_up(means)
-        return centred
+        # By the strata that a block knows, not by the column of the labels, which not every pass reads.
+        return RowsInPieces(rows.sample, partial(_about_means, rows.compute, means), rows.width)
+
+
+def _about_means(compute: Callable[[Data], FloatArray], means: FloatArray, block: Data) -> FloatArray:
+    """Return the columns of a block less the means of the strata of its rows, shape ``(m, p)``."""
+    centred: FloatArray = compute(block) - means[block.strata.of_rows[0]]
+    return centred
 
 
 def _rows(values: FloatArray) -> RowsInPieces:
@@ -120,4 +127,4 @@ def _rows(values: FloatArray) -> RowsInPieces:
 
 
 def _not_at_hand(what: str) -> DataError:
-    return DataError(f"{what} is not at hand where data are read part by part.")
+    return DataError(f"{what} not at hand where data are read part by part.")

@@ -36,6 +36,10 @@ class StrataStreams:
 
     sizes: IntArray
 
+    def __getstate__(self) -> dict[str, IntArray]:
+        """Leave out what follows from the sizes: it is sent with every task."""
+        return {"sizes": self.sizes}
+
     @cached_property
     def is_large(self) -> BoolArray:
         """Return which strata have a stream of their own, shape ``(S,)``."""
@@ -50,12 +54,9 @@ class StrataStreams:
     @cached_property
     def numbers(self) -> IntArray:
         """Return the stream of each stratum, shape ``(S,)``."""
-        shared = self._rows_before // _SHARED_ROWS
-        # Streams over which a stratum reaches that began in the one before have no number.
-        _, found = np.unique(shared[~self.is_large], return_inverse=True)
-        numbers = np.empty_like(self.sizes)
-        numbers[~self.is_large] = found
-        first = int(found.max()) + 1 if found.size else 0
+        # A small stratum has fewer rows than a shared stream, so that none of these is passed over.
+        numbers = self._rows_before // _SHARED_ROWS
+        first = int(numbers[~self.is_large].max(initial=-1)) + 1
         numbers[self.is_large] = first + np.arange(np.count_nonzero(self.is_large))
         return numbers
 
@@ -69,7 +70,8 @@ class StrataStreams:
     def starts(self) -> IntArray:
         """Return how many rows of its stream come before those of each stratum, shape ``(S,)``."""
         first = np.array([strata[0] for strata in self.by_stream])
-        return np.where(self.is_large, 0, self._rows_before - self._rows_before[first[self.numbers]])
+        starts: IntArray = self._rows_before - self._rows_before[first[self.numbers]]
+        return starts
 
     @cached_property
     def rows(self) -> IntArray:
