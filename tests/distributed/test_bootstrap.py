@@ -319,14 +319,25 @@ def test_groups_in_a_column_of_a_scan(tmp_path):
         ob.bootstrap(scan, ob.mean, groups="h")
 
 
-@pytest.mark.filterwarnings("ignore::orthoboot.errors.NonSmoothWarning")
-def test_groups_where_the_counts_of_rows_are_needed(tmp_path):
-    """Files are loaded, and collections of dask refused."""
-    x, dask = rows()[:, 0], pytest.importorskip("dask.array")
-    found, expected = (ob.bootstrap(one, ob.median, groups=GROUPS, rng=5) for one in (mapped(tmp_path, x), x))
-    assert found.standard_error == expected.standard_error
-    with pytest.raises(ArgumentError, match=r"`groups=\.\.\.` of `median` needs all rows at once, and a dask Array"):
-        ob.bootstrap(dask.from_array(x), ob.median, groups=dask.from_array(GROUPS))
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("options", [{}, {"method": "abc"}], ids=str)
+@pytest.mark.parametrize(
+    "statistic", [ob.median, ob.linear_regression, ob.logistic_regression, ob.glm("poisson")], ids=lambda one: one.name
+)
+def test_groups_where_the_counts_of_rows_are_needed(statistic, options, tmp_path):
+    dask, table = pytest.importorskip("dask.array"), grouped()
+    chunks = (7, 20_000, 0, N - 20_007)
+    data = table[:, 0] if statistic is ob.median else (table - table.mean(axis=0), (rows(3)[:, 0] < 1).astype(float))
+    whole = data if isinstance(data, tuple) else (data,)
+    in_parts = tuple(dask.from_array(one, chunks=(chunks, *one.shape[1:])) for one in whole)
+    labels = dask.from_array(GROUPS, chunks=(chunks,))
+    paired = {"paired": isinstance(data, tuple), "rng": 5, **options}
+    expected = ob.bootstrap(data, statistic, groups=GROUPS, **paired)
+    found = ob.bootstrap(in_parts if len(in_parts) > 1 else in_parts[0], statistic, groups=labels, **paired)
+    assert_same(found, expected)
+    files = tuple(mapped(tmp_path, one, f"table{number}") for number, one in enumerate(whole))
+    beside = ob.bootstrap(files if len(files) > 1 else files[0], statistic, groups=GROUPS, **paired)
+    assert_same(beside, expected)
 
 
 def test_labels_that_a_float_rounds_are_refused_by_name_too():

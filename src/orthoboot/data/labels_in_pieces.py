@@ -97,7 +97,7 @@ class LabelsInPieces:
 
     @cached_property
     def strata(self) -> StrataOfParts:
-        """Return the labels as strata, with the rows of each before every part."""
+        """Return the strata, or the groups, with the rows of each before every part."""
         known, numbers = self.groups
         seen, before = np.zeros(known.size, dtype=np.int64), []
         for part in self.parts:
@@ -106,10 +106,16 @@ class LabelsInPieces:
             seen[strata] += part.sizes
         return StrataOfParts(self.table, self.column, known, numbers, self.sizes, tuple(before))
 
-    @cached_property
-    def rows_with_strata(self) -> RowsInPieces:
-        """Return the labels, whose blocks know the strata of their rows."""
-        return replace(self.rows, sample=replace(self.rows.sample, strata=self.strata))
+    def of_rows(self, rows: IntArray) -> IntArray:
+        """Return the groups or strata of some rows, and their numbers within these, shape ``(2, m)``; takes a pass.
+
+        Parameters
+        ----------
+        rows
+            In ascending order, each once, shape ``(m,)``.
+        """
+        sample = replace(self.rows.sample, strata=self.strata)
+        return np.concatenate(list(sample.reduced(partial(_strata_of_rows, rows), 1)), axis=1)
 
     def _numbers(self, labels: FloatArray) -> IntArray:
         known, numbers = self.groups
@@ -139,6 +145,15 @@ class LabelsInPieces:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the totals that are remembered by what they were computed from."""
         return {**vars(self), "_known_totals": []}
+
+
+def _strata_of_rows(rows: IntArray, pieces: Iterator[tuple[int, Data]]) -> IntArray:
+    """Return the strata of those rows that lie in a part, and their numbers within these, shape ``(2, m)``."""
+    found = [np.empty((2, 0), dtype=np.int64)]
+    for start, data in pieces:
+        first, last = np.searchsorted(rows, [start, start + data.sizes[0]]).tolist()
+        found.append(data.strata.of_rows[:, rows[first:last] - start])
+    return np.concatenate(found, axis=1)
 
 
 def _entries(known: FloatArray, table: FloatArray, labels: FloatArray) -> FloatArray:
@@ -203,7 +218,7 @@ def labels_in_pieces(data: Data, labels: Any, argument: str) -> LabelsInPieces:
 
 
 def with_strata(data: Data, labels: LabelsInPieces) -> Data:
-    """Return the only sample with the strata of its rows, for whoever draws the counts of a block of them."""
+    """Return the only sample with the strata, or groups, of its rows, for whoever draws the counts of a block."""
     tables = (table for table in data.tables if isinstance(table, TableInPieces))
     return replace(data, tables=tuple(replace(table, strata=labels.strata) for table in tables))
 

@@ -78,7 +78,7 @@ class Data:
 
     @cached_property
     def strata(self) -> BlockStrata:
-        """Return where the rows of a block lie among those of their strata."""
+        """Return where the rows of a block lie among those of their strata, or of their groups."""
         assert self.find_strata is not None
         return self.find_strata()
 

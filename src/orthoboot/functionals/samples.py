@@ -48,7 +48,7 @@ def read_samples(
     refusal = _refusal(samples, statistic, labels, needs_rows)
     if refusal is None:
         try:
-            return _labelled(samples, labels)
+            return _labelled(samples, labels, recognized(statistic))
         except TooManyStrataError as error:
             refusal = error
     tables = (table for table in samples.tables if isinstance(table, TableInPieces))
@@ -62,13 +62,15 @@ def _in_memory(samples: Data, labels: Labels) -> tuple[Data, Labels]:
     return samples, Labels(groups, named_strata(samples, labels.strata))
 
 
-def _labelled(samples: Data, labels: Labels) -> tuple[Data, Labels]:
+def _labelled(samples: Data, labels: Labels, functional: Functional | None) -> tuple[Data, Labels]:
     """Return a sample that is read part by part with the labels of its rows."""
     if len(labels.given) > 1:  # which no plan takes, and it has the words
         return samples, labels
     given = {argument: labels_in_pieces(samples, one, argument) for argument, one in labels.given.items()}
-    if "strata" in given:
-        samples = with_strata(samples, given["strata"])
+    for argument, found in given.items():
+        # Sums over groups need no more than the totals of these.
+        if argument == "strata" or (functional is not None and functional.counts_rows):
+            samples = with_strata(samples, found)
     return samples, Labels(**given)
 
 
@@ -96,8 +98,6 @@ def _refusal(samples: Data, statistic: Any, labels: Labels, needs_rows: Mapping[
             "quantiles, correlations, ratios, metrics that are means, regressions and `ob.function_of_means`. Use one "
             "of these, or load the rows into memory first, if they fit."
         )
-    if labels.groups is not None and functional.counts_rows:
-        return _needs_rows(f"`groups=...` of `{functional.name}`", name)
     return None
 
 

@@ -184,29 +184,3 @@ def _part_sums(
     draws: SettledStrata, compute: Callable[[Data], FloatArray], width: int, pieces: Iterator[tuple[int, Data]]
 ) -> FloatArray:
     return draws.sums(pieces, compute, width)
-
-
-def stratified_counts_at(draws: SettledStrata, values: RowsInPieces, rows: IntArray) -> FloatArray:
-    """Return how often some rows are in resamples, shape ``(B, m)``.
-
-    Parameters
-    ----------
-    draws
-        The resamples.
-    values
-        Any columns of the sample, whose blocks know their strata.
-    rows
-        In ascending order, each once, shape ``(m,)``.
-    """
-    parts = values.sample.reduced(partial(_numbers_of, rows), values.width)
-    strata, numbers = np.concatenate(list(parts), axis=1)
-    return draws.counts_at(strata, numbers)
-
-
-def _numbers_of(rows: IntArray, pieces: Iterator[tuple[int, Data]]) -> IntArray:
-    """Return the strata of those rows that lie in a part, and their numbers within these, shape ``(2, m)``."""
-    found = [np.empty((2, 0), dtype=np.int64)]
-    for start, data in pieces:
-        first, last = np.searchsorted(rows, [start, start + data.sizes[0]]).tolist()
-        found.append(data.strata.of_rows[:, rows[first:last] - start])
-    return np.concatenate(found, axis=1)

@@ -21,7 +21,6 @@ from orthoboot.plans.strata.settled_strata import (
     SettledStrata,
     StratifiedBlockWeights,
     settled_strata,
-    stratified_counts_at,
     stratified_sums,
 )
 from orthoboot.plans.strata.stratified import check_sizes
@@ -73,7 +72,7 @@ class StratifiedInPieces(Scheme):
 
     def counts_at(self, key: Key, stream: int, replicates: Sequence[int], rows: IntArray) -> FloatArray:
         """Return how often some rows are in some resamples, shape ``(B, m)``; one pass tells their strata."""
-        return stratified_counts_at(self._settled(key, stream, replicates), self.labels.rows_with_strata, rows)
+        return self._settled(key, stream, replicates).counts_at(*self.labels.of_rows(rows))
 
     def block_weights(self, key: Key, stream: int, replicates: Sequence[int]) -> BlockWeights:
         """Return how often the rows of a block are in some resamples, drawn where that block is read."""
