@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 import orthoboot as ob
-from orthoboot.data import read, tables
+from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.plans import CircularBlocks, Iid, Plan
@@ -641,12 +641,3 @@ def test_whole_numbers_of_128_bits_are_numbers(dtype, make):
     column = pl.Series([1, 2, 3] * 20, dtype=dtype)
     # The standard error of a mean: sqrt(2 / 3 / 60).
     assert ob.bootstrap(make(column), ob.mean, rng=0).standard_error == pytest.approx(0.10541, abs=1e-5)
-
-
-def test_a_long_array_is_a_copy_that_keeps_its_order(monkeypatch):
-    monkeypatch.setattr(tables, "_LONG", 10)
-    for array in (np.arange(24.0).reshape(12, 2), np.asfortranarray(np.arange(24).reshape(12, 2))):
-        copy = tables.numpy_copy(array)
-        assert np.array_equal(copy, array)
-        assert (copy.dtype, copy.strides) == (array.dtype, array.strides)
-        assert not np.shares_memory(copy, array)

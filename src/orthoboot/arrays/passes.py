@@ -1,14 +1,12 @@
-"""Ranges and sums of squares of the columns of a long array, without temporary arrays of its length; and its copy."""
+"""Ranges and sums of squares of the columns of a long array, without temporary arrays of its length."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.arrays.threads import run_tasks
 from orthoboot.typing import FloatArray
 
 _NUMBERS_IN_CACHE = 1 << 17
@@ -72,14 +70,6 @@ def pieces(n_rows: int, n_columns: int = 1) -> Iterator[slice]:
     """Yield the rows of a table piece by piece."""
     step = max(_NUMBERS_IN_CACHE // n_columns, 512)
     return (slice(start, start + step) for start in range(0, n_rows, step))
-
-
-def copied_by_all(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a copy of a long array with rows first, made by all processors, in the same order in memory."""
-    copy = np.empty_like(array)
-    some = pieces(len(array), max(array[:1].size, 1))
-    run_tasks([partial(np.copyto, copy[piece], array[piece]) for piece in some])
-    return copy
 
 
 def ranges(columns: FloatArray) -> Ranges:

@@ -12,16 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from orthoboot.arrays.passes import Ranges, copied_by_all, ranges
+from orthoboot.arrays.passes import Ranges, ranges
 from orthoboot.data.libraries import LIBRARIES, Library
 from orthoboot.errors import DataError, DigitsWarning, OrthobootWarning, first_line
 from orthoboot.typing import FloatArray, IntArray
 
 _ENCODING = "for example `labels == 'yes'`, or `np.unique(labels, return_inverse=True)[1]`"
 """How labels become numbers."""
-
-_LONG = 1 << 18
-"""Numbers from which a copy is made by all processors: most of the time goes into memory that nobody had before."""
 
 _TEXT = f"Encode the categories as numbers, {_ENCODING}; only data frames may hold text, for your own functions."
 
@@ -393,9 +390,7 @@ def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
 
 def numpy_copy(container: Any) -> np.ndarray[Any, Any]:
     """Return a copy of a list or of an array of any library as an array of numpy; of tensors their numbers alone."""
-    readable = _readable(container)
-    is_long = type(readable) is np.ndarray and readable.dtype.kind in "biuf" and readable.size >= _LONG
-    return copied_by_all(readable) if is_long else _with_known_dtype(np.array(readable))
+    return _with_known_dtype(np.array(_readable(container)))
 
 
 def _readable(container: Any) -> Any:
