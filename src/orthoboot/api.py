@@ -358,7 +358,7 @@ def _found(run: Run, influence: Any, estimator: Estimator, interval: Interval, b
     """
     automatic = isinstance(influence, str) and influence == "auto"
     if automatic and not (estimator.needs_influence or interval.needs_influence):
-        own = closed_form(run.prepared)
+        own = closed_form(run.prepared, run.execution)
         return run.influence_function if own is None else own
     required = interval.needs_influence or not estimator.simulates
     return run.find_influence(influence, None if required else budget.ordinary_replicates)

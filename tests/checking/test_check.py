@@ -14,6 +14,7 @@ from tests.registry import FUNCTIONALS
 import orthoboot as ob
 from orthoboot import errors
 from orthoboot.data import read
+from orthoboot.execution.execution import Execution
 from orthoboot.influence import probed
 
 X = np.random.default_rng(0).exponential(size=200)
@@ -277,7 +278,7 @@ def test_it_costs_two_evaluations_a_direction_and_one_a_replicate():
 def test_directions_differ_and_half_of_them_do_not_look_at_the_influence():
     """A mean of half the rows: what leans with an influence of these alone cannot show that the others matter."""
     half = np.where(np.arange(200) < 100, X, 0.0)
-    probe = probed(((half - half.mean())[:, None],), ob.mean.prepared(read(X)), n_directions=6)
+    probe = probed(((half - half.mean())[:, None],), ob.mean.prepared(read(X)), Execution(), n_directions=6)
     assert len(np.unique(np.round(probe.found, 12))) == 6
     assert not probe.agrees[0]
 

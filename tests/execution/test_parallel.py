@@ -326,6 +326,17 @@ def test_slow_refits_share_the_cores():
     assert time.perf_counter() - start < 2.8
 
 
+def test_the_probe_of_given_influence_values_shares_the_jobs_too(tmp_path):
+    def noted(x):
+        (tmp_path / f"{os.getpid()} {time.monotonic_ns()}").touch()
+        return float(x.mean())
+
+    ob.bootstrap(X, noted, n_resamples=4, influence=X - X.mean(), estimator="standard", rng=1, n_jobs=2)
+    elsewhere = [file for file in tmp_path.iterdir() if not file.name.startswith(f"{os.getpid()} ")]
+    assert len(elsewhere) == 2 + 4  # here are the estimate and the trial of another order of the rows
+    assert len(list(tmp_path.iterdir())) == 2 + 4 + 2
+
+
 IN_ROUNDS = """
 import os, sys
 import joblib

@@ -331,6 +331,7 @@ class _Case:
         return probed(
             _known(run),
             run.prepared,
+            run.execution,
             n_directions=self.n_directions,
             seed=run.key[0],
             shorter=shorter,

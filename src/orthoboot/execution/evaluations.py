@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from orthoboot.draws.resamples import Resamples
+from orthoboot.execution.checkpoint import Checkpoint
 from orthoboot.execution.execution import Execution, batches
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.base import Prepared
 from orthoboot.functionals.evaluation import Evaluation
+from orthoboot.typing import FloatArray
 
 _WEIGHTS_AT_ONCE = 1 << 21
 _ONE_BY_ONE = 32
@@ -60,6 +62,30 @@ def evaluations(
             found[numbers[0]] = (list(numbers), evaluation)
             bar.advance(len(numbers))
     return _in_order(list(found.values()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Weights that are at hand, one ``(B, n_i)`` array per sample."""
+
+    weights: tuple[FloatArray, ...]
+
+    def resamples(self, numbers: Sequence[int]) -> Resamples:
+        """Return the weights with these numbers."""
+        return Resamples(tuple(part[list(numbers)] for part in self.weights))
+
+
+def trial_evaluations(prepared: Prepared[Any], weights: tuple[FloatArray, ...], execution: Execution) -> Evaluation:
+    """Return the statistic at a few weights, shared among the jobs; neither counted nor kept in a checkpoint.
+
+    Parameters
+    ----------
+    weights
+        One ``(B, n_i)`` array per sample.
+    """
+    unrecorded = replace(execution, checkpoint=Checkpoint())
+    n = len(weights[0])
+    return evaluations(prepared, _Given(weights), n, unrecorded, "trial", ProgressBar(n, shown=False))
 
 
 def _batch_size(prepared: Prepared[Any], execution: Execution) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import InfluenceError, InfluenceMismatchWarning, OrthobootWarning
+from orthoboot.execution.execution import Execution
 from orthoboot.functionals.base import Prepared
 from orthoboot.functionals.output import Output
 from orthoboot.influence.probe import probed
@@ -18,17 +19,21 @@ CENTRE_TOLERANCE = 0.01
 """How far from zero, in standard deviations, the mean may be before a warning."""
 
 
-def given_influence(influence: Any, prepared: Prepared[Any]) -> tuple[Influence, list[OrthobootWarning]]:
+def given_influence(
+    influence: Any, prepared: Prepared[Any], execution: Execution
+) -> tuple[Influence, list[OrthobootWarning]]:
     """Return the user's influence values as one centred ``(n_i, k)`` array per sample, with warnings.
 
     Parameters
     ----------
     influence
         An array, a tuple with one array per sample, or a function of the samples that returns these.
+    execution
+        Which jobs share the evaluations of the probe.
     """
     columns = given_columns(influence, prepared.data, prepared.output)
     centred = tuple(values - values.mean(axis=0) for values in columns)
-    findings = [_off_centre(columns), _disagreement(centred, prepared)]
+    findings = [_off_centre(columns), _disagreement(centred, prepared, execution)]
     return centred, [finding for finding in findings if finding is not None]
 
 
@@ -102,9 +107,9 @@ def _off_centre(columns: Influence) -> OrthobootWarning | None:
     )
 
 
-def _disagreement(influence: Influence, prepared: Prepared[Any]) -> OrthobootWarning | None:
+def _disagreement(influence: Influence, prepared: Prepared[Any], execution: Execution) -> OrthobootWarning | None:
     """Return a warning unless a finite difference in one random direction agrees with `influence`."""
-    probe = probed(influence, prepared)
+    probe = probed(influence, prepared, execution)
     if probe is None or probe.agrees.all():
         return None
     worst = int(np.argmax(probe.disagreement))

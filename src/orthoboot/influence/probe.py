@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from orthoboot.draws.resamples import Resamples
+from orthoboot.execution.evaluations import trial_evaluations
+from orthoboot.execution.execution import Execution
 from orthoboot.functionals.base import Prepared
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
@@ -74,6 +76,7 @@ class Probe:
 def probed(
     influence: Influence,
     prepared: Prepared[Any],
+    execution: Execution,
     *,
     n_directions: int = 1,
     seed: int = PROBE_SEED,
@@ -88,6 +91,8 @@ def probed(
     ----------
     influence
         Centred, one ``(n_i, k)`` array per sample.
+    execution
+        Which jobs share the evaluations.
     shorter
         By how much the step is divided, to see whether the changes shrink with it as a derivative's do.
     """
@@ -95,7 +100,7 @@ def probed(
     step, tolerance = (_SMALL_STEP, _SMALL_STEP_TOLERANCE) if small else (_WHOLE_ROWS, _WHOLE_ROWS_TOLERANCE)
     step = step / shorter if small else step
     directions = _directions(influence, np.random.default_rng(seed), n_directions, share=4 if small else 10)
-    changes = _changes(prepared, directions, step)
+    changes = _changes(prepared, directions, step, execution)
     if changes is None:
         return None
     up, down = changes
@@ -106,7 +111,7 @@ def probed(
 
 
 def _changes(
-    prepared: Prepared[Any], directions: tuple[FloatArray, ...], step: float
+    prepared: Prepared[Any], directions: tuple[FloatArray, ...], step: float, execution: Execution
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the changes of the statistic a step along each direction and a step back, each of shape ``(D, k)``.
 
@@ -114,7 +119,7 @@ def _changes(
     """
     weights = tuple(np.concatenate([1 + step * u, 1 - step * u]) for u in directions)
     estimate = prepared.estimate
-    evaluation = prepared.evaluate(Resamples(weights))
+    evaluation = trial_evaluations(prepared, weights, execution)
     if evaluation.first_failure is not None:
         return None
     changes = evaluation.values - prepared.centre

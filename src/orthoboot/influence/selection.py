@@ -107,7 +107,7 @@ def influence_for(
         return _named(request, _Search(prepared, execution, plan), replaced)
     if request is None:
         raise ArgumentError('`influence` must not be None; for the ordinary bootstrap use estimator="standard".')
-    values, findings = given_influence(request, prepared)
+    values, findings = given_influence(request, prepared, execution)
     return InfluenceFunction(values, GIVEN, tuple(findings))
 
 
@@ -146,14 +146,14 @@ def _named(request: str, search: _Search, replaced: int | None) -> InfluenceFunc
     if request == "auto":
         return _automatic(search, replaced)
     if request in PACKAGES:
-        return _differentiated(request, search.prepared)
+        return _differentiated(request, search.prepared, search.execution)
     if request not in ENGINES:
         names = ", ".join(repr(name) for name in ("auto", *PACKAGES, *ENGINES, "regression"))
         raise ArgumentError(f"`influence` must be one of {names}, an array or a function; got {request!r}.")
     return InfluenceFunction(search.values(request), f"{request}, {search.cost(request)} (as asked)")
 
 
-def closed_form(prepared: Prepared[Any]) -> InfluenceFunction | None:
+def closed_form(prepared: Prepared[Any], execution: Execution) -> InfluenceFunction | None:
     """Return the influence function that the statistic has in closed form, or None.
 
     One that is not finite at these data is no influence function: `values` is None, and `source` says why.
@@ -169,11 +169,11 @@ def closed_form(prepared: Prepared[Any]) -> InfluenceFunction | None:
         name = prepared.functional.name
         return InfluenceFunction(None, f"none (the closed form of `{name}` is not finite at these data)")
     found = _without_rounding(found, prepared)
-    hidden = _hidden(prepared, own)
+    hidden = _hidden(prepared, own, execution)
     return replace(found, warnings=hidden) if hidden else found
 
 
-def _differentiated(package: str, prepared: Prepared[Any]) -> InfluenceFunction:
+def _differentiated(package: str, prepared: Prepared[Any], execution: Execution) -> InfluenceFunction:
     """Return the derivative of a function of `package`; raise for other statistics."""
     own = prepared.influence() if isinstance(prepared.functional, DifferentiableCallable) else None
     if own is None:
@@ -181,13 +181,13 @@ def _differentiated(package: str, prepared: Prepared[Any]) -> InfluenceFunction:
             f'influence="{package}" is for functions with a `weights` parameter that are written in {package}; '
             f"`{prepared.functional.name}` is not."
         )
-    return InfluenceFunction(own, prepared.influence_source, _hidden(prepared, own))
+    return InfluenceFunction(own, prepared.influence_source, _hidden(prepared, own, execution))
 
 
-def _hidden(prepared: Prepared[Any], influence: Influence) -> tuple[OrthobootWarning, ...]:
+def _hidden(prepared: Prepared[Any], influence: Influence, execution: Execution) -> tuple[OrthobootWarning, ...]:
     """Return a warning if a finite difference contradicts the automatic derivative."""
     is_differentiated = isinstance(prepared.functional, DifferentiableCallable)
-    probe = probed(influence, prepared) if is_differentiated else None
+    probe = probed(influence, prepared, execution) if is_differentiated else None
     if probe is None or probe.agrees.all():
         return ()
     worst = int(np.argmax(probe.disagreement))
@@ -204,7 +204,7 @@ def _hidden(prepared: Prepared[Any], influence: Influence) -> tuple[OrthobootWar
 def _automatic(search: _Search, replaced: int | None) -> InfluenceFunction:
     """Return the closed-form influence, else that of an engine that is worth its evaluations, else none."""
     prepared = search.prepared
-    own = closed_form(prepared)
+    own = closed_form(prepared, search.execution)
     if own is not None:
         return own
     kind = _kind(prepared.functional)
