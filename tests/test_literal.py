@@ -12,7 +12,7 @@ import pytest
 
 import orthoboot as ob
 from orthoboot.draws.resamples import Resamples
-from orthoboot.estimators import ESTIMATORS, moments_of
+from orthoboot.estimators import ESTIMATORS, Sample, moments_of
 from orthoboot.replicates import Replicates
 from tests import literal
 
@@ -81,7 +81,7 @@ def test_a_negative_variance_becomes_the_infinitesimal_jackknife():
     sums = moments_of(replicates)
     assert 0.1 + (sums.residual + 2 * sums.cross)[0] / 6 < 0
     assert ESTIMATORS["paper"].variance(sums)[0] == 0.1
-    assert ESTIMATORS["paper"].covariance(replicates, np.array([[0.1]]))[0, 0] == 0.1
+    assert ESTIMATORS["paper"].covariance(Sample(replicates, sums, np.array([[0.1]])))[0, 0] == 0.1
 
 
 # R's boot::control

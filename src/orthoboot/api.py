@@ -19,6 +19,7 @@ from orthoboot.arguments import (
     too_few_replicates,
 )
 from orthoboot.autodiff import package_asked
+from orthoboot.controls.selection import CONTROLS
 from orthoboot.data import Data
 from orthoboot.errors import (
     ArgumentError,
@@ -77,6 +78,7 @@ def bootstrap(
     alternative: str = "two-sided",
     estimator: str = "orthogonal",
     influence: Any = "auto",
+    control: str = "auto",
     paired: bool = False,
     strata: Any = None,
     groups: Any = None,
@@ -137,6 +139,11 @@ def bootstrap(
         with `weights` its derivative where it is written in jax or torch, else finite differences, two evaluations a
         row, or the jackknife, one a row; for a plain function the jackknife; none, and the standard bootstrap, where
         these would take more evaluations than its 1000 replicates (or `n_resamples`, if that is more).
+    control
+        What is known of a replicate without evaluating it, for estimator="orthogonal". "linear": the linear part.
+        "quadratic": the quadratic part as well, for smooth functions of means. "surrogate": a few Newton steps, for
+        fitted models, drawn 2000 times and corrected by the replicates. "auto": one of these where it costs little. It
+        counts by how near it is to the replicates.
     paired
         Whether the rows of several samples belong together and are drawn together.
     strata
@@ -189,6 +196,7 @@ def bootstrap(
     chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
     budget = _Budget.checked(n_resamples, tol, max_resamples, chosen)
     batch = None if batch is None else checked_count("batch", batch, least=1)
+    control = checked_name("control", control, CONTROLS)
     _check_execution(n_jobs, progress)
     key = checkpoint_key(checkpoint, rng)
 
@@ -212,9 +220,12 @@ def bootstrap(
         batch,
         # Rows that are read part by part are read by all processors, or workers, at once.
         Execution(1 if samples.is_in_pieces else n_jobs, progress, checkpointed),
+        control_request=control,
     )
     with checkpointed.opened():
         first = _first_round(run, influence, chosen, interval, budget)
+        if first.estimator.uses_control:
+            first = first._replace(run=first.run.with_control())
         # Warn before the simulation, so that the user can interrupt it.
         for warning in first.warnings:
             emit(warning)
@@ -431,7 +442,7 @@ def _relative_error(first: _FirstRound, replicates: Replicates) -> float:
     """
     estimation = Estimation(first.run, replicates, first.estimator)
     sums = estimation.moments
-    if ((sums.total == 0) & ((sums.linear_variance > 0) | (sums.shift != 0))).any():
+    if ((sums.total == 0) & ((sums.control_variance > 0) | (sums.shift != 0))).any():
         return math.inf
     error = float(np.max(estimation.error.relative_standard_error))
     return math.inf if math.isnan(error) else error

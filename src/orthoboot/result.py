@@ -194,6 +194,21 @@ class Result:
         return self.run.influence_source
 
     @property
+    def control(self) -> str:
+        """Return what each replicate was compared with: "linear", "quadratic" or "surrogate"; "none" without one."""
+        estimator, control = ESTIMATORS[self.estimator], self.run.control
+        if control is not None and estimator.uses_control:
+            return control.name
+        return "linear" if estimator.needs_influence else "none"
+
+    @property
+    def control_share(self) -> Any:
+        """Return how much a control beyond the linear part counts beside it, from 0 to 1, by output; 0 without one."""
+        moments = self._estimation.moments
+        share = np.zeros_like(self.replicates.estimate) if moments.by_linear is None else moments.control_share
+        return self._packed(share)
+
+    @property
     def jackknife_variance(self) -> Any:
         """Return V, the infinitesimal jackknife's variance: the exact variance of the linear part."""
         variance = self.run.linear_variance
@@ -260,6 +275,8 @@ class Result:
         _check_enough(chosen, len(some.replicates), len(self.replicates))
         _check_interval(INTERVALS[some.method], chosen, some)
         base = some._with_influence(f"estimator={estimator!r}") if chosen.needs_influence else some
+        if chosen.uses_control and not ESTIMATORS[self.estimator].uses_control:
+            base = replace(base, run=base.run.with_control())
         standing = base.run.influence_function.warnings if chosen.needs_influence else ()
         return base._reported_anew(estimator=estimator, standing=standing)
 
@@ -315,6 +332,8 @@ class Result:
             "n_resamples": self.n_resamples,
             "n_failed": self.n_failed,
             "influence_source": self.influence_source,
+            "control": self.control,
+            "control_share": self.control_share,
             "warnings": [str(warning) for warning in self.warnings],
         }
         return {name: _jsonable(value) for name, value in fields.items()}

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthoboot.arrays.units import power_of_two
+from orthoboot.controls.base import Control
+from orthoboot.controls.selection import ControlSearch
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import OrthobootWarning
@@ -30,6 +32,9 @@ _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 _MOST_EVALUATIONS = 1000
 """Evaluations one by one that a second-order bias may take, as many as the standard bootstrap."""
+
+_FEW_ROWS = 100_000
+"""Rows up to which a bias in closed form costs less than ten replicates."""
 
 COUNTS_AT_ONCE = 1 << 21
 """Counts held at once: 16 MB, or those of one resample where the data are larger."""
@@ -66,6 +71,9 @@ class Run:
         How many jobs, what is shown of the progress, and where finished work is kept.
     trial_warnings
         Warnings about the statistic from trials of it, such as on the rows in another order.
+    control_request, control
+        Which control the user asks for, and what is known of a replicate beyond its linear part, once an estimator
+        needs it.
     """
 
     prepared: Prepared[Any]
@@ -75,6 +83,8 @@ class Run:
     batch: int | None = None
     execution: Execution = field(default_factory=Execution)
     trial_warnings: tuple[OrthobootWarning, ...] = ()
+    control_request: str = "auto"
+    control: Control | None = None
 
     @property
     def functional(self) -> Functional:
@@ -136,7 +146,8 @@ class Run:
         prepared = PreparedInUnits(self.functional, self.data, self.prepared, unit)
         values = None if self.influence is None else tuple(part / unit for part in self.influence)
         found = replace(self.influence_function, values=values)
-        return replace(self, prepared=prepared, influence_function=found)
+        control = None if self.control is None else self.control.divided_by(unit)
+        return replace(self, prepared=prepared, influence_function=found, control=control)
 
     @cached_property
     def linear_mean(self) -> FloatArray:
@@ -165,6 +176,11 @@ class Run:
         """Return the exact covariance of the linear part, shape ``(k, k)``; zero without an influence function."""
         k = len(self.estimate)
         return np.zeros((k, k)) if self.influence is None else self.plan.covariance(self.influence)
+
+    @property
+    def trusts_influence(self) -> bool:
+        """Return whether the influence function is the library's own, of a smooth statistic, and exact."""
+        return self.influence_function.own and self.prepared.exact_influence
 
     def resamples(self, numbers: Sequence[int]) -> Resamples:
         """Return the resamples with these numbers."""
@@ -236,6 +252,19 @@ class Run:
         assert self.influence is not None
         return self.plan.variance(self.influence)
 
+    def with_control(self) -> Run:
+        """Return the same run with the control that is asked for; see `ControlSearch`."""
+        search = ControlSearch(
+            self.prepared,
+            self.plan,
+            self.key,
+            self.execution,
+            self.influence_function,
+            self.linear,
+            self.linear_covariance,
+        )
+        return replace(self, control=search.found(self.control_request))
+
     def find_influence(self, request: Any, replaced: int | None = None) -> InfluenceFunction:
         """Return the influence function that `request` asks for; see `influence_for`."""
         return influence_for(request, self.prepared, self.execution, replaced, self.plan)
@@ -247,10 +276,8 @@ class Run:
         In closed form where the statistic has one, else by second differences: two evaluations per row. A nonzero mean
         of the linear part, as for moving blocks, is a bias too.
         """
-        with np.errstate(all="ignore"):  # a warning reports a bias that is not finite
-            closed = self.prepared.second_order_bias(PlanCovariance(self.plan))
-        if closed is not None:
-            return closed + self.linear_mean
+        if self._closed_bias is not None:
+            return self._closed_bias
         independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
         # Refits, or evaluations of a user's function, cost more than they are worth from where a bootstrap is cheaper.
         most = _MOST_EVALUATIONS // 2 if self.prepared.one_by_one else FINITE_DIFFERENCE_ROWS
@@ -258,6 +285,20 @@ class Run:
             return None
         error = None if self.linear_variance is None else np.sqrt(self.linear_variance)
         return finite_difference_bias(self.prepared, self.execution, error)
+
+    @cached_property
+    def known_bias(self) -> FloatArray | None:
+        """Return the bias of second order where that costs next to nothing, shape ``(k,)``, else None."""
+        is_small = not self.data.is_in_pieces and sum(self.data.sizes) <= _FEW_ROWS
+        is_cheap = self.functional.smooth and self.functional.batched
+        return self._closed_bias if is_small and is_cheap else None
+
+    @cached_property
+    def _closed_bias(self) -> FloatArray | None:
+        """Return the infinitesimal jackknife's bias where it has a closed form, shape ``(k,)``, else None."""
+        with np.errstate(all="ignore"):  # a warning reports a bias that is not finite
+            closed = self.prepared.second_order_bias(PlanCovariance(self.plan))
+        return None if closed is None else closed + self.linear_mean
 
 
 def _reads_numbers(functional: Functional) -> bool:

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.estimators import ESTIMATORS, estimator_error, moments_of, prior_replicates, r_squared, slope, slope_t
+from orthoboot.estimators import (
+    ESTIMATORS,
+    Sample,
+    estimator_error,
+    moments_of,
+    prior_replicates,
+    r_squared,
+    slope,
+    slope_t,
+)
 from orthoboot.estimators.moments import deleted_moments
 from orthoboot.replicates import Replicates
 
@@ -48,17 +57,18 @@ def test_shapes(estimator):
     sums = moments_of(sample)
     assert estimator.bias(sums).shape == (3,)
     assert estimator.variance(sums).shape == (3,)
-    assert estimator.covariance(sample, linear_covariance(3)).shape == (3, 3)
+    assert estimator.covariance(Sample(sample, moments_of(sample), linear_covariance(3))).shape == (3, 3)
 
 
 def test_the_diagonal_of_the_covariance_is_the_variance(estimator):
     sample = replicates(k=3)
-    covariance = estimator.covariance(sample, linear_covariance(3))
+    covariance = estimator.covariance(Sample(sample, moments_of(sample), linear_covariance(3)))
     np.testing.assert_allclose(np.diag(covariance), estimator.variance(moments_of(sample)), rtol=1e-12)
 
 
 def test_covariance_is_symmetric(estimator):
-    covariance = estimator.covariance(replicates(k=3), linear_covariance(3))
+    sample = replicates(k=3)
+    covariance = estimator.covariance(Sample(sample, moments_of(sample), linear_covariance(3)))
     np.testing.assert_allclose(covariance, covariance.T, rtol=1e-13)
 
 
@@ -66,7 +76,7 @@ def test_covariance_is_symmetric(estimator):
 def test_covariance_is_positive_semi_definite(name):
     for seed in range(20):
         sample = replicates(size=5, k=4, noise=2.0, seed=seed)
-        covariance = ESTIMATORS[name].covariance(sample, linear_covariance(4, seed))
+        covariance = ESTIMATORS[name].covariance(Sample(sample, moments_of(sample), linear_covariance(4, seed)))
         assert np.linalg.eigvalsh(covariance).min() > -1e-12
 
 
@@ -141,8 +151,8 @@ def test_orthogonal_is_its_formula_on_phi_itself():
     k = 5 * min(1, (3 / abs(t)) ** 2) * min(1, P.var(ddof=1) / (P - L).var(ddof=1)) ** 2
     beta = (Pc @ Lc + k * V) / (Lc @ Lc + k * V)
     sums = moments_of(sample)
-    assert slope_t(12, sums.residual, sums.cross, sums.linear)[0] == pytest.approx(t, rel=1e-10)
-    assert prior_replicates(12, sums.total, sums.residual, sums.cross, sums.linear)[0] == pytest.approx(k, rel=1e-10)
+    assert slope_t(12, sums.residual, sums.cross, sums.control)[0] == pytest.approx(t, rel=1e-10)
+    assert prior_replicates(12, sums.total, sums.residual, sums.cross, sums.control)[0] == pytest.approx(k, rel=1e-10)
     assert slope(sums)[0] == pytest.approx(beta, rel=1e-12)
     variance = beta**2 * V + ((Pc - beta * Lc) ** 2).sum() / 11
     assert ESTIMATORS["orthogonal"].variance(sums)[0] == pytest.approx(variance, rel=1e-12)

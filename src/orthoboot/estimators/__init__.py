@@ -1,6 +1,6 @@
 """Estimators of bias, covariance and simulation error from replicates, as pure functions."""
 
-from orthoboot.estimators.base import Estimator
+from orthoboot.estimators.base import Estimator, Sample
 from orthoboot.estimators.cheap import Cheap
 from orthoboot.estimators.jackknife import Jackknife
 from orthoboot.estimators.moments import Moments, moments_of
@@ -19,6 +19,7 @@ __all__ = [
     "Estimator",
     "EstimatorError",
     "Moments",
+    "Sample",
     "estimator_error",
     "jackknife_spread",
     "moments_of",

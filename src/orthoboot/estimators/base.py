@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
+import numpy as np
+
+from orthoboot.controls.base import ControlValues
 from orthoboot.estimators.moments import Moments
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What a covariance matrix is made of.
+
+    Attributes
+    ----------
+    replicates, moments
+        The replicates and their sums.
+    linear_covariance
+        The exact covariance of the linear part, shape ``(k, k)``; zero without an influence function.
+    control, control_covariance
+        The control that is used beside it, if there is one, and its covariance.
+    """
+
+    replicates: Replicates
+    moments: Moments
+    linear_covariance: FloatArray
+    control: ControlValues | None = None
+    control_covariance: FloatArray | None = None
 
 
 class Estimator(ABC):
@@ -24,6 +49,8 @@ class Estimator(ABC):
     """The fewest replicates it is defined for."""
     default_resamples: int
     """How many replicates a run has where the user does not say."""
+    uses_control: bool = False
+    """Whether it uses a control that comes nearer to the statistic than the linear part, where there is one."""
     always_t: bool = False
     """Whether its standard error is meant for t quantiles even in the normal interval."""
 
@@ -36,11 +63,12 @@ class Estimator(ABC):
         """Return the variance of each output, for sums over all replicates or with one left out."""
 
     @abstractmethod
-    def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
-        """Return the covariance matrix of the outputs, shape ``(k, k)``; its diagonal is `variance`.
+    def covariance(self, sample: Sample) -> FloatArray:
+        """Return the covariance matrix of the outputs, shape ``(k, k)``; its diagonal is `variance`."""
 
-        `linear_covariance` is the exact one of the linear part, zero without an influence function.
-        """
+    def least_bias_error(self, moments: Moments) -> FloatArray:
+        """Return a lower bound of the simulation error of the bias, shape ``(k,)``."""
+        return np.zeros_like(moments.shift)
 
     def degrees_of_freedom(self, n_resamples: int, equivalent_resamples: FloatArray) -> FloatArray | float | None:
         """Return the degrees of freedom of a t interval, shape ``(k,)`` or one number; None for the normal limit."""

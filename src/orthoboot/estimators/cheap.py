@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from orthoboot.estimators.base import Estimator
+from orthoboot.estimators.base import Estimator, Sample
 from orthoboot.estimators.moments import Moments
-from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
 
@@ -31,9 +30,9 @@ class Cheap(Estimator):
         """Return the mean square of ``phi_b - phi_hat``."""
         return moments.total / moments.size + moments.shift**2
 
-    def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
+    def covariance(self, sample: Sample) -> FloatArray:
         """Return the mean product of ``phi_b - phi_hat``."""
-        shifts = replicates.values - replicates.estimate
+        shifts = sample.replicates.values - sample.replicates.estimate
         covariance: FloatArray = shifts.T @ shifts / len(shifts)
         return covariance
 

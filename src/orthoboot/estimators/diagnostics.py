@@ -61,7 +61,7 @@ def is_constant(estimation: Estimation) -> bool:
     """Return whether no output varies at all, in the linear part or between the replicates that are used."""
     sums = estimation.moments
     between = estimation.estimator.simulates and (sums.total.any() or sums.shift.any())
-    return not (sums.linear_variance.any() or between)
+    return not (sums.control_variance.any() or between)
 
 
 def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
@@ -198,7 +198,7 @@ def _about_no_variation(estimation: Estimation) -> Iterator[OrthobootWarning]:
     sums, first = estimation.moments, int(np.argmax(still))
     # A step function may not vary to first order, and on a few resamples neither.
     smooth = estimation.run.influence is not None and estimation.run.functional.smooth
-    is_known = smooth and sums.linear_variance[first] == 0 and sums.shift[first] == 0
+    is_known = smooth and sums.control_variance[first] == 0 and sums.shift[first] == 0
     if estimation.estimator.simulates and not is_known:
         yield _equal(estimation, first)
         return
@@ -245,7 +245,7 @@ def _about_influence(estimation: Estimation) -> Iterator[OrthobootWarning]:
             f"only a rough estimate; use n_resamples={FEW_REPLICATES} or more."
         )
         return
-    equal = (estimation.moments.total == 0) & (estimation.moments.linear_variance > 0)
+    equal = (estimation.moments.total == 0) & (estimation.moments.control_variance > 0)
     if equal.any():
         if (equal & (estimation.standard_error > 0)).any():
             yield _equal(estimation, int(np.argmax(equal)))
@@ -255,7 +255,7 @@ def _about_influence(estimation: Estimation) -> Iterator[OrthobootWarning]:
 
 def _equal(estimation: Estimation, output: int) -> OrthobootWarning:
     sums, name = estimation.moments, estimation.run.output.names[output]
-    varies = sums.linear_variance[output] > 0
+    varies = sums.control_variance[output] > 0
     why = ", although its influence function says that it varies" if varies else ""
     other = " and differ from its value on the data" if sums.shift[output] != 0 else ""
     constant = "" if varies or other else "the statistic is constant, or "
@@ -293,6 +293,12 @@ def _steps(raw: float) -> str:
     )
 
 
+def _explaining(estimation: Estimation) -> str:
+    """Return what the control is, in words."""
+    control = estimation.run.control
+    return "the linear part" if control is None else f"the {control.name} control"
+
+
 def _is_given(estimation: Estimation) -> bool:
     return estimation.run.influence_source == GIVEN
 
@@ -300,21 +306,23 @@ def _is_given(estimation: Estimation) -> bool:
 def _about_fit(estimation: Estimation) -> Iterator[OrthobootWarning]:
     """Yield warnings where the replicates contradict the influence function."""
     sums, names = estimation.moments, estimation.run.output.names
-    flat = (sums.linear_variance == 0) & (sums.total > 0)
+    flat = (sums.control_variance == 0) & (sums.total > 0)
     if flat.any():
         yield _flat(estimation, int(np.argmax(flat)))
     explained = np.where(flat, 1.0, r_squared(sums))
     checked = "; check your influence function with `ob.check_influence`" if _is_given(estimation) else ""
     if explained.min() < WEAK_R_SQUARED:
         yield WeakInfluenceWarning(
-            f"the linear part explains only {explained.min():.0%} of the variance of "
+            f"{_explaining(estimation)} explains only {explained.min():.0%} of the variance of "
             f"`{names[int(np.argmin(explained))]}`, so {sums.size} replicates are worth little more than as many "
             f"ordinary ones. Increase `n_resamples`, or set `tol`{checked}."
         )
+    # The slope tells whether the influence function is right, whatever control comes nearer.
+    sums = sums if sums.by_linear is None else sums.by_linear
     excess = raw_slope(sums) - 1
     far = np.abs(excess) > _SLOPE_DISTANCE
     if far.any():
-        t = slope_t(sums.size, sums.residual, sums.cross, sums.linear)
+        t = slope_t(sums.size, sums.residual, sums.cross, sums.control)
         far &= 2 * scipy.special.stdtr(sums.size - 2, -np.abs(t)) < _SLOPE_SIGNIFICANCE
     if far.any():
         worst = int(np.argmax(np.abs(excess) * far))

@@ -8,7 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from orthoboot.arrays.units import power_of_two
-from orthoboot.estimators import Estimator, EstimatorError, Moments, estimator_error, moments_of
+from orthoboot.controls.base import ControlValues
+from orthoboot.estimators import Estimator, EstimatorError, Moments, Sample, estimator_error, moments_of
+from orthoboot.estimators.slopes import PRIOR_REPLICATES, TRUSTED_PRIOR
 from orthoboot.replicates import Replicates
 from orthoboot.run import Run
 from orthoboot.typing import FloatArray
@@ -54,7 +56,29 @@ class Estimation:
     @cached_property
     def moments(self) -> Moments:
         """Return the sums over the replicates, in units."""
-        return moments_of(self.in_units._settled)
+        scaled = self.in_units
+        return moments_of(scaled._informed, scaled.control_values, scaled.prior)
+
+    @property
+    def _informed(self) -> Replicates:
+        """Return the replicates with the bias of second order, where the estimator uses it and it is known."""
+        settled = self._settled
+        if not self.estimator.uses_control or settled.second_order_bias is not None:
+            return settled
+        return replace(settled, second_order_bias=self.run.known_bias)
+
+    @cached_property
+    def control_values(self) -> ControlValues | None:
+        """Return the control beyond the linear part on the replicates; None where the estimator uses none."""
+        control, settled = self.run.control, self._settled
+        if control is None or not self.estimator.uses_control or settled.linear is None or not len(settled):
+            return None
+        return control.on(self.run.resamples(settled.numbers.tolist()), settled.linear)
+
+    @property
+    def prior(self) -> float:
+        """Return how many replicates with slope one the prior of the slope is worth."""
+        return TRUSTED_PRIOR if self.run.trusts_influence else PRIOR_REPLICATES
 
     @cached_property
     def bias(self) -> FloatArray:
@@ -80,14 +104,18 @@ class Estimation:
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the outputs, shape ``(k, k)``."""
         scaled = self.in_units
-        covariance = self.estimator.covariance(scaled._settled, scaled.run.linear_covariance())
+        control = scaled.control_values
+        known = None if control is None else control.covariance()
+        linear = scaled.run.linear_covariance()
+        sample = Sample(scaled._settled, self.moments, linear, control, known)
+        covariance = self.estimator.covariance(sample)
         with np.errstate(over="ignore", under="ignore"):
             return self.unit * (self.unit * covariance.T).T
 
     @cached_property
     def error(self) -> EstimatorError:
         """Return the simulation error of bias and variance."""
-        error = estimator_error(self.estimator, self.in_units._settled, self.moments)
+        error = estimator_error(self.estimator, self.in_units._settled, self.moments, self.in_units.control_values)
         return replace(error, bias=self.unit * error.bias)
 
     @property

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from orthoboot.estimators.base import Estimator
+import numpy as np
+
+from orthoboot.estimators.base import Estimator, Sample
 from orthoboot.estimators.moments import Moments
-from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
 
@@ -22,16 +23,16 @@ class Jackknife(Estimator):
     default_resamples = 0
 
     def bias(self, moments: Moments) -> FloatArray:
-        """Return the second-order bias."""
-        return moments.second_order_bias
+        """Return the second-order bias; zero where it is not known."""
+        return np.nan_to_num(moments.known_bias, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
     def variance(self, moments: Moments) -> FloatArray:
         """Return V."""
-        return moments.linear_variance
+        return moments.control_variance
 
-    def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
+    def covariance(self, sample: Sample) -> FloatArray:
         """Return the exact covariance of the linear part."""
-        return linear_covariance
+        return sample.linear_covariance
 
     def degrees_of_freedom(self, n_resamples: int, equivalent_resamples: FloatArray) -> FloatArray | float | None:
         """Return None: nothing is simulated."""

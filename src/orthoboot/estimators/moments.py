@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from orthoboot.estimators.slopes import prior_replicates, ratio
+from orthoboot.controls.base import ControlValues
+from orthoboot.estimators.slopes import PRIOR_REPLICATES, prior_replicates, ratio
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
@@ -17,10 +18,11 @@ _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over B replicates of ``P = phi_b``, of ``L = linear_b`` and of the residual ``D = P - phi_hat - L``.
+    """Sums over B replicates of ``P = phi_b``, of their control C and of the residual ``D = P - phi_hat - C``.
 
-    D has sums of its own, since those of P and L would lose its digits where the statistic is nearly linear; and P has
-    its own, since what does not use the influence function must not depend on it. Each array has shape ``(k,)``, or
+    The control is the linear part L, or one that comes nearer to the statistic; its mean under the plan is zero. D has
+    sums of its own, since those of P and C would lose its digits where the statistic is nearly linear; and P has its
+    own, since what does not use the influence function must not depend on it. Each array has shape ``(k,)``, or
     ``(B, k)`` when row b is the sum without replicate b.
 
     Attributes
@@ -29,67 +31,118 @@ class Moments:
         The number of replicates in each sum.
     shift
         ``mean(P) - phi_hat``.
-    residual_mean, linear_mean
-        Means of D and L.
-    total, residual, cross, linear
-        Centred sums of P**2, D**2, D L and L**2.
-    linear_variance
-        V, the exact variance of L under the plan, shape ``(k,)``.
-    second_order_bias
-        The infinitesimal jackknife's bias, shape ``(k,)``; zero where it was not asked for.
+    residual_mean, control_mean
+        Means of D and C.
+    total, residual, cross, control
+        Centred sums of P**2, D**2, D C and C**2.
+    control_variance
+        The variance of C under the plan, shape ``(k,)``: V where C is the linear part.
+    known_bias
+        The bias of second order, shape ``(k,)``, or the control's own; NaN where neither is known.
+    prior
+        How many replicates with slope one the prior of the slope is worth at most.
+    by_linear
+        The same sums with the linear part as the control, where C is another one.
     """
 
     size: int
     shift: FloatArray
     residual_mean: FloatArray
-    linear_mean: FloatArray
+    control_mean: FloatArray
     total: FloatArray
     residual: FloatArray
     cross: FloatArray
-    linear: FloatArray
-    linear_variance: FloatArray
-    second_order_bias: FloatArray
+    control: FloatArray
+    control_variance: FloatArray
+    known_bias: FloatArray
+    prior: float = PRIOR_REPLICATES
+    by_linear: Moments | None = None
 
     @cached_property
     def slope(self) -> FloatArray:
-        """Return beta, the slope of P on L, shrunk towards one; one where nothing can be learnt."""
-        prior = prior_replicates(self.size, self.total, self.residual, self.cross, self.linear)
-        return 1 + ratio(self.cross, self.linear + prior * self.linear_variance, otherwise=0.0)
+        """Return beta, the slope of P on C, shrunk towards one; one where nothing can be learnt."""
+        prior = prior_replicates(self.size, self.total, self.residual, self.cross, self.control, self.prior)
+        return 1 + ratio(self.cross, self.control + prior * self.control_variance, otherwise=0.0)
+
+    @cached_property
+    def control_share(self) -> FloatArray:
+        """Return how much the control counts beside the linear part, shape ``(k,)``, between 0 and 1.
+
+        ``1 / (1 + (SS_C / SS_L)**((B - 1)/2))``, SS the centred sums of squares of ``P - C`` and ``P - L``: what two
+        normal laws of the residuals, each with its own variance, have for odds.
+        """
+        if self.by_linear is None:
+            return np.ones_like(self.residual)
+        with np.errstate(over="ignore"):
+            odds = ratio(self.residual, self.by_linear.residual, otherwise=np.inf) ** ((self.size - 1) / 2)
+            return np.where(self.residual > 0, 1 / (1 + odds), 1.0)
 
     def residual_about(self, slope: FloatArray) -> FloatArray:
-        """Return the centred sum of ``(P - slope * L)**2``; zero where its terms cancel but for rounding."""
+        """Return the centred sum of ``(P - slope * C)**2``; zero where its terms cancel but for rounding."""
         excess = 1 - slope
-        known = excess**2 * self.linear
+        known = excess**2 * self.control
         left = self.residual + 2 * excess * self.cross + known
         return np.where(left > _ROUNDING * (self.residual + known), left, 0.0)
 
 
-def moments_of(replicates: Replicates) -> Moments:
-    """Return the sums over all replicates."""
-    changes, residuals, linear = _parts(replicates)
-    p, d, l = centred(changes), centred(residuals), centred(linear)  # noqa: E741
+def moments_of(
+    replicates: Replicates, control: ControlValues | None = None, prior: float = PRIOR_REPLICATES
+) -> Moments:
+    """Return the sums over all replicates.
+
+    Parameters
+    ----------
+    control
+        The control to use beside the linear part.
+    prior
+        How many replicates with slope one the prior of the slope is worth at most.
+    """
     bias = replicates.second_order_bias
+    unknown = np.full_like(replicates.estimate, np.nan)
+    known = unknown if bias is None else bias
+    by_linear = _sums(_parts(replicates), linear_variance(replicates), known, prior)
+    if control is None:
+        return by_linear
+    found = _sums(_parts(replicates, control), control.variance, control.mean, prior)
+    return replace(found, by_linear=by_linear)
+
+
+def _sums(
+    parts: tuple[FloatArray, FloatArray, FloatArray], control_variance: FloatArray, known_bias: FloatArray, prior: float
+) -> Moments:
+    changes, residuals, control = parts
+    p, d, c = centred(changes), centred(residuals), centred(control)
     return Moments(
-        size=len(replicates),
+        size=len(changes),
         shift=_mean(changes),
         residual_mean=_mean(residuals),
-        linear_mean=_mean(linear),
+        control_mean=_mean(control),
         total=(p**2).sum(axis=0),
         residual=(d**2).sum(axis=0),
-        cross=(d * l).sum(axis=0),
-        linear=(l**2).sum(axis=0),
-        linear_variance=linear_variance(replicates),
-        second_order_bias=np.zeros_like(replicates.estimate) if bias is None else bias,
+        cross=(d * c).sum(axis=0),
+        control=(c**2).sum(axis=0),
+        control_variance=control_variance,
+        known_bias=known_bias,
+        prior=prior,
     )
 
 
-def deleted_moments(replicates: Replicates, whole: Moments | None = None) -> Moments:
+def deleted_moments(
+    replicates: Replicates, whole: Moments | None = None, control: ControlValues | None = None
+) -> Moments:
     """Return the sums with each replicate left out in turn, shape ``(B, k)``; `whole` are all of them, where known.
 
     Leaving out replicate b changes a centred sum of products x y by ``- B/(B-1) (x_b - mean x) (y_b - mean y)``.
     """
-    whole = moments_of(replicates) if whole is None else whole
-    p, d, l = map(centred, _parts(replicates))  # noqa: E741
+    whole = moments_of(replicates, control) if whole is None else whole
+    deleted = _without_one(whole, _parts(replicates, control))
+    if whole.by_linear is None:
+        return deleted
+    return replace(deleted, by_linear=_without_one(whole.by_linear, _parts(replicates)))
+
+
+def _without_one(whole: Moments, parts: tuple[FloatArray, FloatArray, FloatArray]) -> Moments:
+    p, d, c = map(centred, parts)
     rest = whole.size - 1
     scale = whole.size / rest
     return replace(
@@ -97,18 +150,34 @@ def deleted_moments(replicates: Replicates, whole: Moments | None = None) -> Mom
         size=rest,
         shift=whole.shift - p / rest,
         residual_mean=whole.residual_mean - d / rest,
-        linear_mean=whole.linear_mean - l / rest,
+        control_mean=whole.control_mean - c / rest,
         total=np.maximum(whole.total - scale * p**2, 0),
         residual=np.maximum(whole.residual - scale * d**2, 0),
-        cross=whole.cross - scale * d * l,
-        linear=np.maximum(whole.linear - scale * l**2, 0),
+        cross=whole.cross - scale * d * c,
+        control=np.maximum(whole.control - scale * c**2, 0),
     )
 
 
-def centred_parts(replicates: Replicates) -> tuple[FloatArray, FloatArray]:
-    """Return the residuals D and the linear part L, each ``(B, k)`` and of mean zero over the replicates."""
-    _, residuals, linear = _parts(replicates)
-    return centred(residuals), centred(linear)
+def moments_by_draws(whole: Moments, control: ControlValues) -> Moments | None:
+    """Return the sums for the control's moments without each group of its draws, shape ``(G, k)``; None if exact."""
+    law = control.law
+    if law is None:
+        return None
+    # C is counted from its mean, and D from C.
+    moved = law.means_without - control.mean
+    return replace(
+        whole,
+        residual_mean=whole.residual_mean + moved,
+        control_mean=whole.control_mean - moved,
+        control_variance=law.variances_without,
+        known_bias=law.means_without,
+    )
+
+
+def centred_parts(replicates: Replicates, control: ControlValues | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return the residuals D and the control C, each ``(B, k)`` and of mean zero over the replicates."""
+    _, residuals, values = _parts(replicates, control)
+    return centred(residuals), centred(values)
 
 
 def centred(values: FloatArray) -> FloatArray:
@@ -123,11 +192,13 @@ def linear_variance(replicates: Replicates) -> FloatArray:
     return np.zeros_like(replicates.estimate) if known is None else known
 
 
-def _parts(replicates: Replicates) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return ``P - phi_hat``, D and L, each ``(B, k)``; L is zero without an influence function."""
+def _parts(replicates: Replicates, control: ControlValues | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return ``P - phi_hat``, D and C, each ``(B, k)``; C is the linear part if none is given, zero without one."""
     changes = replicates.values - replicates.estimate
-    linear = np.zeros_like(changes) if replicates.linear is None else replicates.linear
-    return changes, changes - linear, linear
+    values = replicates.linear if control is None else control.values
+    if values is None:
+        values = np.zeros_like(changes)
+    return changes, changes - values, values
 
 
 def _mean(values: FloatArray) -> FloatArray:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from orthoboot.estimators.base import Estimator
+from orthoboot.estimators.base import Estimator, Sample
 from orthoboot.estimators.moments import Moments, centred_parts
-from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
 
@@ -29,14 +28,15 @@ class Paper(Estimator):
 
     def variance(self, moments: Moments) -> FloatArray:
         """Return the three terms of ``eq:varianceestimator``, and V where they are negative."""
-        simulated = moments.linear_variance + (moments.residual + 2 * moments.cross) / moments.size
-        return np.where(simulated >= 0, simulated, moments.linear_variance)
+        simulated = moments.control_variance + (moments.residual + 2 * moments.cross) / moments.size
+        return np.where(simulated >= 0, simulated, moments.control_variance)
 
-    def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
+    def covariance(self, sample: Sample) -> FloatArray:
         """Return the three terms as matrices; rows and columns of an output with a negative variance are V's."""
-        residuals, linear = centred_parts(replicates)
+        linear_covariance = sample.linear_covariance
+        residuals, linear = centred_parts(sample.replicates)
         cross = residuals.T @ linear
         # The sum of the crossed products first: it is symmetric to the last bit, and so is the whole.
-        simulated = linear_covariance + (residuals.T @ residuals + (cross + cross.T)) / len(replicates)
+        simulated = linear_covariance + (residuals.T @ residuals + (cross + cross.T)) / len(residuals)
         negative = np.diag(simulated) < 0
         return np.where(negative[:, np.newaxis] | negative, linear_covariance, simulated)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orthoboot.controls.base import ControlValues
 from orthoboot.estimators.base import Estimator
-from orthoboot.estimators.moments import Moments, deleted_moments, linear_variance
+from orthoboot.estimators.moments import Moments, deleted_moments, linear_variance, moments_by_draws, moments_of
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
@@ -42,9 +43,15 @@ class EstimatorError:
             return 1 + 2 / self.log_variance**2
 
 
-def estimator_error(estimator: Estimator, replicates: Replicates, whole: Moments | None = None) -> EstimatorError:
+def estimator_error(
+    estimator: Estimator,
+    replicates: Replicates,
+    whole: Moments | None = None,
+    control: ControlValues | None = None,
+) -> EstimatorError:
     """Return the simulation errors of the bias and the variance; `whole` are the sums over all replicates, where known.
 
+    One replicate is left out in turn, and then one group of the draws from which the control's moments are simulated.
     Zero where nothing is simulated or nothing varies; NaN, for unknown, where too few replicates are left when one is
     taken away, or where one replicate carries all the variance or none does.
     """
@@ -53,12 +60,18 @@ def estimator_error(estimator: Estimator, replicates: Replicates, whole: Moments
         return EstimatorError(np.zeros(k), np.zeros(k))
     if len(replicates) - 1 < max(estimator.minimum, 2):
         return EstimatorError(np.full(k, np.nan), np.full(k, np.nan))
-    deleted = deleted_moments(replicates, whole)
+    whole = moments_of(replicates, control) if whole is None else whole
+    deleted = deleted_moments(replicates, whole, control)
     # What does not use the influence function must not depend on it.
     explained = linear_variance(replicates) if estimator.needs_influence else np.zeros(k)
+    of_bias = np.maximum(jackknife_spread(estimator.bias(deleted)), estimator.least_bias_error(whole))
+    of_variance = _log_variance_spread(estimator.variance(deleted), explained)
+    by_draws = None if control is None else moments_by_draws(whole, control)
+    if by_draws is None:
+        return EstimatorError(of_bias, of_variance)
     return EstimatorError(
-        jackknife_spread(estimator.bias(deleted)),
-        _log_variance_spread(estimator.variance(deleted), explained),
+        np.hypot(of_bias, jackknife_spread(estimator.bias(by_draws))),
+        np.hypot(of_variance, _log_variance_spread(estimator.variance(by_draws), explained)),
     )
 
 

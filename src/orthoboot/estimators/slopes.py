@@ -1,4 +1,4 @@
-"""The slope of the replicates on their linear part, from sums over them."""
+"""The slope of the replicates on their control, from sums over them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from orthoboot.typing import FloatArray
 PRIOR_REPLICATES = 5.0
 """How many replicates with slope one the prior is worth, before the data speak against it."""
 
+TRUSTED_PRIOR = 20.0
+"""The same for the library's own influence functions of smooth statistics, whose slope is one to first order."""
+
 DOUBT = 3.0
 """The t statistic against slope one beyond which the prior yields.
 
@@ -18,26 +21,31 @@ With 2 a right influence function loses more at B = 5, where a t statistic of 2 
 
 
 def prior_replicates(
-    size: int, total: FloatArray, residual: FloatArray, cross: FloatArray, linear: FloatArray
+    size: int,
+    total: FloatArray,
+    residual: FloatArray,
+    cross: FloatArray,
+    control: FloatArray,
+    most: float = PRIOR_REPLICATES,
 ) -> FloatArray:
-    """Return k, smaller where the replicates contradict slope one; the sums are those of `Moments`."""
-    t = np.abs(slope_t(size, residual, cross, linear))
+    """Return k, at most `most` and smaller where the replicates contradict slope one; the sums are of `Moments`."""
+    t = np.abs(slope_t(size, residual, cross, control))
     doubt = np.minimum(1.0, ratio(np.full_like(t, DOUBT), t, otherwise=1.0) ** 2)
     worth = np.minimum(1.0, ratio(total, residual, otherwise=1.0)) ** 2
-    prior: FloatArray = PRIOR_REPLICATES * doubt * worth
+    prior: FloatArray = most * doubt * worth
     return prior
 
 
-def slope_t(size: int, residual: FloatArray, cross: FloatArray, linear: FloatArray) -> FloatArray:
+def slope_t(size: int, residual: FloatArray, cross: FloatArray, control: FloatArray) -> FloatArray:
     """Return the t statistic of the unshrunk slope against one; zero below four replicates, infinite for a perfect fit.
 
-    It is the t statistic against zero of the slope of the residuals D on L.
+    It is the t statistic against zero of the slope of the residuals D on the control C.
     """
     if size < 4:
-        return np.zeros_like(linear)
-    excess = ratio(cross, linear, otherwise=0.0)
+        return np.zeros_like(control)
+    excess = ratio(cross, control, otherwise=0.0)
     remainder = np.maximum(residual - excess * cross, 0)
-    spread = np.sqrt(ratio(remainder / (size - 2), linear, otherwise=0.0))
+    spread = np.sqrt(ratio(remainder / (size - 2), control, otherwise=0.0))
     certain = np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
     return np.where(spread > 0, ratio(excess, spread, otherwise=0.0), certain)
 

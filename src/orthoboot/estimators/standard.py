@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from orthoboot.estimators.base import Estimator
+from orthoboot.estimators.base import Estimator, Sample
 from orthoboot.estimators.moments import Moments, centred
-from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
 
@@ -25,9 +24,9 @@ class Standard(Estimator):
         """Return the sample variance of phi_b."""
         return moments.total / (moments.size - 1)
 
-    def covariance(self, replicates: Replicates, linear_covariance: FloatArray) -> FloatArray:
+    def covariance(self, sample: Sample) -> FloatArray:
         """Return the sample covariance of phi_b."""
-        values = centred(replicates.values)
+        values = centred(sample.replicates.values)
         covariance: FloatArray = values.T @ values / (len(values) - 1)
         return covariance
 

@@ -14,7 +14,9 @@ from orthoboot.draws.resamples import Resamples, UnitResamples
 from orthoboot.errors import ArgumentError, OrthobootWarning
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, evaluated_one_by_one, evaluated_together
 from orthoboot.functionals.given_weights import given_weights
+from orthoboot.functionals.means_form import MeansForm
 from orthoboot.functionals.output import Output
+from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
 Covariance = Callable[[Influence], FloatArray]
@@ -243,10 +245,20 @@ class Prepared(ABC, Generic[Statistic]):
         """
         return None
 
+    @cached_property
+    def surrogate(self) -> Surrogate | None:
+        """Return a cheap twin of the statistic, or None where it has none or needs none."""
+        return None
+
     @property
     def influence_source(self) -> str:
         """Return a description of the source of its influence function."""
         return f"closed form of `{self.functional.name}`"
+
+    @property
+    def exact_influence(self) -> bool:
+        """Return whether its influence function is its derivative: neither damped, nor that of one side of a kink."""
+        return self.functional.smooth and not self.functional.by_user
 
     @property
     def fixed(self) -> BoolArray | None:
@@ -259,6 +271,10 @@ class Prepared(ABC, Generic[Statistic]):
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""
+        return None
+
+    def means_form(self) -> MeansForm | None:
+        """Return it as a smooth function of means that costs next to nothing, or None where it is not one."""
         return None
 
 

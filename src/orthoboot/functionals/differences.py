@@ -99,12 +99,19 @@ def curvature_by_differences(
     n_rows
         The number of rows: how much longer than a standard error the deviation of one row is.
     """
+    trace: FloatArray = second_derivatives_along(value, point, directions, n_rows).sum(axis=-1)
+    return trace
+
+
+def second_derivatives_along(
+    value: PointFunction, point: FloatArray, directions: FloatArray, n_rows: int
+) -> FloatArray:
+    """Return ``u_l' g'' u_l`` for each direction, shape ``(k, q)``; the arguments are those of the sum over them."""
     step = min(_STEP * np.sqrt(n_rows), _LARGEST_STEP)
     values = _values_along(value, point, directions * step, (-2, -1, 0, 1, 2))
     outer, inner, middle = values[:, 0] + values[:, 4], values[:, 1] + values[:, 3], values[:, 2]
-    second_differences = 16 * inner - outer - 30 * middle
-    trace: FloatArray = second_differences.sum(axis=-1) / (12 * step**2)
-    return trace
+    second: FloatArray = (16 * inner - outer - 30 * middle) / (12 * step**2)
+    return second
 
 
 def _values_along(

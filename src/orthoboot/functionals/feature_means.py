@@ -19,6 +19,7 @@ from orthoboot.errors import DataError
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.formula import Formula, PreparedFormula
+from orthoboot.functionals.means_form import MeansForm
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -315,6 +316,26 @@ class FunctionOfMeans(Formula[FeatureMeans]):
             trace = curvature_by_differences(self.value, means.centre, directions, n)
         quotient = self.derivative_along(means, units * joint[np.newaxis, :p, p])
         return means.unit * (trace / 2 - quotient.reshape(-1))
+
+    def means_form(self, at: PreparedFormula[FeatureMeans]) -> MeansForm | None:
+        """Return g as a function of the sums of the deviations and of the total weight, both divided by n.
+
+        Where groups of unequal size are drawn whole the total varies, and a mean is a quotient of two random sums.
+        """
+        means = at.derived
+        if as_pieces(means.deviations) is not None or not self.smooth:
+            return None
+        units = power_of_two(means.scale)
+        point = np.append(np.zeros(len(units)), 1.0)
+        return MeansForm((_with_ones(means.deviations, units),), point, partial(self._at_sums, means, units))
+
+    def _at_sums(self, means: FeatureMeans, units: FloatArray, points: FloatArray) -> FloatArray:
+        """Return g in units of the data at sums of deviations and totals, both divided by n, shape ``(p + 1, ...)``."""
+        sums, total = points[:-1], points[-1]
+        shape = (-1, *(1,) * (points.ndim - 1))
+        with np.errstate(all="ignore"):  # what is not finite is no second derivative
+            value = self.value(means.centre.reshape(shape) + units.reshape(shape) * sums / total)
+        return np.reshape(means.unit, (-1, *(1,) * (value.ndim - 1))) * value
 
     def derived(self, data: Data) -> FeatureMeans:
         """Return the features of `data` as means and deviations."""

@@ -14,6 +14,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
+from orthoboot.functionals.means_form import MeansForm
 from orthoboot.functionals.output import Output
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
@@ -78,6 +79,10 @@ class Formula(Functional, Generic[Derived]):
         """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""
         return None
 
+    def means_form(self, at: PreparedFormula[Derived]) -> MeansForm | None:
+        """Return it as a smooth function of means that costs next to nothing, or None where it is not one."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
@@ -140,3 +145,7 @@ class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""
         return self.functional.second_order_bias(self, covariance)
+
+    def means_form(self) -> MeansForm | None:
+        """Return it as a smooth function of means, or None where it is not one."""
+        return self.functional.means_form(self)

@@ -44,6 +44,11 @@ class PreparedInUnits(Prepared[Functional]):
         """Return which outputs are constants by definition."""
         return self.of.fixed
 
+    @property
+    def exact_influence(self) -> bool:
+        """Return whether its influence function is its derivative."""
+        return self.of.exact_influence
+
     @cached_property
     def estimate(self) -> FloatArray:
         """Return its value on the data, shape ``(k,)``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy
@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from orthoboot.arguments import too_few_replicates
 from orthoboot.errors import ArgumentError
 from orthoboot.estimators import prior_replicates
+from orthoboot.estimators.slopes import PRIOR_REPLICATES
 from orthoboot.intervals.monotone import IncreasingLines, roots
 from orthoboot.intervals.outputs import by_output
-from orthoboot.intervals.saddlepoint import GRID, LinearDistribution
+from orthoboot.intervals.saddlepoint import GRID
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 LEAST_REPLICATES = 5
@@ -45,6 +46,28 @@ _FARTHEST = 9.0
 
 _RESOLUTION = 2e-5
 """Smallest tail probability that replicates support; below it the fitted curve extrapolates."""
+
+
+class Law(Protocol):
+    """The law of a control, of the linear part or of another one."""
+
+    @property
+    def variance(self) -> FloatArray:
+        """Return the variance of each output."""
+
+    @property
+    def scale(self) -> FloatArray:
+        """Return the standard deviation of each output; one where it is constant."""
+
+    @property
+    def on_grid(self) -> FloatArray:
+        """Return the standardised values at `GRID`, shape ``(k, nodes)``."""
+
+    def standardised(self, scores: FloatArray) -> FloatArray:
+        """Return the values, less the mean and divided by `scale`, at normal scores of shape ``(k, m)``."""
+
+    def is_edge(self, p: ArrayLike) -> BoolArray:
+        """Return whether no value lies beyond that at probability `p`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +106,10 @@ class ControlDistribution:
         The linear parts linear_b, less their exact mean, of the same shape.
     distribution
         The law of the linear part, of shape ``(k,)`` or ``()``; its mean does not matter.
+    reach
+        How far out, in standard deviations of the linear part, the curve f is followed; beyond it is constant.
+    prior
+        How many replicates with slope one the prior of the slope is worth, as for the estimator.
 
     References
     ----------
@@ -92,6 +119,7 @@ class ControlDistribution:
 
     Examples
     --------
+    >>> from orthoboot.intervals.saddlepoint import LinearDistribution
     >>> from orthoboot.plans.base import Draws
     >>> law = LinearDistribution([Draws(10, np.arange(10.0) / 10)])
     >>> linear = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
@@ -103,7 +131,9 @@ class ControlDistribution:
     estimate: FloatArray | float
     values: FloatArray
     linear: FloatArray
-    distribution: LinearDistribution
+    distribution: Law
+    reach: float = np.inf
+    prior: float = PRIOR_REPLICATES
 
     def __post_init__(self) -> None:
         if len(self.values) < LEAST_REPLICATES:
@@ -152,9 +182,9 @@ class ControlDistribution:
         order = np.argsort(linear.round(_SAME_LINEAR), axis=1, kind="stable")
         z = np.maximum.accumulate(np.take_along_axis(linear, order, axis=1), axis=1)
         changes = np.take_along_axis(_rows((self.values - self.estimate) / scale), order, axis=1)
-        coefficients, remainder = _curve(z, changes - z)
+        coefficients, remainder = _curve(z, changes - z, self.prior)
         law = _Law(self.distribution, len(z))
-        return _Mixture(law, coefficients, remainder, *_neighbourhoods(law, z))
+        return _Mixture(law, self.reach, coefficients, remainder, *_neighbourhoods(law, z))
 
 
 def _rows(values: FloatArray) -> FloatArray:
@@ -166,7 +196,7 @@ def _rows(values: FloatArray) -> FloatArray:
 class _Law:
     """The standardised law of L for each of `rows` rows: those of the outputs, once for each set of replicates."""
 
-    distribution: LinearDistribution
+    distribution: Law
     rows: int
 
     @cached_property
@@ -201,6 +231,8 @@ class _Mixture:
     ----------
     law
         The law of L.
+    reach
+        Where f ends, in standard deviations of L.
     coefficients
         Of f on the Hermite polynomials of degree 1 to 3, shape ``(k, 3)``; its constant is part of e.
     residuals
@@ -210,6 +242,7 @@ class _Mixture:
     """
 
     law: _Law
+    reach: float
     coefficients: FloatArray
     residuals: FloatArray
     first: FloatArray
@@ -256,7 +289,8 @@ class _Mixture:
         """
         slope, square, cube = (each[:, np.newaxis] for each in self.coefficients.T)
         least = _SMALLEST_SLOPE * np.maximum(1 + slope, 0.0)
-        carried = values * (1 + slope - least - 3 * cube + values * (square + values * cube))
+        within = np.clip(values, -self.reach, self.reach)
+        carried = (1 - least) * values + within * (slope - 3 * cube + within * (square + within * cube))
         upper, lower = (slice(len(GRID) // 2, None), slice(len(GRID) // 2, None, -1))
         np.maximum.accumulate(carried[:, upper], axis=1, out=carried[:, upper])
         np.minimum.accumulate(carried[:, lower], axis=1, out=carried[:, lower])
@@ -377,7 +411,7 @@ def _neighbourhoods(law: _Law, z: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.append(-unlimited, scores, axis=1), np.append(scores, unlimited, axis=1)
 
 
-def _curve(z: FloatArray, residuals: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _curve(z: FloatArray, residuals: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
     """Return the coefficients of f on the Hermite polynomials of degree 1 to 3, ``(k, 3)``, and the rest, ``(k, B)``.
 
     Hermite polynomials are uncorrelated under a normal law, with variance j! for degree j: a prior of k replicates on
@@ -388,12 +422,14 @@ def _curve(z: FloatArray, residuals: FloatArray) -> tuple[FloatArray, FloatArray
     ----------
     z, residuals
         L and phi - phi_hat - L of the replicates in standard deviations of L, shape ``(k, B)``.
+    most
+        How many replicates the prior of the slope is worth at most.
     """
     k, n_resamples = z.shape
     basis = hermevander(z, 3)
     penalty = np.zeros((k, 4, 4))
     penalty[:, [1, 2, 3], [1, 2, 3]] = np.stack(
-        [_slope_prior(z, residuals), np.full(k, 2 * _SQUARE_PRIOR), np.full(k, 6 * _CUBE_PRIOR)], axis=1
+        [_slope_prior(z, residuals, most), np.full(k, 2 * _SQUARE_PRIOR), np.full(k, 6 * _CUBE_PRIOR)], axis=1
     )
     gram = basis.mT @ basis
     moments = basis.mT @ residuals[:, :, np.newaxis]
@@ -405,9 +441,10 @@ def _curve(z: FloatArray, residuals: FloatArray) -> tuple[FloatArray, FloatArray
     return coefficients[:, 1:], constant[:, np.newaxis] + remainder * inflation[:, np.newaxis]
 
 
-def _slope_prior(z: FloatArray, residuals: FloatArray) -> FloatArray:
+def _slope_prior(z: FloatArray, residuals: FloatArray, most: float) -> FloatArray:
     """Return how many replicates without a slope the prior is worth: those of the orthogonal estimator's slope."""
     z, residuals = (each - each.mean(axis=1, keepdims=True) for each in (z, residuals))
     changes = z + residuals
     pairs = ((changes, changes), (residuals, residuals), (residuals, z), (z, z))
-    return prior_replicates(z.shape[1], *((one * other).sum(axis=1) for one, other in pairs))
+    total, residual, cross, linear = ((one * other).sum(axis=1) for one, other in pairs)
+    return prior_replicates(z.shape[1], total, residual, cross, linear, most)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from orthoboot.controls.base import ControlValues
 from orthoboot.errors import ArgumentError, FewReplicatesWarning, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator, jackknife_spread
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Interval, Probabilities
-from orthoboot.intervals.control import LEAST_REPLICATES, ControlDistribution
+from orthoboot.intervals.control import LEAST_REPLICATES, ControlDistribution, Law
+from orthoboot.intervals.drawn import DrawnDistribution
 from orthoboot.intervals.linear import acceleration
 from orthoboot.intervals.percentile import (
     Distribution,
@@ -35,6 +37,12 @@ _GROUPS = 20
 
 _SMALLEST_TAIL = 1e-15
 """Tails below this are lost to rounding in 1 - p."""
+
+_NEARER = 0.5
+"""The share from which on a control supplies the law of an interval, and not the linear part."""
+
+_REACH = 2.0
+"""How far out, in standard deviations, a few replicates are followed where the control itself has the tails."""
 
 _AT_ONCE = 2**18
 """The largest array, in numbers: many outputs and groups are taken in pieces of this size."""
@@ -134,41 +142,130 @@ class PercentileFamily(Interval):
         with_errors: bool,
     ) -> _Piece:
         """Return the ends of some outputs; their errors are NaN unless asked for."""
-        law = _linear_law(draws, outputs)
+        views = _views(estimation, outputs, draws)
+        skew = skewness[outputs]
+        pieces = [self._of_view(estimation, outputs, view, skew, probabilities, with_errors) for view in views]
+        if len(pieces) == 1:
+            return pieces[0]
+        return _by_output(pieces, estimation.moments.control_share[outputs] >= _NEARER)
+
+    def _of_view(
+        self,
+        estimation: Estimation,
+        outputs: slice,
+        view: _View | None,
+        skewness: FloatArray,
+        probabilities: Probabilities,
+        with_errors: bool,
+    ) -> _Piece:
+        """Return the ends of some outputs from the law of one control, or from the replicates alone."""
         estimate = estimation.replicates.estimate[outputs]
 
         def of(distribution: Distribution) -> tuple[FloatArray, FloatArray]:
             """Return levels and ends, each of shape ``(2, sets, k)``."""
-            levels = self.levels(distribution, estimate, skewness[outputs], probabilities)
+            levels = self.levels(distribution, estimate, skewness, probabilities)
             return levels, self.from_quantiles(distribution.quantile(levels), estimate)
 
-        first, others = _distributions(estimation.replicates, outputs, law)
-        levels, ends = (each[:, 0] for each in of(first))
-        errors = np.full_like(ends, np.nan)
-        if with_errors:
+        def spread(others: Iterable[Distribution]) -> FloatArray:
             left = np.concatenate([of(other)[1] for other in others], axis=1)
-            errors = jackknife_spread(left.swapaxes(0, 1))
-        if law is None or not isinstance(first, ControlDistribution):
+            return jackknife_spread(left.swapaxes(0, 1))
+
+        first, others = _distributions(estimation.replicates, outputs, view)
+        levels, ends = (each[:, 0] for each in of(first))
+        errors = spread(others) if with_errors else np.full_like(ends, np.nan)
+        if view is None or not isinstance(first, ControlDistribution):
             return _Piece(levels, ends, errors, np.zeros_like(levels, dtype=bool), np.zeros_like(estimate, dtype=bool))
-        return _Piece(levels, ends, errors, law.is_edge(levels), first.follows_linear[0])
+        if with_errors and view.without_draws:
+            whole = (_of_replicates(estimation.replicates, outputs, other) for other in view.without_draws)
+            errors = np.hypot(errors, spread(whole))
+        return _Piece(levels, ends, errors, view.law.is_edge(levels), first.follows_linear[0])
+
+
+class _View(NamedTuple):
+    """A control on the replicates, with its law.
+
+    Attributes
+    ----------
+    values
+        The control, of mean zero, shape ``(B, k)``.
+    law
+        Its law.
+    prior
+        How many replicates with slope one the prior of its slope is worth.
+    reach
+        How far the curve of the residuals is followed.
+    without_draws
+        The same with each group of the draws left out that its law is known from; none if that is exact.
+    """
+
+    values: FloatArray
+    law: Law
+    prior: float
+    reach: float = np.inf
+    without_draws: tuple[_View, ...] = ()
+
+
+def _views(estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None) -> list[_View | None]:
+    """Return the controls that give some outputs their law: the nearer one first, or both where outputs differ."""
+    law, linear = _linear_law(draws, outputs), estimation.replicates.linear
+    if law is None or linear is None:
+        return [None]
+    by_linear = _View(linear[:, outputs], law, estimation.prior)
+    control = estimation.control_values
+    if control is None or control.law is None:
+        return [by_linear]
+    nearer = estimation.moments.control_share[outputs] >= _NEARER
+    if not nearer.any():
+        return [by_linear]
+    by_control = _control_view(control, outputs, law, estimation.prior)
+    return [by_control] if nearer.all() else [by_control, by_linear]
+
+
+def _control_view(control: ControlValues, outputs: slice, law: LinearDistribution, prior: float) -> _View:
+    """Return a control whose law is known from draws."""
+    assert control.law is not None
+    drawn, linear = control.law.control[:, outputs], control.law.linear[:, outputs]
+    values, mean = control.values[:, outputs], control.mean[outputs]
+
+    def without(kept: BoolArray, group_mean: FloatArray, variance: FloatArray) -> _View:
+        known = DrawnDistribution(drawn[kept] - group_mean, linear[kept], variance, law)
+        return _View(values + mean - group_mean, known, prior, _REACH)
+
+    n_groups = len(control.law.means_without)
+    moments = zip(control.law.means_without[:, outputs], control.law.variances_without[:, outputs], strict=True)
+    group = np.arange(len(drawn)) % n_groups
+    whole = without(np.ones(len(drawn), dtype=bool), mean, control.variance[outputs])
+    return whole._replace(without_draws=tuple(without(group != each, *some) for each, some in enumerate(moments)))
+
+
+def _by_output(pieces: Sequence[_Piece], is_first: BoolArray) -> _Piece:
+    """Return the first piece for some outputs and the second one for the others."""
+    first, second = pieces
+    return _Piece(*(np.where(is_first, one, other) for one, other in zip(first, second, strict=True)))
+
+
+def _of_replicates(replicates: Replicates, outputs: slice, view: _View) -> ControlDistribution:
+    """Return the distribution that all replicates give, shape ``(1, k)``."""
+    return _of_sets(replicates, outputs, view, np.arange(len(replicates))[np.newaxis])
+
+
+def _of_sets(replicates: Replicates, outputs: slice, view: _View, numbers: IntArray) -> ControlDistribution:
+    """Return the distributions for sets of replicates with `numbers` ``(sets, B)``, shape ``(sets, k)``."""
+    estimate, values = replicates.estimate[outputs], replicates.values[numbers.T, outputs]
+    return ControlDistribution(estimate, values, view.values[numbers.T], view.law, view.reach, view.prior)
 
 
 def _distributions(
-    replicates: Replicates, outputs: slice, law: LinearDistribution | None
+    replicates: Replicates, outputs: slice, view: _View | None
 ) -> tuple[Distribution, Iterator[Distribution]]:
     """Return the distribution of all replicates, shape ``(1, k)``, and those without each group, ``(groups, k)``."""
-    size, linear = len(replicates), replicates.linear
-    values = replicates.values[:, outputs]
-    if law is None or linear is None:
+    size = len(replicates)
+    if view is None:
+        values = replicates.values[:, outputs]
         without = DistributionsWithoutGroups(values, _n_groups(size))
         return EmpiricalDistribution(values[:, np.newaxis]), iter([without])
-    estimate, known = replicates.estimate[outputs], law
-
-    def of(numbers: IntArray) -> ControlDistribution:
-        """Return the distributions for sets of replicates with `numbers` ``(sets, B)``."""
-        return ControlDistribution(estimate, values[numbers.T], linear[numbers.T, outputs], known)
-
-    return of(np.arange(size)[np.newaxis]), (of(numbers) for numbers in _without_groups(size))
+    others = (_of_sets(replicates, outputs, view, numbers) for numbers in _without_groups(size))
+    return _of_replicates(replicates, outputs, view), others
 
 
 class Percentile(PercentileFamily):

@@ -26,6 +26,9 @@ _LEAST_DECIMALS, _MOST_DECIMALS, _LARGEST_PLAIN = -4, 8, 1e12
 _ROUGH = 20
 """With fewer resamples the simulation error itself is known to a quarter or worse."""
 
+_COUNTS = 0.5
+"""The share from which on a control counts more than the linear part."""
+
 _ROUNDING = 1e-9
 """Run errors below this share of the standard error are rounding, not simulation."""
 
@@ -115,7 +118,15 @@ def _influence_notes(estimation: Estimation) -> list[str]:
         return [f"{source}."]
     sums = estimation.moments
     explained, slopes = _range(100 * r_squared(sums), 1, "%"), _range(slope(sums), 2)
-    return [f"{source}.", f"The linear part explains {explained} of the variance (slope {slopes})."]
+    return [f"{source}.", f"{_control(estimation)} explains {explained} of the variance (slope {slopes})."]
+
+
+def _control(estimation: Estimation) -> str:
+    """Return what the replicates are compared with, in words."""
+    control = estimation.run.control
+    if control is None or (estimation.moments.control_share < _COUNTS).all():
+        return "The linear part"
+    return f"The {control.description}"
 
 
 def _resamples(answer: Answer) -> str:

@@ -118,6 +118,11 @@ class MEstimatorFit(Prepared[MEstimator]):
         """Return the name of the method, implicit differentiation, and of the package."""
         return f"implicit function theorem for `{self.functional.name}`, derivatives by {self.library.name}"
 
+    @property
+    def exact_influence(self) -> bool:
+        """Return whether the influence function is not damped."""
+        return super().exact_influence and self.functional.linear_solver.damping == 0
+
     def check(self) -> None:
         """Raise unless there is one sample and the user's functions return valid values at the start."""
         n_samples = len(self.data.sizes)

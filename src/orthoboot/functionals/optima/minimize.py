@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
 from orthoboot.arguments import checked_count, checked_name
+from orthoboot.arrays.units import power_of_two
 from orthoboot.autodiff import PACKAGES, PackageFunction, autodiff_for
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
@@ -19,6 +20,7 @@ from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
+from orthoboot.functionals.means_form import MeansForm
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.functionals.user.returned_values import feature_rows
 from orthoboot.functionals.user.row_by_row import rows_together
@@ -82,8 +84,33 @@ class SolvedProblem(FunctionOfMeans):
         r"""Return ``sum_l u_l' v'' u_l`` of the value, :math:`v'' = L_{\xi\xi} - L_{\xi z} K^{-1} L_{z\xi}`."""
         if self.of != "value":
             return None
+        trace: FloatArray = self._value_bends(directions).sum(axis=1)
+        return trace
+
+    def means_form(self, at: PreparedFormula[FeatureMeans]) -> MeansForm | None:
+        """Return the value with the constraints held that bind at the data; None for a solution.
+
+        The second derivative of a solution would take many of them.
+        """
+        form = super().means_form(at)
+        if form is None or self.of != "value":
+            return None
+        return replace(form, curvature=partial(self._bends, power_of_two(self.means.scale)))
+
+    def _bends(self, units: FloatArray, directions: FloatArray) -> FloatArray:
+        """Return the second derivatives of the value along changes of the sums, in units, and of the total.
+
+        Of ``v(xi + s/t)``, s the sums and t the total, in the columns of `directions` ``(q + 1, m)``: shape ``(1, m)``.
+        """
+        changes, totals = units[:, np.newaxis] * directions[:-1], directions[-1]
+        crossed: FloatArray = 2 * totals * (self._value_slopes() @ changes)
+        return self._value_bends(changes) - crossed
+
+    def _value_bends(self, directions: FloatArray) -> FloatArray:
+        """Return ``u' v'' u`` for directions of xi in columns ``(q, m)``, shape ``(1, m)``."""
         mixed, own = self._curvature_along(directions)
-        return np.array([own.sum() - np.sum(mixed * self._system.factor.solve(mixed))])
+        bends: FloatArray = own - np.sum(mixed * self._system.factor.solve(mixed), axis=0)
+        return bends[np.newaxis]
 
     def output(self, at: PreparedFormula[FeatureMeans]) -> Output:
         """Return one row of numbers; `PreparedOptimum` gives them names."""
@@ -194,6 +221,11 @@ class PreparedOptimum(Prepared[ConstrainedOptimum]):
         """Return the name of the method: differentiation of the KKT conditions."""
         return f"derivative of the KKT conditions of `{self.functional.name}`"
 
+    @property
+    def exact_influence(self) -> bool:
+        """Return whether it is the derivative on both sides: not where constraints come and go."""
+        return False
+
     def check(self) -> None:
         """Raise unless there is one sample, on which the problem is well posed and has a solution."""
         n_samples = len(self.data.sizes)
@@ -231,6 +263,10 @@ class PreparedOptimum(Prepared[ConstrainedOptimum]):
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return half the trace of the second derivative by xi times the covariance of xi."""
         return self._function_of_mean.second_order_bias(covariance)
+
+    def means_form(self) -> MeansForm | None:
+        """Return the value as a function of xi with the constraints held that bind at the data."""
+        return self._function_of_mean.means_form()
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return warnings about dependent gradients and about constraints that may stop binding."""

@@ -159,6 +159,11 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
         how = "diffcp" if self.solutions.is_differentiable else "differences in its parameters"
         return f"derivative of the cvxpy solution `{self.functional.name}`, by {how}"
 
+    @property
+    def exact_influence(self) -> bool:
+        """Return whether it is the derivative on both sides: not where constraints come and go."""
+        return False
+
     def check(self) -> None:
         """Raise unless the estimates have the shapes of the parameters, and the problem a solution at them."""
         for parameter, estimate in zip(self.solutions.parameters, self.estimates, strict=True):

@@ -149,6 +149,11 @@ class FittedTorchModel(Prepared[TorchModel]):
         # The program of a target closes over the module; it is made again from the target itself.
         return {name: value for name, value in vars(self).items() if name != "parameter_target"}
 
+    @property
+    def exact_influence(self) -> bool:
+        """Return whether it is the derivative of what training does: refits of networks differ from it."""
+        return False
+
     def check(self) -> None:
         """Raise unless the data have the shape of those that the module was trained with."""
         data, name = self.data, self.functional.name

@@ -1,0 +1,319 @@
+"""Print how near ten refits come with a control beyond the linear part.
+
+Four tables: the relative RMSE of the variance against the bootstrap's own; that of the bias in standard errors, and how
+honest the reported simulation errors are; the ends of percentile and BCa intervals beside those of 2000 plain refits;
+and what wrong surrogates do.
+
+    python -m benchmarks.surrogates [--data-sets 8] [--first-seed 100] [--tables variance errors ends wrong]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from benchmarks.cases import exponential_pair, heteroscedastic, lognormal_pair
+
+import orthoboot as ob
+from orthoboot.result import Result
+
+SIZES = (5, 10, 25)
+ERROR_SIZES = (10, 20)
+PER_RUN = 1000
+"""Replicates of a run, cut into small bootstraps of each size."""
+SMALL = 20
+"""Small bootstraps of each size that a run gives at most."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data generator, a statistic, its control, and how many replicates tell the truth."""
+
+    name: str
+    generate: Callable[[np.random.Generator], Any]
+    statistic: Any
+    control: str
+    paired: bool = False
+    n_truth: int = 20_000
+    goal: str = ""
+
+
+def exponential(n: int) -> Callable[[np.random.Generator], np.ndarray]:
+    return lambda rng: rng.exponential(size=n)
+
+
+def logistic(n: int, d: int, size: float = 1.0) -> Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]:
+    def generate(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        X = rng.standard_normal((n, d))
+        return X, (rng.random(n) < 1 / (1 + np.exp(-size * X.sum(axis=1) / np.sqrt(d)))).astype(float)
+
+    return generate
+
+
+def counts(n: int, d: int) -> Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]:
+    def generate(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        X = rng.standard_normal((n, d))
+        return X, rng.poisson(np.exp(0.5 + X.sum(axis=1) / (2 * np.sqrt(d)))).astype(float)
+
+    return generate
+
+
+def returns(n: int, n_assets: int) -> Callable[[np.random.Generator], np.ndarray]:
+    covariance = 0.04 * (np.diag(np.linspace(0.5, 1.5, n_assets)) + 0.3)
+    return lambda rng: rng.multivariate_normal(np.zeros(n_assets), covariance, size=n)
+
+
+def portfolio(n_assets: int) -> Any:
+    """Return the smallest variance of a portfolio without short sales."""
+
+    def variance(x: Any, xi: Any) -> Any:
+        mean, second = xi[:n_assets], xi[n_assets:].reshape(n_assets, n_assets)
+        return x @ second @ x - (mean @ x) ** 2
+
+    def moments(rows: np.ndarray) -> np.ndarray:
+        products = rows[:, :, np.newaxis] * rows[:, np.newaxis, :]
+        return np.hstack([rows, products.reshape(len(rows), -1)])
+
+    return ob.minimize(
+        variance,
+        np.full(n_assets, 1 / n_assets),
+        equality=lambda x, xi: x.sum() - 1,
+        inequality=lambda x, xi: -x,
+        parameters=moments,
+        output="value",
+        library="jax",
+    )
+
+
+def fitted(name: str) -> Any:
+    """Return the first coefficient of a model of scikit-learn."""
+    from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+
+    models = {
+        "linear": LinearRegression(fit_intercept=False),
+        "logistic": LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8, max_iter=1000),
+        "Poisson": PoissonRegressor(alpha=0, tol=1e-8, max_iter=1000),
+    }
+    return ob.from_sklearn(models[name], target=lambda model: np.ravel(model.coef_)[0])
+
+
+def cases() -> list[Case]:
+    """Return the cases; models are made here, since scikit-learn and jax are optional."""
+    fits = {"control": "surrogate", "paired": True, "n_truth": 8000}
+    return [
+        Case("correlation of lognormal, n=200", lognormal_pair(200), ob.correlation, "quadratic", goal=".21/.15/.10"),
+        Case("correlation of lognormal, n=1000", lognormal_pair(1000), ob.correlation, "quadratic", goal=".07/.06/.04"),
+        Case("ratio of exponentials, n=50", exponential_pair(50), ob.ratio, "quadratic", goal=".06/.05/.04"),
+        Case("skewness of exponential, n=200", exponential(200), ob.skewness, "quadratic", goal=".16/.12/.09"),
+        Case("OLS, n=30, d=10", heteroscedastic(30, 10), fitted("linear"), **fits, goal=".04"),
+        Case("OLS, n=1000, d=10", heteroscedastic(1000, 10), fitted("linear"), **fits, goal=".02"),
+        Case("logistic, n=200, d=5", logistic(200, 5), fitted("logistic"), **fits, goal=".02"),
+        Case("Poisson, n=200, d=5", counts(200, 5), fitted("Poisson"), **fits, goal=".02"),
+        Case("portfolio, value", returns(200, 5), portfolio(5), "quadratic", n_truth=3000, goal=".05/.04/.03"),
+        Case("median, n=200", exponential(200), ob.median, "auto", goal=".36/.32/.20"),
+    ]
+
+
+def near_separated() -> list[Case]:
+    """Return a case in which the simulation error is not honest, and must be told."""
+    return [
+        Case("near-separated logistic, n=100, d=6", logistic(100, 6, 4.0), fitted("logistic"), "surrogate", True, 4000)
+    ]
+
+
+def run(case: Case, data: Any, n_resamples: int, seed: int, **options: Any) -> Result:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ob.bootstrap(data, case.statistic, n_resamples=n_resamples, paired=case.paired, rng=seed, **options)
+
+
+def parts(result: Result, size: int, estimator: str = "orthogonal") -> Iterator[Result]:
+    """Yield the small bootstraps that a run is made of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for start in range(0, min(len(result.replicates), size * SMALL) - size + 1, size):
+            yield result.with_estimator(estimator, slice(start, start + size))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Small bootstraps of one data set, and the truth about it."""
+
+    case: Case
+    data: Any
+    truth: Result
+    linear: list[Result]
+    control: list[Result]
+
+    @staticmethod
+    def of(case: Case, seed: int, n_runs: int) -> Answers:
+        """Return the answers about the data set of a seed."""
+        data = case.generate(np.random.default_rng([seed, 14]))
+        truth = run(case, data, case.n_truth, 10_000 + seed, estimator="standard")
+        seeds = [1000 * seed + number for number in range(n_runs)]
+        n_resamples = max(*SIZES, *ERROR_SIZES) * SMALL
+        linear = [run(case, data, n_resamples, each, control="linear") for each in seeds]
+        control = [_with_control(case, result) for result in linear]
+        return Answers(case, data, truth, linear, control)
+
+    @property
+    def variance(self) -> float:
+        """Return the bootstrap's own variance."""
+        return float(np.var(self.truth.bootstrap_distribution, ddof=1))
+
+
+def _with_control(case: Case, result: Result) -> Result:
+    """Return the same replicates with the control of a case: they need not be simulated again."""
+    found = replace(result.run, control_request=case.control).with_control()
+    return replace(result, run=found)
+
+
+def variance_errors(answers: Answers) -> dict[tuple[str, int], np.ndarray]:
+    """Return ``variance / truth - 1`` for each estimator and size."""
+    columns = {
+        "standard": (answers.linear, "standard"),
+        "paper": (answers.linear, "paper"),
+        "linear": (answers.linear, "orthogonal"),
+        "control": (answers.control, "orthogonal"),
+    }
+    return {
+        (name, size): np.array(
+            [part.variance / answers.variance - 1 for result in results for part in parts(result, size, estimator)]
+        )
+        for name, (results, estimator) in columns.items()
+        for size in SIZES
+    }
+
+
+def rms(numbers: Any) -> float:
+    return float(np.sqrt(np.mean(np.square(numbers))))
+
+
+def print_variance(everything: list[list[Answers]]) -> None:
+    names = ("standard", "paper", "linear", "control")
+    print(f"\nRelative RMSE of the variance, B = {' / '.join(map(str, SIZES))}\n")
+    print("| case | standard | paper | linear part | control | asked |")
+    print("| --- " * 6 + "|")
+    for sets in everything:
+        errors = [variance_errors(answers) for answers in sets]
+        cells = [
+            " / ".join(f"{rms(np.concatenate([each[name, size] for each in errors])):.3f}" for size in SIZES)
+            for name in names
+        ]
+        case = sets[0].case
+        print(f"| {case.name} | " + " | ".join(cells) + f" | {case.goal} |", flush=True)
+
+
+def print_errors(everything: list[list[Answers]]) -> None:
+    print("\nBias: RMSE in standard errors; reported simulation error over true, mean over data sets\n")
+    print("| case | B | bias, linear | bias, control | reported/true, std. error | reported/true, bias |")
+    print("| --- " * 6 + "|")
+    for sets in everything:
+        for size in ERROR_SIZES:
+            rows = [_honesty(answers, size) for answers in sets]
+            cells = [f"{rms([row[0] for row in rows]):.3f}", f"{rms([row[1] for row in rows]):.3f}"]
+            cells += [f"{np.mean([row[column] for row in rows]):.2f}" for column in (2, 3)]
+            print(f"| {sets[0].case.name} | {size} | " + " | ".join(cells) + " |", flush=True)
+
+
+def _honesty(answers: Answers, size: int) -> tuple[float, float, float, float]:
+    """Return the RMSE of the bias by both controls, and reported over true for standard error and bias."""
+    spread = np.sqrt(answers.variance)
+    # The control knows the bias better than the mean of the plain replicates does.
+    truth = float(np.mean([result.with_estimator("orthogonal").bias for result in answers.control]))
+    linear = [part for result in answers.linear for part in parts(result, size)]
+    control = [part for result in answers.control for part in parts(result, size)]
+    biases = [rms([(part.bias - truth) / spread for part in some]) for some in (linear, control)]
+    errors = [part.simulation_error for part in control]
+    of_error = np.mean([each.standard_error for each in errors]) / np.std([part.standard_error for part in control])
+    of_bias = np.mean([each.bias for each in errors]) / max(float(np.std([part.bias for part in control])), 1e-300)
+    return biases[0], biases[1], float(of_error), float(of_bias)
+
+
+def print_ends(everything: list[list[Answers]]) -> None:
+    print("\nEnds from ten refits: RMSE in standard errors, low / high, over that of 2000 plain refits\n")
+    print("| case | method | linear | control | 2000 refits | ratio |")
+    print("| --- " * 6 + "|")
+    for sets in everything:
+        if sets[0].case.control != "surrogate":
+            continue
+        for method in ("percentile", "bca"):
+            rows = np.array([_end_errors(answers, method) for answers in sets])
+            linear, control, plain = np.sqrt(np.mean(rows**2, axis=0))
+            ratio = np.sqrt(np.mean(control**2) / np.mean(plain**2))
+            cells = [f"{low:.3f} / {high:.3f}" for low, high in (linear, control, plain)]
+            print(f"| {sets[0].case.name} | {method} | " + " | ".join(cells) + f" | {ratio:.2f} |", flush=True)
+
+
+def _end_errors(answers: Answers, method: str) -> np.ndarray:
+    """Return the RMSE of both ends by the linear part, by the control and by 2000 plain refits, shape ``(3, 2)``."""
+    spread = np.sqrt(answers.variance)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        truth = np.array(answers.truth.interval(method=method))
+        plain = [
+            answers.truth.with_estimator("standard", slice(start, start + 2000))
+            for start in range(0, len(answers.truth.replicates) - 1999, 2000)
+        ]
+        kinds = (
+            [part for result in answers.linear for part in list(parts(result, 10))[:5]],
+            [part for result in answers.control for part in list(parts(result, 10))[:5]],
+            plain,
+        )
+        ends = [np.array([part.interval(method=method) for part in some]) for some in kinds]
+    return np.array([np.sqrt(np.mean(((each - truth) / spread) ** 2, axis=0)) for each in ends])
+
+
+WRONG: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
+    "times 3": lambda s, rng: 3 * s,
+    "times 0.3": lambda s, rng: 0.3 * s,
+    "noise times 20": lambda s, rng: 20 * s.std() * rng.standard_normal(s.shape),
+    "1% explosions": lambda s, rng: np.where(rng.random(s.shape) < 0.01, 50 * s.std(), s),
+    "0.1% explosions": lambda s, rng: np.where(rng.random(s.shape) < 0.001, 200 * s.std(), s),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class WrongSurrogate:
+    """A surrogate that something is done to, a function of the resample alone."""
+
+    of: Any
+    estimate: np.ndarray
+    change: Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+    def values(self, resamples: Any) -> np.ndarray:
+        """Return the wrong values, shape ``(B, k)``."""
+        values = self.of.values(resamples) - self.estimate
+        rows = [
+            self.change(row, np.random.default_rng(seed)) for row, seed in zip(values, resamples.seeds(7), strict=True)
+        ]
+        return self.estimate + np.array(rows)
+
+    @property
+    def work(self) -> float:
+        """Return the work of the right one."""
+        return float(self.of.work)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-sets", type=int, default=8)
+    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("--first-seed", type=int, default=100)
+    parser.add_argument("--tables", nargs="*", default=["variance", "errors", "ends"])
+    parser.add_argument("--cases", nargs="*", default=[""])
+    options = parser.parse_args()
+    chosen = [case for case in cases() if any(part in case.name for part in options.cases)]
+    seeds = range(options.first_seed, options.first_seed + options.data_sets)
+    everything = [[Answers.of(case, seed, options.runs) for seed in seeds] for case in chosen]
+    tables = {"variance": print_variance, "errors": print_errors, "ends": print_ends}
+    for name in options.tables:
+        tables[name](everything)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Controls: what is known of a replicate without evaluating the statistic on it."""

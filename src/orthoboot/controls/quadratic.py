@@ -1,0 +1,159 @@
+"""The quadratic part of a function of means: its values on resamples, and its exact moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from orthoboot.controls.base import Control, ControlValues
+from orthoboot.draws.resamples import Resamples
+from orthoboot.functionals.differences import principal_directions
+from orthoboot.functionals.means_form import MeansForm
+from orthoboot.plans import Plan
+from orthoboot.typing import FloatArray, Influence
+
+_ROUNDING = 1e-10
+"""Features are in units of their own size: one whose mean varies by this share of the others' is constant."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic(Control):
+    r"""The linear and the quadratic part together, ``C = L + Q``.
+
+    .. math:: Q_b = \tfrac12 d_b' g'' d_b, \qquad d_b = \sum_t x_t,
+
+    d_b the change of the means, a sum of independent draws from one or more populations u, m_u draws from each. With
+    :math:`S_u` the covariance of population u, :math:`S = \sum m_u S_u` and :math:`q = x' g'' x`,
+
+    .. math:: E[Q] = \tfrac12 \sum_u m_u E_u[q], \quad
+              \operatorname{Cov}(L, Q) = \tfrac12 \sum_u m_u E_u[(g' x)\, q], \quad
+              \operatorname{Var}(Q) = \tfrac14 \sum_u m_u \operatorname{Var}_u(q)
+              + \tfrac12 \Bigl[\operatorname{tr}((g'' S)^2) - \sum_u m_u \operatorname{tr}((g'' S_u)^2)\Bigr],
+
+    exactly, where x is centred in each population. For n rows drawn from one sample that is
+    ``E[Q] = mean(q)/(2n)`` and ``Var(Q) = var(q)/(4 n^3) + (n-1) tr((g'' S)^2)/(2 n^3)`` with the features themselves.
+
+    Attributes
+    ----------
+    plan
+        How the rows are drawn: independently, so that the linear part is a sum of independent draws.
+    influence
+        One ``(n_i, k)`` array per sample.
+    scores
+        The features of the rows in directions in which their mean has variance one and no correlation, one
+        ``(n_i, q)`` array per sample.
+    bends
+        g'' in these directions, shape ``(k, q, q)``.
+    """
+
+    plan: Plan
+    influence: Influence
+    scores: tuple[FloatArray, ...]
+    bends: FloatArray
+
+    name = "quadratic"
+
+    def on(self, resamples: Resamples, linear: FloatArray) -> ControlValues:
+        """Return ``L + Q`` on resamples, less its mean."""
+        changes = np.sum([resamples.sums(i, part) / len(part) for i, part in enumerate(self.scores)], axis=0)
+        # Not row by row: where groups of unequal size are drawn the number of rows varies, and one feature is that.
+        curved = _bent(self.bends, changes - self.plan.mean(self.scores)) / 2
+        mean, covariance = self._moments.mean, self._moments.covariance
+        return ControlValues(linear + curved - mean, mean, np.diag(covariance).copy(), lambda: covariance)
+
+    def divided_by(self, unit: FloatArray) -> Quadratic:
+        """Return the control of the outputs divided by a unit each."""
+        influence = tuple(part / unit for part in self.influence)
+        return replace(self, influence=influence, bends=self.bends / unit[:, np.newaxis, np.newaxis])
+
+    @property
+    def description(self) -> str:
+        """Return what it is."""
+        return "quadratic control"
+
+    @cached_property
+    def _moments(self) -> _Moments:
+        k = self.bends.shape[0]
+        joint = tuple(np.concatenate(parts, axis=1) for parts in zip(self.influence, self.scores, strict=True))
+        draws = self.plan.draws(joint)
+        assert draws is not None  # the one who makes this control has seen that there are
+        mean, linear, crossed, quadratic = np.zeros(k), *np.zeros((3, k, k))
+        whole = np.zeros(self.bends.shape[1:])
+        for part in draws:
+            values = part.values - part.values.mean(axis=0)
+            (size, _), number = values.shape, part.number
+            own, scores = values[:, :k], values[:, k:]
+            bent = _bent(self.bends, scores)
+            mean += number * bent.mean(axis=0) / 2
+            linear += number * (own.T @ own) / size
+            crossed += number * (own.T @ bent) / (2 * size)
+            centred = bent - bent.mean(axis=0)
+            covariance = scores.T @ scores / size
+            whole += number * covariance
+            quadratic += number * (centred.T @ centred / (4 * size) - _traces(self.bends, covariance) / 2)
+        return _Moments(mean, linear, crossed, quadratic + _traces(self.bends, whole) / 2)
+
+
+class _Moments(NamedTuple):
+    """Moments under the plan: E[Q], and the covariances of L, of L with Q and of Q, each ``(k, k)``."""
+
+    mean: FloatArray
+    linear: FloatArray
+    crossed: FloatArray
+    quadratic: FloatArray
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Return the exact covariance of ``L + Q``, shape ``(k, k)``."""
+        # The sum of the crossed terms first: it is symmetric to the last bit, and so is the whole.
+        return self.linear + (self.crossed + self.crossed.T) + self.quadratic
+
+
+def quadratic_control(form: MeansForm, plan: Plan, influence: Influence) -> Quadratic | None:
+    """Return the quadratic part of a function of means, or None where it has no second derivative at the data."""
+    directions = principal_directions(_without_rounding(plan.covariance(form.features)))
+    n_rows = sum(len(part) for part in form.features)
+    bends = _bends(form, directions, n_rows)
+    if not np.isfinite(bends).all():
+        return None
+    towards = np.linalg.pinv(directions).T
+    return Quadratic(plan, influence, tuple(part @ towards for part in form.features), bends)
+
+
+def _without_rounding(covariance: FloatArray) -> FloatArray:
+    """Return the covariance of the mean features without those that vary by rounding alone, as a total does mostly."""
+    deviations = np.sqrt(np.diag(covariance))
+    varies = deviations > _ROUNDING * deviations.max(initial=0.0)
+    return np.where(np.outer(varies, varies), covariance, 0.0)
+
+
+def _bends(form: MeansForm, directions: FloatArray, n_rows: int) -> FloatArray:
+    """Return ``u_l' g'' u_m`` for all pairs of directions ``(p, q)``, shape ``(k, q, q)``, by polarisation.
+
+    With ``s, d = (u_l +- u_m) / sqrt(2)`` it is ``(s' g'' s - d' g'' d) / 2``.
+    """
+    first, second = np.triu_indices(directions.shape[1], 1)
+    together = (directions[:, first] + directions[:, second]) / np.sqrt(2)
+    apart = (directions[:, first] - directions[:, second]) / np.sqrt(2)
+    found = form.second_derivatives(np.concatenate([directions, together, apart], axis=1), n_rows)
+    own, sums, differences = np.split(found, np.cumsum([directions.shape[1], len(first)]), axis=1)
+    bends = np.zeros((len(found), directions.shape[1], directions.shape[1]))
+    diagonal = np.arange(directions.shape[1])
+    bends[:, diagonal, diagonal] = own
+    bends[:, first, second] = bends[:, second, first] = (sums - differences) / 2
+    return bends
+
+
+def _bent(bends: FloatArray, changes: FloatArray) -> FloatArray:
+    """Return ``x' g'' x`` for every row x of `changes` ``(m, q)``, shape ``(m, k)``."""
+    return np.stack([np.einsum("mq,mq->m", changes @ bend, changes) for bend in bends], axis=1)
+
+
+def _traces(bends: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Return ``tr(g_a'' S g_b'' S)`` for all pairs of outputs, shape ``(k, k)``."""
+    spread = bends @ covariance
+    traces: FloatArray = np.einsum("apq,bqp->ab", spread, spread)
+    return traces

@@ -1,0 +1,120 @@
+"""Which control a run uses, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from orthoboot.controls.base import Control
+from orthoboot.controls.quadratic import quadratic_control
+from orthoboot.controls.surrogate import surrogate_control
+from orthoboot.draws.resamples import Resamples
+from orthoboot.errors import ArgumentError
+from orthoboot.execution.execution import Execution
+from orthoboot.functionals.base import Prepared
+from orthoboot.functionals.means_form import MeansForm
+from orthoboot.influence import InfluenceFunction
+from orthoboot.plans import Plan
+from orthoboot.typing import FloatArray, Key
+
+CONTROLS = ("auto", "linear", "quadratic", "surrogate")
+
+_MOST_PRODUCTS = 1 << 22
+"""Products of features of rows that "auto" takes for a quadratic part: a few hundredths of a second."""
+
+_MOST_FEATURES = 64
+"""Features up to which "auto" takes their second derivatives: all pairs of them."""
+
+_MOST_WORK = 4e10
+"""Floating-point operations that "auto" takes for the draws of a surrogate: a few seconds."""
+
+_DRAWS, _FEWEST_DRAWS = 2000, 500
+"""Draws of a surrogate, and the fewest that "auto" thinks worth it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ControlSearch:
+    """What a control is made from.
+
+    Attributes
+    ----------
+    prepared, plan, key, execution
+        The statistic at its data, how the rows are drawn, the seed, and who evaluates.
+    influence
+        The influence function in use. Only the statistic's own is the derivative that other controls go on from.
+    linear
+        Returns the linear part of resamples, of mean zero.
+    linear_covariance
+        Returns its exact covariance.
+    """
+
+    prepared: Prepared[Any]
+    plan: Plan
+    key: Key
+    execution: Execution
+    influence: InfluenceFunction
+    linear: Callable[[Resamples], FloatArray | None]
+    linear_covariance: Callable[[], FloatArray]
+
+    def found(self, request: str) -> Control | None:
+        """Return the control beyond the linear part that `request` asks for; None to use the linear part alone.
+
+        "auto" takes a quadratic part or a surrogate where it costs little beside ten replicates.
+        """
+        if request == "linear" or self.influence.values is None:
+            return None
+        if request == "auto":
+            return (self._quadratic(limited=True) or self._surrogate(limited=True)) if self._is_own else None
+        if not self._is_own:
+            raise ArgumentError(
+                f'control="{request}" goes on from the statistic\'s own influence function; got influence values by '
+                f'{self.influence.source}. Use influence="auto", or control="linear".'
+            )
+        found = self._quadratic(limited=False) if request == "quadratic" else self._surrogate(limited=False)
+        if found is None:
+            raise self._refusal(request)
+        return found
+
+    @property
+    def _is_own(self) -> bool:
+        return self.influence.own
+
+    def _quadratic(self, *, limited: bool) -> Control | None:
+        form = self.prepared.means_form() if self.plan.has_tilt and self.plan.has_draws else None
+        if form is None or (limited and not self._is_cheap(form)):
+            return None
+        assert self.influence.values is not None
+        return quadratic_control(form, self.plan, self.influence.values)
+
+    def _is_cheap(self, form: MeansForm) -> bool:
+        n_rows, n_features = sum(len(part) for part in form.features), len(form.point)
+        products = n_rows * self.prepared.output.size * n_features**2
+        return n_features <= _MOST_FEATURES and products <= _MOST_PRODUCTS
+
+    def _surrogate(self, *, limited: bool) -> Control | None:
+        surrogate = self.prepared.surrogate
+        # Replicates that are evaluated in batches cost no more than the draws of a surrogate.
+        if surrogate is None or (limited and self.prepared.functional.batched):
+            return None
+        n_draws = min(int(_MOST_WORK / surrogate.work), _DRAWS) if limited else _DRAWS
+        if n_draws < _FEWEST_DRAWS:
+            return None
+        return surrogate_control(
+            self.prepared, self.plan, self.key, self.execution, self._linear_part, self.linear_covariance(), n_draws
+        )
+
+    def _linear_part(self, resamples: Resamples) -> FloatArray:
+        linear = self.linear(resamples)
+        assert linear is not None
+        return linear
+
+    def _refusal(self, request: str) -> ArgumentError:
+        name = self.prepared.functional.name
+        reasons = {
+            "quadratic": f"is for smooth functions of means in memory whose rows, strata or groups are drawn "
+            f"independently; `{name}` is none, or has no second derivative at these data",
+            "surrogate": f"is for fitted models whose loss is known; `{name}` has none, or it breaks down on many "
+            "resamples",
+        }
+        return ArgumentError(f'control="{request}" {reasons[request]}. Use control="auto".')

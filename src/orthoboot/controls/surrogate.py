@@ -1,0 +1,258 @@
+"""A surrogate of the statistic as a control: thousands of its draws, two probes and a limit to what it may say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orthoboot.controls.base import Control, ControlValues, SimulatedLaw
+from orthoboot.draws.resamples import Resamples
+from orthoboot.execution.evaluations import evaluations
+from orthoboot.execution.execution import Execution
+from orthoboot.execution.progress import ProgressBar
+from orthoboot.functionals.base import Prepared
+from orthoboot.functionals.surrogate import Surrogate
+from orthoboot.plans import Plan
+from orthoboot.typing import BoolArray, FloatArray, Key
+
+_FIRST_DRAW = 1 << 40
+"""The number of the first draw in the counter: beyond all replicates, so that more of these change nothing."""
+
+_GROUPS = 20
+"""Groups of draws that are left out in turn, to learn how far the moments of the control can be trusted."""
+
+_MOST_MISSING = 0.05
+"""Share of the draws on which a surrogate may have no value."""
+
+_TOLERATED = 0.5
+"""A probe may be so far from the surrogate, as a share of ``|S - L|`` or of the standard deviation of L."""
+
+_REACH = 1.5
+"""How far beyond what replicates have confirmed a surrogate may go where a probe has contradicted it."""
+
+
+class JointDraws(NamedTuple):
+    """The surrogate and the linear part on resamples of their own, as changes from the estimate: ``(N, k)`` each."""
+
+    surrogate: FloatArray
+    linear: FloatArray
+
+    def divided_by(self, unit: FloatArray) -> JointDraws:
+        """Return both in units of the outputs."""
+        return JointDraws(self.surrogate / unit, self.linear / unit)
+
+
+@dataclass(frozen=True, eq=False)
+class SurrogateControl(Control):
+    r"""A cheap twin S of the statistic: ``C = S - phi_hat``.
+
+    Its mean and variance come from N draws of (S, L) on resamples of their own, by regression on the linear part L,
+    whose variance V is exact:
+
+    .. math:: E[C] = \overline{C - \gamma L}, \qquad
+              \operatorname{Var}(C) = \gamma^2 V + s^2(C - \gamma L).
+
+    The statistic itself is evaluated at the draws with the largest and the smallest ``S - L``. Where it is far from S
+    there, or has no value, S may go on that side no farther than 1.5 times what the replicates have shown: a few draws
+    on which the surrogate explodes would else make its variance anything.
+
+    Attributes
+    ----------
+    surrogate
+        The twin.
+    estimate
+        phi_hat, shape ``(k,)``.
+    linear_variance
+        V, shape ``(k,)``.
+    linear_covariance
+        The exact covariance of the linear part, shape ``(k, k)``.
+    draws
+        The draws.
+    contradicted
+        On which side, below and above, probes speak against it, shape ``(2, k)``.
+    unit
+        What the outputs are divided by, shape ``(k,)``.
+    """
+
+    surrogate: Surrogate
+    estimate: FloatArray
+    linear_variance: FloatArray
+    linear_covariance: FloatArray
+    draws: JointDraws
+    contradicted: BoolArray
+    unit: FloatArray
+
+    name = "surrogate"
+
+    def on(self, resamples: Resamples, linear: FloatArray) -> ControlValues:
+        """Return the control on resamples, less its mean."""
+        excess = _excess((self.surrogate.values(resamples) - self.estimate) / self.unit, linear)
+        limits = self._limits(excess)
+        drawn = self._drawn(limits)
+        found = _moments(drawn, self.draws.linear, self.linear_variance)
+        without = [
+            _moments(drawn[kept], self.draws.linear[kept], self.linear_variance) for kept in _without_groups(len(drawn))
+        ]
+        return ControlValues(
+            linear + np.clip(excess, *limits) - found.mean,
+            found.mean,
+            found.variance,
+            partial(_covariance, drawn, self.draws.linear, self.linear_covariance),
+            SimulatedLaw(
+                drawn,
+                self.draws.linear,
+                np.array([each.mean for each in without]),
+                np.array([each.variance for each in without]),
+            ),
+        )
+
+    def divided_by(self, unit: FloatArray) -> SurrogateControl:
+        """Return the control of the outputs divided by a unit each."""
+        return replace(
+            self,
+            linear_variance=self.linear_variance / unit / unit,
+            linear_covariance=self.linear_covariance / unit / unit[:, np.newaxis],
+            draws=self.draws.divided_by(unit),
+            unit=self.unit * unit,
+        )
+
+    @property
+    def description(self) -> str:
+        """Return what it is and what the probes found."""
+        said = "contradicted by a probe, and limited" if self.contradicted.any() else "confirmed by two probes"
+        return f"surrogate ({len(self.draws.linear):,} draws, {said})"
+
+    def _limits(self, excess: FloatArray) -> FloatArray:
+        """Return how far ``S - L`` may go below and above, shape ``(2, k)``, given what the replicates show of it."""
+        seen = _REACH * np.array([np.minimum(excess.min(axis=0), 0.0), np.maximum(excess.max(axis=0), 0.0)])
+        unlimited = np.array([[-np.inf], [np.inf]])
+        return np.where(self.contradicted, seen, unlimited)
+
+    def _drawn(self, limits: FloatArray) -> FloatArray:
+        return self.draws.linear + np.clip(self._draws_excess, *limits)
+
+    @cached_property
+    def _draws_excess(self) -> FloatArray:
+        return self.draws.surrogate - self.draws.linear
+
+
+class _ControlMoments(NamedTuple):
+    mean: FloatArray
+    variance: FloatArray
+
+
+def _excess(surrogate: FloatArray, linear: FloatArray) -> FloatArray:
+    """Return ``S - L``, zero where the surrogate has no value: what is left then is the linear part."""
+    return np.where(np.isfinite(surrogate), surrogate - linear, 0.0)
+
+
+def _slopes(drawn: FloatArray, linear: FloatArray) -> FloatArray:
+    """Return the least-squares slope of the control on the linear part, shape ``(k,)``; one where that is constant."""
+    l = linear - linear.mean(axis=0)  # noqa: E741
+    size = (l**2).sum(axis=0)
+    excess = ((drawn - linear) * l).sum(axis=0)
+    return np.asarray(1 + np.divide(excess, size, out=np.zeros_like(size), where=size > 0))
+
+
+def _moments(drawn: FloatArray, linear: FloatArray, linear_variance: FloatArray) -> _ControlMoments:
+    """Return the mean and the variance of the control by regression on the linear part, each of shape ``(k,)``."""
+    slope = _slopes(drawn, linear)
+    rest = drawn - slope * linear
+    mean = rest.mean(axis=0)
+    left = ((rest - mean) ** 2).sum(axis=0) / (len(rest) - 2)
+    return _ControlMoments(mean, slope**2 * linear_variance + left)
+
+
+def _covariance(drawn: FloatArray, linear: FloatArray, linear_covariance: FloatArray) -> FloatArray:
+    """Return the covariance of the control, shape ``(k, k)``, by the same regression."""
+    slope = _slopes(drawn, linear)
+    rest = drawn - slope * linear
+    rest = rest - rest.mean(axis=0)
+    left: FloatArray = rest.T @ rest / (len(rest) - 2)
+    return np.outer(slope, slope) * linear_covariance + left
+
+
+def _without_groups(size: int) -> list[BoolArray]:
+    """Return which draws are left without each of the groups."""
+    group = np.arange(size) % _GROUPS
+    return [group != each for each in range(_GROUPS)]
+
+
+@dataclass(frozen=True, eq=False)
+class _SomeDraws:
+    """The resamples of some draws, numbered from 0."""
+
+    plan: Plan
+    key: Key
+    draws: Sequence[int]
+
+    def resamples(self, numbers: Sequence[int]) -> Resamples:
+        """Return the resamples with these numbers."""
+        return self.plan.resamples(self.key, [self.draws[number] for number in numbers])
+
+
+def surrogate_control(
+    prepared: Prepared[Any],
+    plan: Plan,
+    key: Key,
+    execution: Execution,
+    linear: Callable[[Resamples], FloatArray],
+    linear_covariance: FloatArray,
+    n_draws: int,
+) -> SurrogateControl | None:
+    """Return the surrogate of the statistic as a control; None where it has too often no value.
+
+    Parameters
+    ----------
+    prepared
+        The statistic at its data, which has a surrogate.
+    plan, key
+        How the rows are drawn, and the seed.
+    execution
+        Which jobs share the two probes.
+    linear
+        The linear part of resamples, of mean zero.
+    linear_covariance
+        Its exact covariance.
+    n_draws
+        How many draws.
+    """
+    surrogate = prepared.surrogate
+    assert surrogate is not None
+    resamples = plan.resamples(key, range(_FIRST_DRAW, _FIRST_DRAW + n_draws))
+    changes, parts = surrogate.values(resamples) - prepared.estimate, linear(resamples)
+    usable = np.isfinite(changes).all(axis=1)
+    if usable.mean() < 1 - _MOST_MISSING:
+        return None
+    draws = JointDraws(changes[usable], parts[usable])
+    numbers = _FIRST_DRAW + np.flatnonzero(usable)
+    variance = np.diag(linear_covariance).copy()
+    contradicted = _contradicted(prepared, _SomeDraws(plan, key, numbers.tolist()), execution, draws, np.sqrt(variance))
+    unit = np.ones_like(prepared.estimate)
+    return SurrogateControl(surrogate, prepared.estimate, variance, linear_covariance, draws, contradicted, unit)
+
+
+def _contradicted(
+    prepared: Prepared[Any], source: _SomeDraws, execution: Execution, draws: JointDraws, spread: FloatArray
+) -> BoolArray:
+    """Return on which side, below and above, the statistic contradicts its surrogate, shape ``(2, k)``.
+
+    A probe that contradicts it in any output makes all outputs doubtful on its side, since the others' own extremes
+    were not probed; and that output on both sides.
+    """
+    excess = draws.surrogate - draws.linear
+    relative = np.divide(excess, spread, out=np.zeros_like(excess), where=spread > 0)
+    probes = [int(np.argmin(relative.min(axis=1))), int(np.argmax(relative.max(axis=1)))]
+    section = "probes of the surrogate " + " ".join(str(source.draws[probe]) for probe in probes)
+    chosen = replace(source, draws=[source.draws[probe] for probe in probes])
+    found = evaluations(prepared, chosen, len(probes), execution, section, ProgressBar(len(probes), shown=False))
+    apart = np.abs(found.values - prepared.estimate - draws.surrogate[probes])
+    tolerated = _TOLERATED * np.maximum(np.abs(excess[probes]), spread)
+    # A value that is missing is NaN, which is not within any bound.
+    wrong = ~np.asarray(apart <= tolerated)
+    by_side, by_output = wrong.any(axis=1, keepdims=True), wrong.any(axis=0, keepdims=True)
+    return np.asarray(by_side | by_output)

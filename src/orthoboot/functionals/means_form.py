@@ -1,0 +1,46 @@
+"""A statistic as a smooth function of the means of features, for its second-order part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orthoboot.functionals.differences import second_derivatives_along
+from orthoboot.typing import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class MeansForm:
+    """The statistic ``g(m)``, m the sums of the features of the drawn rows divided by n.
+
+    Attributes
+    ----------
+    features
+        Of the rows of each sample, shape ``(n_i, p)`` each: those of another sample are zero.
+    point
+        Their means, shape ``(p,)``.
+    value
+        Takes points in the columns of a ``(p, ...)`` array and returns g there, shape ``(k, ...)``.
+    curvature
+        Takes directions in columns ``(p, q)`` and returns ``u' g'' u`` of each, shape ``(k, q)``; None to take
+        differences of `value`.
+    """
+
+    features: tuple[FloatArray, ...]
+    point: FloatArray
+    value: Callable[[FloatArray], FloatArray]
+    curvature: Callable[[FloatArray], FloatArray] | None = None
+
+    def second_derivatives(self, directions: FloatArray, n_rows: int) -> FloatArray:
+        """Return ``u_l' g'' u_l`` for directions in the columns ``(p, q)``, shape ``(k, q)``.
+
+        Parameters
+        ----------
+        directions
+            As long as a standard error.
+        n_rows
+            The number of rows, which bounds the steps of differences.
+        """
+        if self.curvature is not None:
+            return self.curvature(directions)
+        return second_derivatives_along(self.value, self.point, directions, n_rows)
