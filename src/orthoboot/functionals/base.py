@@ -15,6 +15,7 @@ from orthoboot.errors import ArgumentError, OrthobootWarning
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, evaluated_one_by_one, evaluated_together
 from orthoboot.functionals.given_weights import given_weights
 from orthoboot.functionals.output import Output
+from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
 Covariance = Callable[[Influence], FloatArray]
@@ -241,6 +242,11 @@ class Prepared(ABC, Generic[Statistic]):
         None where that takes the sums over the influence values themselves. Each resample is treated alike whatever
         the batch.
         """
+        return None
+
+    @cached_property
+    def surrogate(self) -> Surrogate | None:
+        """Return a cheap twin of the statistic, or None where it has none or needs none."""
         return None
 
     @property
