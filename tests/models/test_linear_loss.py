@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from orthoboot.errors import FitError
-from orthoboot.models.linear_loss import (
+from orthoboot.functionals.regression.row_losses import (
     FamilyLoss,
     HuberLoss,
     LossFunction,
     MultinomialLoss,
-    PenalisedLoss,
     TweedieLoss,
 )
+from orthoboot.models.linear_loss import PenalisedLoss
 
 RNG = np.random.default_rng(0)
 N_ROWS = 40

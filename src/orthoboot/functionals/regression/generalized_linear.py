@@ -25,6 +25,8 @@ from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family, PredictorLosses
 from orthoboot.functionals.regression.generalized_linear_in_pieces import GlmFitInPieces
 from orthoboot.functionals.regression.linear import CatalogueRegression, PreparedRegression
+from orthoboot.functionals.regression.newton_surrogate import LinearOutputs, NewtonSurrogate
+from orthoboot.functionals.regression.row_losses import FamilyLoss
 from orthoboot.functionals.regression.search_limits import (
     MAX_ITERATIONS,
     REGULAR,
@@ -299,6 +301,24 @@ class GlmFit(PreparedRegression[Glm]):
         scores = model.basis * (loss.weights * losses.slope)[:, np.newaxis]
         influence = -len(scores) * rows_times(scores, by_score)
         return (influence - influence.mean(axis=0),)
+
+    @cached_property
+    def surrogate(self) -> NewtonSurrogate | None:
+        """Return the first Newton steps of the refits, in the orthonormal basis; None where no refit moves."""
+        if self.is_exact:
+            return None
+        model, d = self.model, len(self.fit)
+        return NewtonSurrogate(
+            row_loss=FamilyLoss(model.family.name, model.link),
+            response=model.rows.response,
+            designs=(model.basis,),
+            factors=model.rows.case_weights,
+            quadratic=np.zeros((d, d)),
+            linear=np.zeros(d),
+            free=np.ones(d, dtype=np.bool_),
+            start=self.fit,
+            outputs=LinearOutputs(model.factor.back_rotation(), np.zeros(d)),
+        )
 
     @cached_property
     def is_exact(self) -> bool:

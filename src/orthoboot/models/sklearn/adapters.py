@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthoboot.errors import InfluenceError
-from orthoboot.models.linear_loss import (
+from orthoboot.functionals.regression.row_losses import (
     FamilyLoss,
     HuberLoss,
     LossFunction,
     MultinomialLoss,
-    PenalisedLoss,
     TweedieLoss,
 )
+from orthoboot.models.linear_loss import PenalisedLoss
 from orthoboot.models.sklearn.interface import Adapter, RefittedModel
 from orthoboot.models.sklearn.networks import network_adapter
 from orthoboot.models.sklearn.solution import Solution, solved

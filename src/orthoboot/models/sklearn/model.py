@@ -27,6 +27,7 @@ from orthoboot.errors import (
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.output import Output
+from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate
 from orthoboot.models.fitting import evaluated_refits, found_once
 from orthoboot.models.linear_loss import PenalisedLoss
 from orthoboot.models.sklearn.adapters import adapter_of, known_adapter
@@ -55,6 +56,7 @@ from orthoboot.models.sklearn.refitting import (
     tightened,
 )
 from orthoboot.models.sklearn.solution import Solution, polished
+from orthoboot.models.sklearn.surrogate import newton_surrogate
 from orthoboot.models.sklearn.targets import FunctionTarget, ModelTarget, RowsTarget, target_of, target_on_data
 from orthoboot.models.target_rows import (
     TargetRows,
@@ -174,6 +176,12 @@ class FittedSklearnModel(Prepared[SklearnModel]):
     def influence(self) -> Influence:
         """Return the derivative of the target by the weights; raise an `InfluenceError` where it is not known."""
         return self._influence
+
+    @found_once
+    def surrogate(self) -> NewtonSurrogate | None:
+        """Return the first Newton steps of the refits of a linear model, and None for all others."""
+        solution = self._known_solution
+        return None if solution is None else newton_surrogate(solution, self._target, self.output)
 
     @property
     def influence_source(self) -> str:

@@ -80,7 +80,7 @@ def feature_names(model: Any) -> tuple[str, ...] | None:
 def held_fixed(estimator: Any) -> list[str]:
     """Return the fitted transformers that the influence function holds fixed."""
     learning = [step for step in transformers(estimator) if not _learns_nothing(step)]
-    entering = _scaler_before_last(estimator)
+    entering = scaler_before_last(estimator)
     return [type(step).__name__ for step in learning if step is not entering]
 
 
@@ -191,7 +191,7 @@ class Scaling:
     @staticmethod
     def of(model: Any, X: Any) -> Scaling | None:
         """Return the scaling of a fitted model, or None if it has none or an identity."""
-        scaler = _scaler_before_last(model)
+        scaler = scaler_before_last(model)
         if scaler is None or not (scaler.with_mean or scaler.with_std):
             return None
         states, influences = [], []
@@ -208,7 +208,7 @@ class Scaling:
 
     def moved(self, model: Any, state: FloatArray) -> Any:
         """Return a copy of `model` with other means and scales."""
-        scaler = copy.copy(_scaler_before_last(model))
+        scaler = copy.copy(scaler_before_last(model))
         parts = iter(np.split(state, len(self.changes)))
         if scaler.with_mean:
             scaler.mean_ = next(parts)
@@ -219,7 +219,7 @@ class Scaling:
 
 def scaling_changes(model: Any, X: Any) -> tuple[FloatArray, ...]:
     """Return how the scaled columns of any rows change with the means and scales that are in the state, each (n, d)."""
-    scaler, rows = _scaler_before_last(model), _before_scaling(model, X)
+    scaler, rows = scaler_before_last(model), _before_scaling(model, X)
     scales = scaler.scale_ if scaler.with_std else np.ones(rows.shape[1])
     changes = []
     if scaler.with_mean:
@@ -234,7 +234,7 @@ def _before_scaling(model: Any, X: Any) -> FloatArray:
     return np.asarray(model[:-2].transform(X) if len(model.steps) > 2 else X, dtype=np.float64)
 
 
-def _scaler_before_last(estimator: Any) -> Any:
+def scaler_before_last(estimator: Any) -> Any:
     """Return the `StandardScaler` whose output the last step of a pipeline gets, or None."""
     if not is_pipeline(estimator) or len(estimator.steps) < 2:
         return None

@@ -1,0 +1,352 @@
+"""The first Newton steps of refits of linear predictors, as matrix products for many resamples at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orthoboot.arrays.products import product_in_one_thread
+from orthoboot.functionals.regression.design_in_pieces import pair_columns, symmetric
+from orthoboot.functionals.regression.row_losses import LossFunction, RowLosses
+from orthoboot.functionals.regression.search_limits import REGULAR
+from orthoboot.functionals.surrogate import Surrogate
+from orthoboot.typing import BoolArray, FloatArray, IntArray
+
+STEPS, MOST_STEPS = 3, 10
+"""Each squares the error: from the fit of all rows the third ends far below the noise of a resample. The few resamples
+for which it does not, such as those that nearly separate the classes, take some more."""
+SHRINKING = 0.05
+"""Near a minimum the decrement falls faster than this from step to step; on the way to infinity it does not."""
+_NEGLIGIBLE = 1e-10
+"""Of the first decrement: one that is so small is rounding, be it larger than the one before."""
+_LARGEST_TABLE = 1 << 23
+"""Numbers of the products of all pairs of columns, sixty-four megabytes; beyond, they are made for each resample."""
+_NUMBERS_IN_CACHE, _FEWEST_AT_ONCE = 1 << 16, 24
+"""Of the rows of the resamples whose steps are made at once: their arrays stay in the cache, unless so few resamples
+would not be worth a product."""
+_OPERATIONS_OF_A_LOSS = 40
+"""What the exponential of a row and its derivatives cost, in multiplications."""
+
+Outputs = Callable[[FloatArray, FloatArray], FloatArray]
+"""Takes parameters ``(B, p)``, NaN where there are none, and the weights ``(B, n)`` of their resamples, and returns the
+outputs of the statistic, ``(B, k)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearOutputs:
+    """Outputs that are linear in the parameters: ``theta @ matrix.T + offset``.
+
+    Attributes
+    ----------
+    matrix, offset
+        Shapes ``(k, p)`` and ``(k,)``.
+    """
+
+    matrix: FloatArray
+    offset: FloatArray
+
+    def __call__(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the outputs of parameters ``(B, p)``, shape ``(B, k)``."""
+        outputs: FloatArray = theta @ self.matrix.T + self.offset
+        return outputs
+
+
+@dataclass(frozen=True, eq=False)
+class NewtonSurrogate(Surrogate):
+    r"""Three Newton steps from the fit of all rows, with the gradient and the Hessian of a resample.
+
+    .. math:: \theta_{t+1} = \theta_t - \Big(\sum_j v_j\,D_j'\,\ell''_j\,D_j + Q\Big)^{-1}
+              \Big(\sum_j v_j\,D_j'\,\ell'_j + Q\theta_t + l\Big), \qquad v_j = w_j c_j \Big/ \sum_i w_i,
+
+    the derivatives of :math:`\ell` by the predictors :math:`\eta_j = D_j\theta_t`, for weights w, with factors c of the
+    rows and a penalty :math:`\tfrac12\theta'Q\theta + l'\theta` that is not resampled. For the quadratic loss of least
+    squares one step is exact. The few resamples whose third step is not much shorter than the second take up to ten;
+    there is no value where these do not shrink either, or where a Hessian is not positive definite.
+
+    Attributes
+    ----------
+    row_loss
+        The loss of a row.
+    response
+        Shape ``(n,)``.
+    designs
+        For each of the q predictors the columns that make it, shape ``(n, p_k)``; the parameters of the predictors come
+        one after the other.
+    factors
+        What the losses of the rows are multiplied with, shape ``(n,)``.
+    quadratic, linear
+        The penalty: Q, shape ``(p, p)``, and l, shape ``(p,)``.
+    free
+        Which parameters move, shape ``(p,)``; the others are held where they are.
+    start
+        The fit of all rows, shape ``(p,)``.
+    outputs
+        The outputs of the statistic as a function of the parameters; can be pickled.
+    penalised_scales
+        For weights ``(B, n)`` what each parameter is multiplied with before it is penalised, shape ``(B, p)``, where
+        that changes with the resample; can be pickled.
+    """
+
+    row_loss: LossFunction
+    response: FloatArray
+    designs: tuple[FloatArray, ...]
+    factors: FloatArray
+    quadratic: FloatArray
+    linear: FloatArray
+    free: BoolArray
+    start: FloatArray
+    outputs: Outputs
+    penalised_scales: Callable[[FloatArray], FloatArray] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the products of columns, which are made again faster than they are sent."""
+        return {name: value for name, value in vars(self).items() if name not in ("_columns", "_products")}
+
+    @property
+    def n_steps(self) -> int:
+        """Return the number of steps."""
+        return 1 if self.row_loss.is_quadratic else STEPS
+
+    @property
+    def work(self) -> float:
+        """Return the operations of the losses, the products and the solutions of one resample."""
+        n, q, p = len(self.response), len(self.designs), len(self.start)
+        losses = n * q * (_OPERATIONS_OF_A_LOSS + q)
+        products = 2 * n * (2 * p + p * (p + 1) // 2)
+        return float(self.n_steps * (losses + products + p**3 / 3 + 2 * p**2))
+
+    def values_at(self, weights: tuple[FloatArray, ...]) -> FloatArray:
+        """Return the outputs where the steps end, shape ``(B, k)``."""
+        (own,) = weights
+        cached = _NUMBERS_IN_CACHE // (own.shape[1] * len(self.designs) ** 2)
+        starts = range(0, max(len(own), 1), max(cached, _FEWEST_AT_ONCE))
+        parts = (own[start : start + starts.step] for start in starts)
+        with np.errstate(all="ignore"):  # what overflows has no value
+            return np.concatenate([self.outputs(self.parameters(part), part) for part in parts])
+
+    def parameters(self, weights: FloatArray) -> FloatArray:
+        """Return the parameters where the steps end for weights ``(B, n)``, shape ``(B, p)``; NaN where they do not."""
+        found = np.full((len(weights), len(self.start)), np.nan)
+        walks = self._started(weights)
+        most = self.n_steps if self.row_loss.is_quadratic else MOST_STEPS
+        for number in range(1, most + 1):
+            walks = self._moved(walks)
+            if number >= self.n_steps:
+                settled = np.isfinite(walks.decrement) if most == 1 else walks.has_settled
+                found[walks.places[settled]] = walks.theta[settled]
+                walks = walks.some(~settled)
+            if not walks.places.size:
+                break
+        return found
+
+    def _started(self, weights: FloatArray) -> _Walks:
+        """Return the steps of resamples before the first one."""
+        number, p = len(weights), len(self.start)
+        quadratic, linear = self._penalty(weights)
+        unknown = np.full(number, np.nan)
+        return _Walks(
+            places=np.arange(number),
+            shares=weights / weights.sum(axis=1, keepdims=True) * self.factors,
+            quadratic=np.broadcast_to(quadratic, (number, p, p)),
+            linear=np.broadcast_to(linear, (number, p)),
+            theta=np.tile(self.start, (number, 1)),
+            step=np.zeros((number, int(self.free.sum()))),
+            decrement=unknown,
+            previous=unknown,
+            first=unknown,
+        )
+
+    def _penalty(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return Q and l, shapes ``(p, p)`` and ``(p,)``; ``(B, p, p)`` and ``(B, p)`` where resamples scale them."""
+        if self.penalised_scales is None:
+            return self.quadratic, self.linear
+        scales = self.penalised_scales(weights)
+        return self.quadratic * scales[:, :, np.newaxis] * scales[:, np.newaxis], self.linear * scales
+
+    def _moved(self, walks: _Walks) -> _Walks:
+        """Return the resamples one step further; half a step back where a row has no possible mean."""
+        gradient, hessian = self._derivatives(walks.theta, walks.shares)
+        pull = np.einsum("bp,bpr->br", walks.theta, walks.quadratic) + walks.linear
+        gradient += pull[:, self.free]
+        hessian += walks.quadratic[:, self.free][:, :, self.free]
+        newton = -positive_solutions(hessian, gradient)
+        exists = np.asarray(np.isfinite(newton).all(axis=1))
+        step = np.where(exists[:, np.newaxis], newton, -walks.step / 2)
+        theta = walks.theta.copy()
+        theta[:, self.free] += step
+        decrement = np.where(exists, -np.einsum("bp,bp->b", step, gradient), np.nan)
+        first = np.where(np.isnan(walks.first), decrement, walks.first)
+        return walks._replace(theta=theta, step=step, decrement=decrement, previous=walks.decrement, first=first)
+
+    def _derivatives(self, theta: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return gradients and Hessians of the losses by the free parameters, shapes ``(B, f)`` and ``(B, f, f)``."""
+        losses = self._losses(theta)
+        slopes = losses.slope.reshape(*shares.shape, -1)
+        curvatures = losses.curvature.reshape(*slopes.shape, -1)
+        gradient = np.hstack(
+            [
+                product_in_one_thread(_weighted(shares, slopes[..., k]), columns)
+                for k, columns in enumerate(self._columns)
+            ]
+        )
+        gradient[_is_impossible(shares, losses.value)] = np.nan
+        hessian = np.empty((*gradient.shape, gradient.shape[1]))
+        for (k, m), products in self._products.items():
+            block = products(_weighted(shares, curvatures[..., k, m]))
+            hessian[:, self._places[k], self._places[m]] = block
+            hessian[:, self._places[m], self._places[k]] = block.transpose(0, 2, 1)
+        return gradient, hessian
+
+    def _losses(self, theta: FloatArray) -> RowLosses:
+        """Return the losses of all rows at the parameters of each resample, one resample after the other."""
+        parts = np.split(theta, _ends(self.designs)[:-1], axis=1)
+        pairs = zip(parts, self.designs, strict=True)
+        predictors = [product_in_one_thread(part, design.T).reshape(-1) for part, design in pairs]
+        return self.row_loss(np.tile(self.response, len(theta)), np.stack(predictors, axis=1))
+
+    @cached_property
+    def _columns(self) -> tuple[FloatArray, ...]:
+        """Return the columns of the free parameters of each predictor; what predictors share is one array."""
+        masks = np.split(self.free, _ends(self.designs)[:-1])
+        return tuple(design if own.all() else design[:, own] for design, own in zip(self.designs, masks, strict=True))
+
+    @cached_property
+    def _places(self) -> tuple[slice, ...]:
+        """Return where the free parameters of each predictor are among all free ones."""
+        ends = _ends(self._columns)
+        return tuple(slice(start, end) for start, end in zip([0, *ends], ends, strict=False))
+
+    @cached_property
+    def _products(self) -> dict[tuple[int, int], CrossProductsOfMany]:
+        """Return the cross products of the columns of each pair of predictors, those of equal columns made once."""
+        found: dict[tuple[int, int], CrossProductsOfMany] = {}
+        made: dict[tuple[int, int], CrossProductsOfMany] = {}
+        for k, left in enumerate(self._columns):
+            for m, right in enumerate(self._columns[k:], k):
+                key = id(left), id(right)
+                made[key] = found[k, m] = made.get(key) or CrossProductsOfMany(left, right)
+        return found
+
+
+class _Walks(NamedTuple):
+    """Resamples on their way, every array with one entry for each of them.
+
+    Attributes
+    ----------
+    places
+        Which of the resamples.
+    shares
+        The weights of the rows, with their factors, over the sum of the weights.
+    quadratic, linear
+        The penalty.
+    theta, step
+        Where they are, and the step that led there.
+    decrement, previous, first
+        ``g' H^-1 g``, twice what a quadratic function falls, of that step, the one before and the first one; NaN where
+        there was none.
+    """
+
+    places: IntArray
+    shares: FloatArray
+    quadratic: FloatArray
+    linear: FloatArray
+    theta: FloatArray
+    step: FloatArray
+    decrement: FloatArray
+    previous: FloatArray
+    first: FloatArray
+
+    @property
+    def has_settled(self) -> BoolArray:
+        """Return which of them are at a minimum but for an error that does not matter."""
+        settled: BoolArray = self.decrement <= np.maximum(SHRINKING * self.previous, _NEGLIGIBLE * self.first)
+        return settled
+
+    def some(self, chosen: BoolArray) -> _Walks:
+        """Return some of them."""
+        return _Walks._make(part[chosen] for part in self)
+
+
+def _ends(tables: tuple[FloatArray, ...]) -> list[int]:
+    """Return where the columns of each table end if they all stand side by side."""
+    return list(accumulate(table.shape[1] for table in tables))
+
+
+class CrossProductsOfMany:
+    """The matrices ``left' diag(weights) right`` for many vectors of weights, as one product with a table.
+
+    Parameters
+    ----------
+    left, right
+        Shapes ``(n, d)`` and ``(n, e)``; where they are the same array, pairs of columns are multiplied once.
+    """
+
+    def __init__(self, left: FloatArray, right: FloatArray) -> None:
+        self._left, self._right = left, right
+        n, width = left.shape[0], left.shape[1] * right.shape[1]
+        self._table: FloatArray | None = None
+        if n * width <= _LARGEST_TABLE:
+            self._table = pair_columns(left.T) if left is right else _all_pairs(left, right)
+
+    def __call__(self, weights: FloatArray) -> FloatArray:
+        """Return the products for weights ``(B, n)``, shape ``(B, d, e)``."""
+        if self._table is None:
+            return np.stack([(self._left * own[:, np.newaxis]).T @ self._right for own in weights])
+        sums = product_in_one_thread(weights, self._table.T)
+        d, e = self._left.shape[1], self._right.shape[1]
+        return symmetric(sums, d) if self._left is self._right else sums.reshape(-1, d, e)
+
+
+def _all_pairs(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the products of every column with every other, shape ``(d e, n)``."""
+    return (left.T[:, np.newaxis] * right.T).reshape(-1, len(left))
+
+
+def _weighted(shares: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the product, zero for rows that are not drawn: their predictors may be where there is no loss."""
+    product: FloatArray = shares * values
+    if not np.isfinite(product).all():
+        product[shares == 0] = 0.0
+    return product
+
+
+def _is_impossible(shares: FloatArray, losses: FloatArray) -> BoolArray:
+    """Return for which resamples a row drawn has an infinite loss, shape ``(B,)``."""
+    broken = ~np.isfinite(losses.reshape(shares.shape))
+    return np.asarray((broken & (shares > 0)).any(axis=1))
+
+
+def positive_solutions(matrices: FloatArray, right: FloatArray) -> FloatArray:
+    """Return ``matrix^-1 right`` for many matrices, shape ``(B, d)``; NaN where one is not positive definite.
+
+    By Cholesky's factors, column by column for all matrices together. A pivot is what is left of a column's square
+    once it is freed of those before it, so that a share of it says in any units how close to singular a matrix is.
+
+    Parameters
+    ----------
+    matrices, right
+        Shapes ``(B, d, d)`` and ``(B, d)``.
+
+    Examples
+    --------
+    >>> positive_solutions(np.array([[[4.0, 2.0], [2.0, 5.0]], [[1.0, 2.0], [2.0, 1.0]]]), np.ones((2, 2)))
+    array([[0.1875, 0.125 ],
+           [   nan,    nan]])
+    """
+    # The matrices side by side in memory, so that each operation is one of long stretches.
+    factor, solution = np.array(matrices.transpose(1, 2, 0)), np.array(right.T)
+    d = len(solution)
+    with np.errstate(all="ignore"):
+        for j in range(d):
+            column = factor[j:, j] - np.einsum("ikb,kb->ib", factor[j:, :j], factor[j, :j])
+            pivot = np.where(column[0] > REGULAR * factor[j, j], column[0], np.nan)
+            factor[j:, j] = column / np.sqrt(pivot)
+            solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j, :j], solution[:j])) / factor[j, j]
+        for j in reversed(range(d)):
+            solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j + 1 :, j], solution[j + 1 :])) / factor[j, j]
+    return solution.T
