@@ -10,6 +10,7 @@ and what wrong surrogates do.
 from __future__ import annotations
 
 import argparse
+import copy
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ import numpy as np
 from benchmarks.cases import exponential_pair, heteroscedastic, lognormal_pair
 
 import orthoboot as ob
+from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.result import Result
 
 SIZES = (5, 10, 25)
@@ -89,16 +91,11 @@ def portfolio(n_assets: int) -> Any:
     )
 
 
-def fitted(name: str) -> Any:
-    """Return the first coefficient of a model of scikit-learn."""
-    from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+def least_squares() -> Any:
+    """Return the coefficients of least squares as a model that is refitted; the tables are of the first one."""
+    from sklearn.linear_model import LinearRegression
 
-    models = {
-        "linear": LinearRegression(fit_intercept=False),
-        "logistic": LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8, max_iter=1000),
-        "Poisson": PoissonRegressor(alpha=0, tol=1e-8, max_iter=1000),
-    }
-    return ob.from_sklearn(models[name], target=lambda model: np.ravel(model.coef_)[0])
+    return ob.from_sklearn(LinearRegression(fit_intercept=False), target="coef_")
 
 
 def cases() -> list[Case]:
@@ -109,10 +106,10 @@ def cases() -> list[Case]:
         Case("correlation of lognormal, n=1000", lognormal_pair(1000), ob.correlation, "quadratic", goal=".07/.06/.04"),
         Case("ratio of exponentials, n=50", exponential_pair(50), ob.ratio, "quadratic", goal=".06/.05/.04"),
         Case("skewness of exponential, n=200", exponential(200), ob.skewness, "quadratic", goal=".16/.12/.09"),
-        Case("OLS, n=30, d=10", heteroscedastic(30, 10), fitted("linear"), **fits, goal=".04"),
-        Case("OLS, n=1000, d=10", heteroscedastic(1000, 10), fitted("linear"), **fits, goal=".02"),
-        Case("logistic, n=200, d=5", logistic(200, 5), fitted("logistic"), **fits, goal=".02"),
-        Case("Poisson, n=200, d=5", counts(200, 5), fitted("Poisson"), **fits, goal=".02"),
+        Case("OLS, n=30, d=10", heteroscedastic(30, 10), least_squares(), **fits, goal=".04"),
+        Case("OLS, n=1000, d=10", heteroscedastic(1000, 10), least_squares(), **fits, goal=".02"),
+        Case("logistic, n=200, d=5", logistic(200, 5), ob.logistic_regression, **fits, goal=".02"),
+        Case("Poisson, n=200, d=5", counts(200, 5), ob.glm("poisson"), **fits, goal=".02"),
         Case("portfolio, value", returns(200, 5), portfolio(5), "quadratic", n_truth=3000, goal=".05/.04/.03"),
         Case("median, n=200", exponential(200), ob.median, "auto", goal=".36/.32/.20"),
     ]
@@ -121,7 +118,7 @@ def cases() -> list[Case]:
 def near_separated() -> list[Case]:
     """Return a case in which the simulation error is not honest, and must be told."""
     return [
-        Case("near-separated logistic, n=100, d=6", logistic(100, 6, 4.0), fitted("logistic"), "surrogate", True, 4000)
+        Case("near-separated logistic, n=100, d=6", logistic(100, 6, 4.0), ob.logistic_regression, "surrogate", True, 4000)
     ]
 
 
@@ -163,7 +160,8 @@ class Answers:
     @property
     def variance(self) -> float:
         """Return the bootstrap's own variance."""
-        return float(np.var(self.truth.bootstrap_distribution, ddof=1))
+        values = self.truth.replicates.values[:, 0]
+        return float(np.var(values, ddof=1))
 
 
 def _with_control(case: Case, result: Result) -> Result:
@@ -182,11 +180,24 @@ def variance_errors(answers: Answers) -> dict[tuple[str, int], np.ndarray]:
     }
     return {
         (name, size): np.array(
-            [part.variance / answers.variance - 1 for result in results for part in parts(result, size, estimator)]
+            [
+                first(part.variance) / answers.variance - 1
+                for result in results
+                for part in parts(result, size, estimator)
+            ]
         )
         for name, (results, estimator) in columns.items()
         for size in SIZES
     }
+
+
+def first(numbers: Any) -> float:
+    return float(np.ravel(numbers)[0])
+
+
+def ends_of(result: Result, method: str) -> np.ndarray:
+    """Return both ends of the first output."""
+    return np.array([first(end) for end in result.interval(method=method)])
 
 
 def rms(numbers: Any) -> float:
@@ -224,13 +235,17 @@ def _honesty(answers: Answers, size: int) -> tuple[float, float, float, float]:
     """Return the RMSE of the bias by both controls, and reported over true for standard error and bias."""
     spread = np.sqrt(answers.variance)
     # The control knows the bias better than the mean of the plain replicates does.
-    truth = float(np.mean([result.with_estimator("orthogonal").bias for result in answers.control]))
+    truth = float(np.mean([first(result.bias) for result in answers.control]))
     linear = [part for result in answers.linear for part in parts(result, size)]
     control = [part for result in answers.control for part in parts(result, size)]
-    biases = [rms([(part.bias - truth) / spread for part in some]) for some in (linear, control)]
+    biases = [rms([(first(part.bias) - truth) / spread for part in some]) for some in (linear, control)]
     errors = [part.simulation_error for part in control]
-    of_error = np.mean([each.standard_error for each in errors]) / np.std([part.standard_error for part in control])
-    of_bias = np.mean([each.bias for each in errors]) / max(float(np.std([part.bias for part in control])), 1e-300)
+    of_error = np.mean([first(each.standard_error) for each in errors]) / np.std(
+        [first(part.standard_error) for part in control]
+    )
+    of_bias = np.mean([first(each.bias) for each in errors]) / max(
+        np.std([first(part.bias) for part in control]), 1e-300
+    )
     return biases[0], biases[1], float(of_error), float(of_bias)
 
 
@@ -254,7 +269,7 @@ def _end_errors(answers: Answers, method: str) -> np.ndarray:
     spread = np.sqrt(answers.variance)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        truth = np.array(answers.truth.interval(method=method))
+        truth = ends_of(answers.truth, method)
         plain = [
             answers.truth.with_estimator("standard", slice(start, start + 2000))
             for start in range(0, len(answers.truth.replicates) - 1999, 2000)
@@ -264,34 +279,37 @@ def _end_errors(answers: Answers, method: str) -> np.ndarray:
             [part for result in answers.control for part in list(parts(result, 10))[:5]],
             plain,
         )
-        ends = [np.array([part.interval(method=method) for part in some]) for some in kinds]
+        ends = [np.array([ends_of(part, method) for part in some]) for some in kinds]
     return np.array([np.sqrt(np.mean(((each - truth) / spread) ** 2, axis=0)) for each in ends])
 
 
 WRONG: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
+    "right": lambda s, rng: s,
     "times 3": lambda s, rng: 3 * s,
     "times 0.3": lambda s, rng: 0.3 * s,
-    "noise times 20": lambda s, rng: 20 * s.std() * rng.standard_normal(s.shape),
-    "1% explosions": lambda s, rng: np.where(rng.random(s.shape) < 0.01, 50 * s.std(), s),
-    "0.1% explosions": lambda s, rng: np.where(rng.random(s.shape) < 0.001, 200 * s.std(), s),
+    "noise times 20": lambda s, rng: 20 * rng.standard_normal() * np.ones_like(s),
+    "1% explosions": lambda s, rng: np.where(rng.random() < 0.01, 50.0, s),
+    "0.1% explosions": lambda s, rng: np.where(rng.random() < 0.001, 200.0, s),
 }
+"""What is done to the change of a surrogate in standard errors, by its name."""
 
 
-@dataclass(frozen=True, eq=False)
-class WrongSurrogate:
-    """A surrogate that something is done to, a function of the resample alone."""
+class WrongSurrogate(Surrogate):
+    """A surrogate that something is done to, as a function of the resample alone."""
 
-    of: Any
-    estimate: np.ndarray
-    change: Callable[[np.ndarray, np.random.Generator], np.ndarray]
+    def __init__(self, of: Any, estimate: np.ndarray, spread: np.ndarray, name: str) -> None:
+        self.of, self.estimate, self.spread, self.name = of, estimate, spread, name
 
     def values(self, resamples: Any) -> np.ndarray:
         """Return the wrong values, shape ``(B, k)``."""
-        values = self.of.values(resamples) - self.estimate
-        rows = [
-            self.change(row, np.random.default_rng(seed)) for row, seed in zip(values, resamples.seeds(7), strict=True)
-        ]
-        return self.estimate + np.array(rows)
+        changes = (self.of.values(resamples) - self.estimate) / self.spread
+        seeds = resamples.seeds(7)
+        wrong = [WRONG[self.name](row, np.random.default_rng(seed)) for row, seed in zip(changes, seeds, strict=True)]
+        return self.estimate + self.spread * np.array(wrong)
+
+    def values_at(self, weights: Any) -> np.ndarray:
+        """Raise: a wrong value needs the number of its resample."""
+        raise NotImplementedError
 
     @property
     def work(self) -> float:
@@ -299,18 +317,54 @@ class WrongSurrogate:
         return float(self.of.work)
 
 
+def _misled(case: Case, result: Result, name: str) -> Result:
+    """Return the same replicates with a wrong surrogate."""
+    prepared = copy.copy(result.run.prepared)
+    spread = np.sqrt(result.run.linear_variance)
+    vars(prepared)["surrogate"] = WrongSurrogate(prepared.surrogate, prepared.estimate, spread, name)
+    return _with_control(case, replace(result, run=replace(result.run, prepared=prepared)))
+
+
+def print_wrong(everything: list[list[Answers]]) -> None:
+    print("\nWrong surrogates: relative RMSE of the variance over that of the linear part, B = 10 / 20 / 25\n")
+    print("| case | surrogate | linear | control | ratio |")
+    print("| --- " * 5 + "|")
+    sizes = (10, 20, 25)
+    for sets in everything:
+        if sets[0].case.control != "surrogate":
+            continue
+        linear = [_rms_of(sets, [answers.linear for answers in sets], size) for size in sizes]
+        for name in WRONG:
+            misled = [[_misled(answers.case, each, name) for each in answers.linear] for answers in sets]
+            control = [_rms_of(sets, misled, size) for size in sizes]
+            cells = [" / ".join(f"{each:.3f}" for each in some) for some in (linear, control)]
+            ratios = " / ".join(f"{new / old:.2f}" for old, new in zip(linear, control, strict=True))
+            print(f"| {sets[0].case.name} | {name} | " + " | ".join(cells) + f" | {ratios} |", flush=True)
+
+
+def _rms_of(sets: list[Answers], results: list[list[Result]], size: int) -> float:
+    return rms(
+        [
+            first(part.variance) / answers.variance - 1
+            for answers, runs in zip(sets, results, strict=True)
+            for result in runs
+            for part in parts(result, size)
+        ]
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-sets", type=int, default=8)
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--first-seed", type=int, default=100)
-    parser.add_argument("--tables", nargs="*", default=["variance", "errors", "ends"])
+    parser.add_argument("--tables", nargs="*", default=["variance", "errors", "ends", "wrong"])
     parser.add_argument("--cases", nargs="*", default=[""])
     options = parser.parse_args()
     chosen = [case for case in cases() if any(part in case.name for part in options.cases)]
     seeds = range(options.first_seed, options.first_seed + options.data_sets)
     everything = [[Answers.of(case, seed, options.runs) for seed in seeds] for case in chosen]
-    tables = {"variance": print_variance, "errors": print_errors, "ends": print_ends}
+    tables = {"variance": print_variance, "errors": print_errors, "ends": print_ends, "wrong": print_wrong}
     for name in options.tables:
         tables[name](everything)
 
