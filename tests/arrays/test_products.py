@@ -15,3 +15,15 @@ def test_a_product_in_slices_is_the_product(b, m, p, monkeypatch):
     rng = np.random.default_rng(1)
     left, right = rng.normal(size=(b, m)), rng.normal(size=(m, p))
     np.testing.assert_allclose(products.product_in_one_thread(left, right), left @ right, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 3), (8, 200, 15), (21, 3000, 40), (3, 20, 700), (9, 4, 0)])
+def test_a_product_of_rows_that_are_computed_alike(shape):
+    b, m, p = shape
+    rng = np.random.default_rng(2)
+    left, right = rng.standard_normal((b, m)), rng.standard_normal((m, p))
+    product = products.product_alike(left, right)
+    np.testing.assert_allclose(product, left @ right, rtol=0, atol=1e-12 * m)
+    order = rng.permutation(b)
+    np.testing.assert_array_equal(products.product_alike(left[order], right), product[order])
+    np.testing.assert_array_equal(np.vstack([products.product_alike(row[np.newaxis], right) for row in left]), product)

@@ -12,7 +12,7 @@ from orthoboot.arguments import checked_name
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError, OrthobootWarning
-from orthoboot.functionals.evaluation import NO_FITS, Convergence
+from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.regression.design_matrix import (
     CrossProducts,
     QRFactors,
@@ -25,7 +25,9 @@ from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family, PredictorLosses
 from orthoboot.functionals.regression.generalized_linear_in_pieces import GlmFitInPieces
 from orthoboot.functionals.regression.linear import CatalogueRegression, PreparedRegression
+from orthoboot.functionals.regression.linear_in_pieces import evaluation_of, values_of
 from orthoboot.functionals.regression.newton_surrogate import LinearOutputs, NewtonSurrogate
+from orthoboot.functionals.regression.refits_together import RefitsTogether
 from orthoboot.functionals.regression.row_losses import FamilyLoss
 from orthoboot.functionals.regression.search_limits import (
     MAX_ITERATIONS,
@@ -241,7 +243,6 @@ class Glm(CatalogueRegression):
     link: str | None = None
     intercept: bool = False
     name: str = "glm"
-    batched = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -278,14 +279,42 @@ class GlmFit(PreparedRegression[Glm]):
         return (*found, *few_of_a_class(self.functional.name, positive, negative))
 
     def values(self, resamples: Resamples) -> FloatArray:
-        """Return the coefficients on each resample, shape ``(B, d)``."""
-        return np.array([self._refitted(weights) for weights in resamples.weights[0]])
+        """Return the coefficients on each resample, shape ``(B, d)``; raise if there are none on one of them."""
+        return values_of(self.refits(resamples))
 
-    def _refitted(self, weights: FloatArray) -> FloatArray:
-        if not self.is_exact:
-            return _refitted(self.model, self.fit, weights)
-        factor_of_resample(self.rows, weights)  # raises where the columns do not determine the fit
-        return self.model.factor.coefficients(self.fit)
+    def evaluate(self, resamples: Resamples) -> Evaluation:
+        """Return the coefficients on each resample, or the reason of their failure."""
+        return evaluation_of(self.refits(resamples), len(self.rows.names))
+
+    def refits(self, resamples: Resamples) -> list[FloatArray | Exception]:
+        """Return for each resample the coefficients, or why there are none.
+
+        Searches that full Newton steps end are made together, all others one by one.
+        """
+        if self.is_exact or not self.together.is_possible:
+            return [self._refitted(weights) for weights in resamples.weights[0]]
+        (weights,) = resamples.weights
+        return [
+            self.model.factor.coefficients(point) if np.isfinite(point).all() else self._refitted(own)
+            for point, own in zip(self.together.minima(weights), weights, strict=True)
+        ]
+
+    def _refitted(self, weights: FloatArray) -> FloatArray | Exception:
+        """Return the coefficients of one resample by a search of its own, or why there are none."""
+        try:
+            if not self.is_exact:
+                return _refitted(self.model, self.fit, weights)
+            factor_of_resample(self.rows, weights)  # raises where the columns do not determine the fit
+            return self.model.factor.coefficients(self.fit)
+        except Exception as error:  # whatever it is, it is a failed replicate, counted and reported
+            return error.with_traceback(None)
+
+    @cached_property
+    def together(self) -> RefitsTogether:
+        """Return the refits of many resamples at once."""
+        model = self.model
+        rows = model.rows.response, model.rows.case_weights
+        return RefitsTogether(model.family, model.link, model.basis, *rows, self.fit)
 
     def influence(self) -> Influence:
         """Return ``-n H^-1 x_j l'_j`` for every row, H the observed Hessian; zeros where the fit is exact."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.arrays.products import product_in_one_thread
+from orthoboot.arrays.products import product_alike
 from orthoboot.functionals.regression.design_in_pieces import pair_columns, symmetric
 from orthoboot.functionals.regression.row_losses import LossFunction, RowLosses
 from orthoboot.functionals.regression.search_limits import REGULAR
@@ -26,9 +26,11 @@ _NEGLIGIBLE = 1e-10
 """Of the first decrement: one that is so small is rounding, be it larger than the one before."""
 _LARGEST_TABLE = 1 << 23
 """Numbers of the products of all pairs of columns, sixty-four megabytes; beyond, they are made for each resample."""
-_NUMBERS_IN_CACHE, _FEWEST_AT_ONCE = 1 << 16, 24
+_NUMBERS_IN_CACHE, _FEWEST_AT_ONCE = 1 << 15, 16
 """Of the rows of the resamples whose steps are made at once: their arrays stay in the cache, unless so few resamples
 would not be worth a product."""
+_LANES = 16
+"""Numbers that no processor has more of in a register."""
 _OPERATIONS_OF_A_LOSS = 40
 """What the exponential of a row and its derivatives cost, in multiplications."""
 
@@ -189,10 +191,7 @@ class NewtonSurrogate(Surrogate):
         slopes = losses.slope.reshape(*shares.shape, -1)
         curvatures = losses.curvature.reshape(*slopes.shape, -1)
         gradient = np.hstack(
-            [
-                product_in_one_thread(_weighted(shares, slopes[..., k]), columns)
-                for k, columns in enumerate(self._columns)
-            ]
+            [product_alike(_weighted(shares, slopes[..., k]), columns) for k, columns in enumerate(self._columns)]
         )
         gradient[_is_impossible(shares, losses.value)] = np.nan
         hessian = np.empty((*gradient.shape, gradient.shape[1]))
@@ -206,7 +205,7 @@ class NewtonSurrogate(Surrogate):
         """Return the losses of all rows at the parameters of each resample, one resample after the other."""
         parts = np.split(theta, _ends(self.designs)[:-1], axis=1)
         pairs = zip(parts, self.designs, strict=True)
-        predictors = [product_in_one_thread(part, design.T).reshape(-1) for part, design in pairs]
+        predictors = [product_alike(part, design.T).reshape(-1) for part, design in pairs]
         return self.row_loss(np.tile(self.response, len(theta)), np.stack(predictors, axis=1))
 
     @cached_property
@@ -297,7 +296,7 @@ class CrossProductsOfMany:
         """Return the products for weights ``(B, n)``, shape ``(B, d, e)``."""
         if self._table is None:
             return np.stack([(self._left * own[:, np.newaxis]).T @ self._right for own in weights])
-        sums = product_in_one_thread(weights, self._table.T)
+        sums = product_alike(weights, self._table.T)
         d, e = self._left.shape[1], self._right.shape[1]
         return symmetric(sums, d) if self._left is self._right else sums.reshape(-1, d, e)
 
@@ -321,16 +320,19 @@ def _is_impossible(shares: FloatArray, losses: FloatArray) -> BoolArray:
     return np.asarray((broken & (shares > 0)).any(axis=1))
 
 
-def positive_solutions(matrices: FloatArray, right: FloatArray) -> FloatArray:
+def positive_solutions(matrices: FloatArray, right: FloatArray, *, least_pivot: float = REGULAR) -> FloatArray:
     """Return ``matrix^-1 right`` for many matrices, shape ``(B, d)``; NaN where one is not positive definite.
 
     By Cholesky's factors, column by column for all matrices together. A pivot is what is left of a column's square
-    once it is freed of those before it, so that a share of it says in any units how close to singular a matrix is.
+    once it is freed of those before it, so that a share of it says in any units how close to singular a matrix is. Each
+    matrix is treated alike whatever the others, to the last bit.
 
     Parameters
     ----------
     matrices, right
         Shapes ``(B, d, d)`` and ``(B, d)``.
+    least_pivot
+        The share of its column's square below which a pivot is taken for zero.
 
     Examples
     --------
@@ -338,15 +340,18 @@ def positive_solutions(matrices: FloatArray, right: FloatArray) -> FloatArray:
     array([[0.1875, 0.125 ],
            [   nan,    nan]])
     """
-    # The matrices side by side in memory, so that each operation is one of long stretches.
-    factor, solution = np.array(matrices.transpose(1, 2, 0)), np.array(right.T)
-    d = len(solution)
+    number, d = right.shape
+    # The matrices side by side in memory, so that each operation is one of long stretches; filled up to whole
+    # registers of the processor, since what is left over may be rounded in another way.
+    filled = -(-number // _LANES) * _LANES
+    factor, solution = np.zeros((d, d, filled)), np.zeros((d, filled))
+    factor[:, :, :number], solution[:, :number] = matrices.transpose(1, 2, 0), right.T
     with np.errstate(all="ignore"):
         for j in range(d):
             column = factor[j:, j] - np.einsum("ikb,kb->ib", factor[j:, :j], factor[j, :j])
-            pivot = np.where(column[0] > REGULAR * factor[j, j], column[0], np.nan)
+            pivot = np.where(column[0] > least_pivot * factor[j, j], column[0], np.nan)
             factor[j:, j] = column / np.sqrt(pivot)
             solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j, :j], solution[:j])) / factor[j, j]
         for j in reversed(range(d)):
             solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j + 1 :, j], solution[j + 1 :])) / factor[j, j]
-    return solution.T
+    return solution[:, :number].T

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from orthoboot.arrays.products import product_in_one_thread
+from orthoboot.arrays.products import product_alike
 from orthoboot.errors import InfluenceError
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.regression.newton_surrogate import LinearOutputs, NewtonSurrogate, Outputs
@@ -93,7 +93,7 @@ class Predictions:
         """Return the predictions of parameters ``(B, p)``, shape ``(B, k)``."""
         ends = np.cumsum([design.shape[1] for design in self.designs])[:-1]
         parts = zip(np.split(theta, ends, axis=1), self.designs, strict=True)
-        predictors = [product_in_one_thread(part, design.T) for part, design in parts]
+        predictors = [product_alike(part, design.T) for part, design in parts]
         if isinstance(self.row_loss, MultinomialLoss):
             probabilities: FloatArray = scipy.special.softmax(np.stack(predictors, axis=2), axis=2)
             return probabilities.reshape(len(theta), -1)
@@ -174,11 +174,11 @@ class RescaledColumns:
     def _moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the means, zero where they are not subtracted, and the scales, each of shape ``(B, d)``."""
         shares = weights / weights.sum(axis=1, keepdims=True)
-        means = product_in_one_thread(shares, self.columns)
+        means = product_alike(shares, self.columns)
         scales = np.ones_like(means)
         if self.scales:
             centre = self.columns.mean(axis=0)
-            squares = product_in_one_thread(shares, (self.columns - centre) ** 2)
+            squares = product_alike(shares, (self.columns - centre) ** 2)
             scales = np.where(self.varies, np.sqrt(squares - (means - centre) ** 2), 1.0)
         return means if self.centres else np.zeros_like(means), scales
 

@@ -26,8 +26,10 @@ from orthoboot.errors import (
 )
 from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.differences import jacobian_by_differences
-from orthoboot.functionals.evaluation import NO_FITS, Convergence
+from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, Failure
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate, Outputs
+from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.models.statsmodels.coefficients import READERS, is_of_statsmodels, not_covered, specification
 from orthoboot.models.statsmodels.dependence import plan_options
 from orthoboot.models.target_rows import (
@@ -208,8 +210,6 @@ class StatsmodelsFit(Functional):
 class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
     """A model of statsmodels at its data."""
 
-    one_by_one = True
-
     @cached_property
     def coefficients(self) -> Prepared[Any]:
         """Return the statistic that refits the model, at the data."""
@@ -248,6 +248,31 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
             return coefficients
         rows = map(self.target_rows.weighted, resamples.weights[0])
         return np.stack([target.at(own).value(point) for point, own in zip(coefficients, rows, strict=True)])
+
+    def evaluate(self, resamples: Resamples) -> Evaluation:
+        """Return the target on each resample or why there is none; refits that can be are made together."""
+        refits, target = self.coefficients.evaluate(resamples), self.functional.target_function
+        if target is None:
+            return refits
+        values = np.full((len(refits), self.output.size), np.nan)
+        failures = list(refits.failures)
+        for b, weights in enumerate(resamples.weights[0]):
+            if failures[b] is None:
+                try:
+                    values[b] = target.at(self.target_rows.weighted(weights)).value(refits.values[b])
+                except Exception as error:  # the target may be a function of the user's, which may raise anything
+                    failures[b] = Failure.of(error)
+        return Evaluation.of(values, failures, refits.converged)
+
+    @cached_property
+    def surrogate(self) -> Surrogate | None:
+        """Return that of the coefficients, with the means that they predict; None for a function of the user's."""
+        of_coefficients, target = self.coefficients.surrogate, self.functional.target_function
+        if target is None or not isinstance(of_coefficients, NewtonSurrogate):
+            return of_coefficients if target is None else None
+        if not isinstance(target.function, PredictedMeans):
+            return None
+        return replace(of_coefficients, outputs=PredictedOutputs(of_coefficients.outputs, target.function))
 
     def influence(self) -> Influence | None:
         """Return the influence of the coefficients, times the derivative of the target by them."""
@@ -482,6 +507,18 @@ class PredictedMeans:
         for name in ("data", *model._data_attr):  # the arrays that statsmodels' own `remove_data` takes out
             vars(model).pop(name, None)
         return {"model": model, "columns": self.columns}
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedOutputs:
+    """Predicted means as outputs of a surrogate, from the coefficients that it has."""
+
+    coefficients: Outputs
+    means: PredictedMeans
+
+    def __call__(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the means of the new rows, shape ``(B, m)``."""
+        return np.array([self.means(point) for point in self.coefficients(theta, weights)])
 
 
 def _called_target(result: Any, target: Callable[..., Any], rows: TargetRows) -> StatsmodelsTarget:
