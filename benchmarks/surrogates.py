@@ -118,7 +118,14 @@ def cases() -> list[Case]:
 def near_separated() -> list[Case]:
     """Return a case in which the simulation error is not honest, and must be told."""
     return [
-        Case("near-separated logistic, n=100, d=6", logistic(100, 6, 4.0), ob.logistic_regression, "surrogate", True, 4000)
+        Case(
+            "near-separated logistic, n=100, d=6",
+            logistic(100, 6, 4.0),
+            ob.logistic_regression,
+            "surrogate",
+            True,
+            4000,
+        )
     ]
 
 
