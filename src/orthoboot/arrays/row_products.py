@@ -17,6 +17,8 @@ from orthoboot.arrays.passes import pieces
 from orthoboot.arrays.units import divided, times_unit
 from orthoboot.typing import FloatArray, IntArray
 
+_FEW_PAIRS = 4
+
 
 class RowProducts(NamedTuple):
     """How p features of a row, and k multiples of them, are computed from its v numbers.
@@ -62,7 +64,7 @@ class RowProducts(NamedTuple):
 
     def less(self, centre: FloatArray) -> RowProducts:
         """Return the same features, deviations from `centre`, shape ``(p,)``."""
-        return self._replace(centre=np.array(centre))
+        return self._replace(centre=centre)
 
     def combined(self, places: IntArray, slopes: FloatArray, scale: FloatArray) -> RowProducts:
         """Return multiples of the features as outputs."""
@@ -93,15 +95,15 @@ def row_products(
     array([[-1.,  1.],
            [ 2.,  4.]])
     """
-    v, p = len(unit), len(unit) + len(pairs)
+    p = len(unit) + len(pairs)
     ones = np.ones(p)
     return RowProducts(
-        unit=np.array(unit),
-        first=np.array(mean[0]),
-        rest=np.array(mean[1]),
-        largest=np.ones(v) if largest is None else np.array(largest),
-        pairs=np.array(pairs, dtype=np.int64).reshape(-1, 2),
-        factor=ones if factor is None else np.array(factor),
+        unit=unit,
+        first=mean[0],
+        rest=mean[1],
+        largest=ones[: len(unit)] if largest is None else largest,
+        pairs=pairs,
+        factor=ones if factor is None else factor,
         centre=np.zeros(p),
         places=np.empty((0, p), np.int64),
         slopes=np.empty((0, p)),
@@ -144,9 +146,11 @@ def _runs(pairs: IntArray, start: int) -> Iterator[tuple[slice, slice, slice]]:
 
     One operation on many columns takes less time than one for each of them.
     """
-    breaks = np.flatnonzero((np.diff(pairs, axis=0) != 1).any(axis=1)) + 1
-    ends = [0, *breaks.tolist(), len(pairs)] if len(pairs) else []
-    for begin, end in pairwise(ends):
+    # Mostly there are one or a few, which takes less time to see than to look for runs.
+    breaks = list(range(1, len(pairs)))
+    if len(pairs) > _FEW_PAIRS:
+        breaks = (np.flatnonzero((np.diff(pairs, axis=0) != 1).any(axis=1)) + 1).tolist()
+    for begin, end in pairwise([0, *breaks, len(pairs)] if len(pairs) else []):
         size, (one, other) = end - begin, pairs[begin].tolist()
         yield slice(start + begin, start + end), slice(one, one + size), slice(other, other + size)
 

@@ -51,23 +51,40 @@ def _numbers(first: Any, second: Any) -> tuple[Any, Any, Any, Any]:
 
 
 @_inlined
-def _store_variable(numbers: Any, d: Any, column: Any, begin: Any, products: Any, i: Any, out: Any) -> None:
-    """Write variable i, which lies in a column of d in a table, of consecutive rows into `out`."""
-    unit, first, rest, largest = products.unit[i], products.first[i], products.rest[i], products.largest[i]
-    values = numbers[begin * d + column : (begin + out.size) * d]
+def _store_variables(numbers: Any, d: Any, begin: Any, products: Any, start: Any, size: Any, features: Any) -> None:
+    """Write the d variables of a table, the first of which is number `start`, of `size` rows into the features."""
+    rows = numbers[begin * d : (begin + size) * d]
     # Of one or two columns the compiler reads many numbers at a time.
-    if unit == 1.0 and d == 1:
-        for j in range(out.size):
-            out[j] = values[j] - first - rest
-    elif unit == 1.0 and d == 2:
-        for j in range(out.size):
-            out[j] = values[2 * j] - first - rest
+    if d == 1:
+        out = features[start, :size]
+        for i in range(size):
+            out[i] = rows[i]
+    elif d == 2:
+        out, other = features[start, :size], features[start + 1, :size]
+        for i in range(size):
+            out[i], other[i] = rows[2 * i], rows[2 * i + 1]
     else:
+        for column in range(d):
+            out = features[start + column, :size]
+            for i in range(size):
+                out[i] = rows[d * i + column]
+    for i in range(start, start + d):
+        _centre_variable(products, i, features[i, :size])
+
+
+@_inlined
+def _centre_variable(products: Any, i: Any, out: Any) -> None:
+    """Turn the numbers of rows into variable i; a loop between two names of the same memory would be a slow one."""
+    unit, first, rest, largest = products.unit[i], products.first[i], products.rest[i], products.largest[i]
+    if unit != 1.0:
         for j in range(out.size):
-            out[j] = values[d * j] / unit - first - rest
+            out[j] /= unit
     if largest != 1.0:
         for j in range(out.size):
-            out[j] /= largest
+            out[j] = (out[j] - first - rest) / largest
+    else:
+        for j in range(out.size):
+            out[j] = out[j] - first - rest
 
 
 @_inlined
@@ -89,10 +106,8 @@ def _store_products(products: Any, size: Any, features: Any) -> None:
 def _store_unfinished(tables: Any, products: Any, begin: Any, size: Any, features: Any) -> None:
     """Write the features of `size` rows from `begin`, but for `factor` and `centre`, shape ``(p, at least size)``."""
     first, d, second, more = tables
-    for i in range(d):
-        _store_variable(first, d, i, begin, products, i, features[i, :size])
-    for i in range(more):
-        _store_variable(second, more, i, begin, products, d + i, features[d + i, :size])
+    _store_variables(first, d, begin, products, 0, size, features)
+    _store_variables(second, more, begin, products, d, size, features)
     _store_products(products, size, features)
 
 
@@ -264,8 +279,8 @@ def store_third_order(
                     for place in range(size):
                         terms[place] = values[place] * _finished(feature[place], factor, centre)
                     _add_to_lanes(terms, lanes[j, i])
-                _multiply(values, values, terms)
-                _multiply(terms, values, terms)
+                for place in range(size):
+                    terms[place] = values[place] * values[place] * values[place]
                 _add_to_lanes(terms, lanes[j, p])
         for j in range(k):
             for i in range(p):
@@ -278,10 +293,9 @@ def _store_features_at(first: Any, second: Any, products: Any, rows: Any, featur
     """Write the features of some rows into `features`, shape ``(p, m)``."""
     d = first.shape[1]
     for i in range(products.unit.size):
-        unit, mean, rest, largest = products.unit[i], products.first[i], products.rest[i], products.largest[i]
         for j in range(rows.size):
-            value = first[rows[j], i] if i < d else second[rows[j], i - d]
-            features[i, j] = (value / unit - mean - rest) / largest
+            features[i, j] = first[rows[j], i] if i < d else second[rows[j], i - d]
+        _centre_variable(products, i, features[i])
     _store_products(products, rows.size, features)
     _finish(products, rows.size, features)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -184,6 +185,7 @@ class ColumnMoment(FunctionOfMeans):
         return self.partials(*means.centre.reshape(self.order, -1))
 
 
+@lru_cache
 def _power_pairs(order: int, d: int) -> IntArray:
     """Return which features make each power of d columns from the second on: the power below it and the first."""
     places = np.arange((order - 1) * d)
