@@ -326,15 +326,21 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         sample = None if self.by_user and not data.is_in_pieces else in_pieces(data)
         if sample is None:
             return FeatureMeans(*centred_rows(self.features(data), in_place=self.own_features), unit=self.unit(data))
-        products = self.products(data)
-        known = None if products is None else feature_rows(sample, products)
-        if known is not None and self.n_variables(known.width):
+        known = self._product_rows(data, sample)
+        if known is not None:
             centre, rows = known.deviations()
             return FeatureMeans(centre, as_array(rows), unit=self.unit(data))
         features = self.features_in_pieces(sample)
         near = self.n_variables(features.width) > 0
         centre, deviations = features.centred(in_place=self.own_features, near=near)
         return FeatureMeans(centre, as_array(deviations), unit=self.unit(data))
+
+    def _product_rows(self, data: Data, sample: SampleInPieces) -> ProductRows | None:
+        """Return the features of rows in memory where kernels compute them and their means are near zero."""
+        products = self.products(data) if sample.source.in_memory else None
+        if products is None or not self.n_variables(products.n_features):
+            return None
+        return feature_rows(sample, products)
 
     def products(self, data: Data) -> RowProducts | None:
         """Return how `features` are computed, where these are deviations and products of them; else None.

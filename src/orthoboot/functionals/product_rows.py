@@ -89,10 +89,8 @@ class ProductRows(RowsInPieces):
 
 
 def feature_rows(sample: SampleInPieces, products: RowProducts) -> ProductRows | None:
-    """Return features of the rows of a sample; None where they do not lie in memory, or not as the kernels need it."""
-    if not sample.source.in_memory or len(sample.arrays) > _MOST_TABLES:
-        return None
-    if not all(table.flags.c_contiguous for table in sample.arrays):
+    """Return features of the rows of a sample in memory; None where they do not lie there as the kernels need it."""
+    if len(sample.arrays) > _MOST_TABLES or not all(table.flags.c_contiguous for table in sample.arrays):
         return None
     return _product_rows(sample, products, is_centred=False)
 
