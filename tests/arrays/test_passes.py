@@ -54,3 +54,13 @@ def test_differences_are_those_of_numpy(columns, order):
     columns = np.asarray(columns, order=order)
     centre = columns.mean(axis=0)
     np.testing.assert_array_equal(less(columns, centre), columns - centre)
+
+
+@pytest.mark.parametrize("row", [0, 4000, 70_000])
+def test_the_range_of_a_column_with_nan_is_nan(row):
+    columns = np.random.default_rng(3).standard_normal((70_001, 3))
+    columns[row, 1] = np.nan
+    found = ranges(columns)
+    assert np.isnan(found.low).tolist() == np.isnan(found.high).tolist() == [False, True, False]
+    np.testing.assert_array_equal(found.low, columns.min(axis=0))
+    np.testing.assert_array_equal(found.high, columns.max(axis=0))

@@ -415,8 +415,9 @@ def test_where_numba_may_not_compile_the_kernels_of_numpy_serve():
 
 def loaded_anew(monkeypatch):
     """Make the next import of the compiled kernels load them again."""
-    monkeypatch.delattr(draws, "numba_kernels", raising=False)
-    monkeypatch.delitem(sys.modules, "orthoboot.draws.numba_kernels", raising=False)
+    for module in ("compilation", "numba_kernels"):
+        monkeypatch.delattr(draws, module, raising=False)
+        monkeypatch.delitem(sys.modules, f"orthoboot.draws.{module}", raising=False)
 
 
 @pytest.mark.parametrize("error", [ImportError, NotImplementedError, RuntimeError, SystemError, OSError, ValueError])

@@ -56,13 +56,6 @@ class Frame:
         deviations: FloatArray = divided(columns, self.unit) - self.mean[0] - self.mean[1]
         return deviations
 
-    def store_deviations(self, tables: Sequence[FloatArray], out: FloatArray) -> None:
-        """Write the deviations of rows, in one or more tables ``(m, ...)``, into `out`, shape ``(d, m)``."""
-        first, rest = (part[:, np.newaxis] for part in self.mean)
-        for places, columns in _column_places(tables):
-            np.subtract(divided(columns, self.unit[places]).T, first[places], out=out[places])
-        out -= rest
-
 
 def frame_of(tables: Sequence[FloatArray], found: Ranges) -> Frame:
     """Return the frame of the columns of tables with the same rows, each ``(n,)`` or ``(n, ...)``.

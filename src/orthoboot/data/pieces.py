@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from orthoboot.arrays.passes import KnowsSpread, Ranges, Spread, column_sums, joined_spread, spread_of, sums_of_cubes
+from orthoboot.arrays.row_products import RowProducts
 from orthoboot.arrays.threads import processors, run_tasks
 from orthoboot.data.samples import Data, Whole
 from orthoboot.data.sources import CHUNK, MemorySource, Rows, Source, blocks
@@ -38,6 +39,9 @@ _SMALL = 1e-100
 Result = TypeVar("Result")
 
 Array = np.ndarray[Any, Any]
+
+ProductTables = tuple[RowProducts, tuple[FloatArray, FloatArray]]
+"""How columns are computed row by row, and the two tables ``(n, d)`` that they are computed from."""
 
 Block = tuple[int, FloatArray]
 """The number of the first of some consecutive rows, and values of them, shape ``(m, p)``."""
@@ -232,6 +236,11 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
         """Return whether the rows lie in memory, so that the array can be had where it must."""
         return self.sample.source.in_memory
 
+    @property
+    def product_tables(self) -> ProductTables | None:
+        """Return how a kernel can compute the columns, where they are products of the numbers of a row; else None."""
+        return None
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """Return what a function of numpy makes of all rows."""
         arrays = (value.held if isinstance(value, RowsInPieces) else value for value in inputs)
@@ -412,6 +421,13 @@ class _ScaledRows(RowsInPieces):
             return super().spread
         ends = low * self.factor, high * self.factor
         return Spread(n, Ranges(np.minimum(*ends), np.maximum(*ends)), mean * self.factor, squares * self.factor**2)
+
+    def cross_sums(self, other: RowsInPieces) -> FloatArray:
+        """Return ``self.T @ other`` of columns of the same rows, shape ``(p, q)``."""
+        crosses = self.of.cross_sums(other)
+        if not _is_ordinary(np.abs(crosses)):
+            return super().cross_sums(other)
+        return np.reshape(self.factor, (-1, 1)) * crosses
 
 
 def _is_ordinary(sizes: FloatArray) -> bool:

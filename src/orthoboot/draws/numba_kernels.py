@@ -1,18 +1,22 @@
 """The counter-based generator compiled with numba: the bits of `numpy_kernels`, ten times as fast.
 
-The only module that imports numba; `orthoboot.draws.random_counts` loads it when that pays. It raises an `ImportError`
-where numba is missing or cannot compile, and whatever a mistake of its own raises.
+`orthoboot.draws.kernels` loads it when that pays. It raises an `ImportError` where numba is missing or cannot compile,
+and whatever a mistake of its own raises.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from orthoboot.draws import numpy_kernels
+from orthoboot.draws.compilation import called as _called
+from orthoboot.draws.compilation import compiled as _compiled
+from orthoboot.draws.compilation import inlined as _inlined
+from orthoboot.draws.compilation import intrinsic, ir
+from orthoboot.draws.compilation import types as _types
 from orthoboot.draws.poisson import LANES as _POISSON_LANES
 from orthoboot.draws.poisson import LONG_LANES as _LONG_LANES
 from orthoboot.draws.poisson import OPEN as _OPEN_LANE
@@ -20,17 +24,6 @@ from orthoboot.draws.poisson import Inversion, open_capacity, throw_capacity
 from orthoboot.draws.summation import CHUNK as _CHUNK
 from orthoboot.draws.summation import LANES as _LANES
 from orthoboot.typing import FloatArray, IntArray
-
-try:
-    import numba
-    from llvmlite import ir
-    from numba.core.errors import NumbaError
-    from numba.extending import intrinsic
-except Exception as error:  # broken installations raise anything, such as a SystemError next to another numpy
-    raise ImportError(f"numba cannot be loaded: {error}") from error
-
-if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-    raise ImportError("NUMBA_DISABLE_JIT is set: numba compiles nothing, and these kernels cannot run as plain Python.")
 
 if sys.byteorder != "little":
     raise ImportError("these kernels cut words into pieces as processors do that keep the lower bits first.")
@@ -62,7 +55,6 @@ _EIGHT, _SIXTEEN = np.uint64(8), np.uint64(16)
 _RESAMPLES_AT_ONCE = 16
 """Resamples whose counts of a chunk are drawn before its values are added, so that these come from the cache."""
 
-_types: Any = numba.types
 _WORD, _INTEGER = _types.uint64, _types.int64
 _SMALL_TABLE, _REST, _LONG_TABLE = (
     _types.Array(dtype, 1, "C", readonly=True) for dtype in (_types.uint8, _types.float64, _types.uint32)
@@ -75,37 +67,6 @@ _COUNTS = _types.float64[::1]
 _RESULTS = _types.float64[:, ::1]
 _INTEGERS = _types.int64[:, ::1]
 _TOTALS = _types.int64[::1]
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def _inlined(function: _Function) -> _Function:
-    """Compile a function inlined into the inner loops, which doubles the speed of Philox."""
-    return cast(_Function, numba.njit(nogil=True, forceinline=True)(function))
-
-
-def _called(function: _Function) -> _Function:
-    """Compile a rare branch, kept out of the inner loops."""
-    return cast(_Function, numba.njit(nogil=True)(function))
-
-
-def _compiled(signature: Any) -> Callable[[_Function], _Function]:
-    """Return a decorator that compiles for one signature at once, so that Python integers of any size are accepted."""
-
-    def decorate(function: _Function) -> _Function:
-        try:
-            return cast(_Function, numba.njit(signature, nogil=True, cache=True)(function))
-        except (RuntimeError, OSError):
-            # Numba finds no folder it may write its cache to, as in a read-only container.
-            pass
-        except NumbaError as error:
-            raise ImportError(f"numba cannot compile: {error}") from error
-        try:
-            return cast(_Function, numba.njit(signature, nogil=True)(function))
-        except (RuntimeError, OSError, NumbaError) as error:
-            raise ImportError(f"numba cannot compile: {error}") from error
-
-    return decorate
 
 
 def _typed_wide_product(context: Any, left: Any, right: Any) -> Any:

@@ -78,6 +78,33 @@ def weighted_sums(weights: FloatArray, columns: FloatArray, out: FloatArray) -> 
             add_chunk_sums(weights[some, rows], columns[:, rows], out[some])
 
 
+def sums_of_chunks(columns: FloatArray) -> FloatArray:
+    """Return the sums of columns ``(p, m)`` over each chunk of the rows, shape ``(chunks, p)``, by steps 1 to 3.
+
+    Examples
+    --------
+    >>> sums_of_chunks(np.ones((1, CHUNK + 3)))
+    array([[8.192e+03],
+           [3.000e+00]])
+    """
+    p, m = columns.shape
+    if m % CHUNK:
+        whole = m - m % CHUNK
+        last = np.zeros((p, CHUNK))
+        last[:, : m - whole] = columns[:, whole:]
+        return np.concatenate([sums_of_chunks(columns[:, :whole]), sums_of_chunks(last)])
+    rows = columns.reshape(p, m // CHUNK, CHUNK // LANES, LANES)
+    lanes = 0.0 + rows[:, :, 0]
+    for row in range(1, CHUNK // LANES):
+        lanes += rows[:, :, row]
+    half = LANES // 2
+    while half:
+        lanes[..., :half] += lanes[..., half : 2 * half]
+        half //= 2
+    sums: FloatArray = lanes[..., 0].T
+    return sums
+
+
 class ChunkSums:
     """Adds sums over chunks of rows, in memory that is asked for once."""
 

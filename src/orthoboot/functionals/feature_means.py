@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from orthoboot.arrays.passes import pieces
+from orthoboot.arrays.row_products import RowProducts
 from orthoboot.arrays.units import divided, power_of_two, root_mean_square, times_unit
 from orthoboot.data import Data
 from orthoboot.data.pieces import RowsInPieces, SampleInPieces, as_array, as_pieces, in_pieces
@@ -20,6 +21,7 @@ from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.means_form import MeansForm
+from orthoboot.functionals.product_rows import ProductRows, feature_rows
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -271,6 +273,8 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         means = at.derived
         rows = as_pieces(means.deviations)
         if rows is not None:
+            if isinstance(rows, ProductRows):
+                return (as_array(rows.multiples(np.array(self.slopes(means)), means.unit)),)
             along = partial(_in_units, self._along(means), means.unit)
             return (as_array(rows.mapped(along, at.output.size, is_centred=True)),)
         return (times_unit(self.derivative_along(means, means.deviations), means.unit),)
@@ -343,10 +347,32 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         sample = None if self.by_user and not data.is_in_pieces else in_pieces(data)
         if sample is None:
             return FeatureMeans(*centred_rows(self.features(data), in_place=self.own_features), unit=self.unit(data))
+        known = self._product_rows(data, sample)
+        if known is not None:
+            centre, rows = known.deviations()
+            return FeatureMeans(centre, as_array(rows), unit=self.unit(data))
         features = self.features_in_pieces(sample)
         near = self.n_variables(features.width) > 0
         centre, deviations = features.centred(in_place=self.own_features, near=near)
         return FeatureMeans(centre, as_array(deviations), unit=self.unit(data))
+
+    def _product_rows(self, data: Data, sample: SampleInPieces) -> ProductRows | None:
+        """Return the features of rows in memory where kernels compute them and their means are near zero."""
+        products = self.products(data) if sample.source.in_memory else None
+        if products is None or not self.n_variables(products.n_features):
+            return None
+        return feature_rows(sample, products)
+
+    def products(self, data: Data) -> RowProducts | None:
+        """Return how `features` are computed, where these are deviations and products of them; else None.
+
+        The slopes are then few, or each output has features of its own.
+        """
+        return None
+
+    def slopes(self, means: FeatureMeans) -> Sequence[FloatArray] | FloatArray:
+        """Return the derivatives of the outputs by each mean, or by each block of means; see `sum_of_multiples`."""
+        return self._jacobian_at(means).T
 
     def features_in_pieces(self, sample: SampleInPieces) -> RowsInPieces:
         """Return the features of the rows, computed block by block."""

@@ -13,6 +13,7 @@ from orthoboot.arrays.products import product_in_one_thread
 from orthoboot.data.pieces import Block, RowsInPieces
 from orthoboot.draws.kernels import Kernels, for_stretches
 from orthoboot.draws.poisson import inversion
+from orthoboot.draws.products import multinomial_product_sums
 from orthoboot.draws.random_counts import checked_rows, thrown_rows, weighted_sums
 from orthoboot.typing import FloatArray, IntArray, Key
 
@@ -35,6 +36,10 @@ def multinomial_sums(key: Key, stream: int, replicates: Sequence[int], rows: Row
     In memory the order of summation is that of `orthoboot.draws.summation`, too. Of rows that are read part by part,
     sums over the parts are added in their order.
     """
+    tables = rows.product_tables
+    found = None if tables is None else multinomial_product_sums(key, stream, replicates, *tables)
+    if found is not None:
+        return found
     draws = PoissonDraws(key, stream, tuple(replicates), checked_rows(len(rows)))
     return _sums_in_memory(draws, rows) if rows.sample.source.in_memory else _sums_of_parts(draws, rows)
 

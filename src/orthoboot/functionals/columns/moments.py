@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
 from orthoboot.arguments import is_real
-from orthoboot.arrays.passes import Ranges, pieces
+from orthoboot.arrays.passes import Ranges
+from orthoboot.arrays.row_products import RowProducts, product_columns, row_products
 from orthoboot.arrays.units import divided, power_of_two
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
@@ -18,7 +20,7 @@ from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, sum_of_multiples
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import FloatArray, Influence, IntArray
 
 _NO_SPREAD = 1e-14
 """A variance below this share of the second moment is rounding: every row of the resample is the same."""
@@ -134,17 +136,22 @@ class ColumnMoment(FunctionOfMeans):
 
     def features(self, data: Data) -> FloatArray:
         """Return the powers 1 to `order` of the variables."""
-        columns = columns_of(data)
-        n, d = columns.shape
-        powers = np.empty((self.order, d, n))
-        for piece in pieces(n, (self.order + 1) * d):
-            self.store_variables(columns[piece], data, powers[0][:, piece])
-            _fill_powers(powers[..., piece])
-        return powers.reshape(-1, n).T
+        tables = data.arrays  # before anything else is asked of data that are no numbers
+        return product_columns(self.products(data), tables)
 
-    def store_variables(self, columns: FloatArray, data: Data, out: FloatArray) -> None:
-        """Write the variables whose moments are taken, of some rows ``(m, d)`` of `data`, into `out` ``(d, m)``."""
-        data.frame.store_deviations([columns], out)
+    def products(self, data: Data) -> RowProducts:
+        """Return the powers 1 to `order` of the deviations from the mean."""
+        frame, d = data.frame, len(data.frame.unit)
+        powers = _power_pairs(self.order, d)
+        return row_products(frame.unit, frame.mean, powers, largest=self.largest(data), factor=self.factor(data))
+
+    def largest(self, data: Data) -> FloatArray | None:
+        """Return what the deviations are divided by, shape ``(d,)``; None for one."""
+        return None
+
+    def factor(self, data: Data) -> FloatArray | None:
+        """Return what the powers are multiplied by, shape ``(order d,)``; None for one."""
+        return None
 
     def n_variables(self, n_features: int) -> int:
         """Return the number of columns; none for the mean itself, which moves with them."""
@@ -171,7 +178,18 @@ class ColumnMoment(FunctionOfMeans):
 
     def derivative_along(self, means: FeatureMeans, changes: FloatArray) -> FloatArray:
         """Return ``g' . change`` column by column: each statistic depends only on the `order` moments of its column."""
-        return sum_of_multiples(self.partials(*means.centre.reshape(self.order, -1)), changes)
+        return sum_of_multiples(self.slopes(means), changes)
+
+    def slopes(self, means: FeatureMeans) -> tuple[FloatArray, ...]:
+        """Return the derivatives by the moments, `order` of them."""
+        return self.partials(*means.centre.reshape(self.order, -1))
+
+
+@lru_cache
+def _power_pairs(order: int, d: int) -> IntArray:
+    """Return which features make each power of d columns from the second on: the power below it and the first."""
+    places = np.arange((order - 1) * d)
+    return np.stack([places, places % d], axis=1)
 
 
 def _fill_powers(powers: FloatArray) -> None:
@@ -199,9 +217,10 @@ class Mean(ColumnMoment):
     order = 1
     degree = 1
 
-    def store_variables(self, columns: FloatArray, data: Data, out: FloatArray) -> None:
-        """Write the rows themselves, in units of the data."""
-        np.copyto(out, divided(columns, data_unit(data)).T)
+    def products(self, data: Data) -> RowProducts:
+        """Return the rows themselves, in units of the data."""
+        unit = data_unit(data)
+        return row_products(unit, (np.zeros_like(unit), np.zeros_like(unit)), _power_pairs(1, len(unit)))
 
     def formula(self, *moments: FloatArray) -> FloatArray:
         """Return the first moment."""
@@ -231,13 +250,12 @@ class _Spread(ColumnMoment):
         super().check(at)
         check_more_rows_than(self.name, self.ddof, at.data)
 
-    def features(self, data: Data) -> FloatArray:
-        """Return the deviations and their squares, enlarged so that ``m2 - m1**2`` has the divisor asked for."""
-        features = super().features(data)
-        if self.ddof:
-            factor = divisor_factor(self.ddof, data.frame.n_rows)
-            features *= np.repeat([np.sqrt(factor), factor], features.shape[1] // 2)
-        return features
+    def factor(self, data: Data) -> FloatArray | None:
+        """Return what enlarges the deviations and their squares so that ``m2 - m1**2`` has the divisor asked for."""
+        if not self.ddof:
+            return None
+        factor = divisor_factor(self.ddof, data.frame.n_rows)
+        return np.repeat([np.sqrt(factor), factor], len(data.frame.unit))
 
 
 @dataclass(frozen=True)
@@ -319,10 +337,9 @@ class _ScaleFree(ColumnMoment):
         super().check(at)
         check_varying(self.name, at.data.ranges, at.data.columns[0])
 
-    def store_variables(self, columns: FloatArray, data: Data, out: FloatArray) -> None:
-        """Write the deviations from the mean in units of the largest one, so that powers do not overflow."""
-        super().store_variables(columns, data, out)
-        out /= data.frame.largest_deviation[:, np.newaxis]
+    def largest(self, data: Data) -> FloatArray:
+        """Return the largest deviation of each column, so that powers do not overflow."""
+        return data.frame.largest_deviation
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.arrays.passes import pieces
+from orthoboot.arrays.row_products import RowProducts, product_columns, row_products
 from orthoboot.data import Data
 from orthoboot.data.pieces import as_pieces, zeros_like
 from orthoboot.draws.resamples import Resamples
@@ -32,6 +32,10 @@ from orthoboot.typing import FloatArray, Influence
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 """How far sums over many rows leave a perfect correlation from one."""
+
+
+_SQUARES_AND_PRODUCT = np.array([[0, 0], [1, 1], [0, 1]])
+"""The features of a correlation that are products of two columns."""
 
 
 def pairs_of(data: Data) -> FloatArray:
@@ -242,13 +246,12 @@ class Correlation(Association):
 
     def features(self, data: Data) -> FloatArray:
         """Return both deviations in units of the largest, their squares and their product."""
-        frame, features = data.frame, np.empty((5, data.sizes[0]))
-        for piece in pieces(data.sizes[0], len(features)):
-            part = features[:, piece]
-            frame.store_deviations([table[piece] for table in data.arrays], part[:2])
-            part[:2] /= frame.largest_deviation[:, np.newaxis]
-            _fill_products(part)
-        return features.T
+        return product_columns(self.products(data), data.arrays)
+
+    def products(self, data: Data) -> RowProducts:
+        """Return how they are computed."""
+        frame = data.frame
+        return row_products(frame.unit, frame.mean, _SQUARES_AND_PRODUCT, largest=frame.largest_deviation)
 
     def n_variables(self, n_features: int) -> int:
         """Return two."""

@@ -1,0 +1,55 @@
+"""Compilation by numba; the only module that imports it.
+
+It raises an `ImportError` where numba is missing or cannot compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+try:
+    import numba
+    from llvmlite import ir
+    from numba.core.errors import NumbaError
+    from numba.extending import intrinsic
+except Exception as error:  # broken installations raise anything, such as a SystemError next to another numpy
+    raise ImportError(f"numba cannot be loaded: {error}") from error
+
+__all__ = ["called", "compiled", "inlined", "intrinsic", "ir", "types"]
+
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    raise ImportError("NUMBA_DISABLE_JIT is set: numba compiles nothing, and these kernels cannot run as plain Python.")
+
+types: Any = numba.types
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def inlined(function: _Function) -> _Function:
+    """Compile a function inlined into the inner loops, which doubles the speed of Philox."""
+    return cast(_Function, numba.njit(nogil=True, forceinline=True)(function))
+
+
+def called(function: _Function) -> _Function:
+    """Compile a rare branch, kept out of the inner loops."""
+    return cast(_Function, numba.njit(nogil=True)(function))
+
+
+def compiled(signature: Any) -> Callable[[_Function], _Function]:
+    """Return a decorator that compiles for one signature at once, so that Python integers of any size are accepted."""
+
+    def decorate(function: _Function) -> _Function:
+        try:
+            return cast(_Function, numba.njit(signature, nogil=True, cache=True)(function))
+        except (RuntimeError, OSError):
+            # Numba finds no folder it may write its cache to, as in a read-only container.
+            pass
+        except NumbaError as error:
+            raise ImportError(f"numba cannot compile: {error}") from error
+        try:
+            return cast(_Function, numba.njit(signature, nogil=True)(function))
+        except (RuntimeError, OSError, NumbaError) as error:
+            raise ImportError(f"numba cannot compile: {error}") from error
+
+    return decorate
