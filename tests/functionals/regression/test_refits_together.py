@@ -129,8 +129,7 @@ def test_warnings_are_those_of_single_searches(monkeypatch: pytest.MonkeyPatch) 
 
 def test_many_columns_are_refitted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared, weights = at(glm("poisson"), X, RESPONSES["poisson"]), draws(N, 5)
-    assert prepared.together.is_possible
-    monkeypatch.setattr("orthoboot.functionals.regression.refits_together._LARGEST_TABLE", 1)
+    monkeypatch.setattr("orthoboot.functionals.regression.newton_surrogate._LARGEST_TABLE", 1)
     assert not prepared.together.is_possible
     np.testing.assert_array_equal(prepared.values(Resamples((weights,))), np.array(one_by_one(prepared, weights)))
 
@@ -139,5 +138,5 @@ def test_the_products_are_not_pickled() -> None:
     prepared, weights = at(glm("poisson"), X, RESPONSES["poisson"]), draws(N, 5)
     values = prepared.values(Resamples((weights,)))
     copied = pickle.loads(pickle.dumps(prepared))
-    assert "_pairs" not in vars(copied.together)
+    assert "_products" not in vars(copied.together)
     np.testing.assert_array_equal(copied.values(Resamples((weights,))), values)

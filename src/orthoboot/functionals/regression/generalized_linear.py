@@ -408,7 +408,8 @@ def glm(family: str, link: str | None = None, *, intercept: bool = False) -> Glm
     linear predictor :math:`x_j'\beta`, and a the case weights. H is the observed Hessian, which is the expected one
     only for canonical links: the derivative of the fit in the weights. :math:`\sum_j I_j I_j' / n^2` is the sandwich
     of Huber (1967) and White (1982, Econometrica 50). The implicit function theorem, as for the models of
-    ``subsection:CIconstructionexample``. Refits are Newton steps from the fit of all rows, until only rounding is left.
+    ``subsection:CIconstructionexample``. Refits are Newton steps from the fit of all rows, until only rounding is left,
+    those of many resamples as the same matrix products.
 
     The data are ``(X, y)`` with ``paired=True``, or ``(X, y, case_weights)``; for proportions the case weights are the
     numbers of trials. A resample without a fit, such as one with a single class, counts as a failed replicate. Data may

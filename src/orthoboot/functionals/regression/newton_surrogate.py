@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -17,7 +17,7 @@ from orthoboot.functionals.regression.search_limits import REGULAR
 from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
-STEPS, MOST_STEPS = 3, 10
+STEPS, MOST_STEPS = 3, 20
 """Each squares the error: from the fit of all rows the third ends far below the noise of a resample. The few resamples
 for which it does not, such as those that nearly separate the classes, take some more."""
 SHRINKING = 0.05
@@ -27,8 +27,8 @@ _NEGLIGIBLE = 1e-10
 _LARGEST_TABLE = 1 << 23
 """Numbers of the products of all pairs of columns, sixty-four megabytes; beyond, they are made for each resample."""
 _NUMBERS_IN_CACHE, _FEWEST_AT_ONCE = 1 << 15, 16
-"""Of the rows of the resamples whose steps are made at once: their arrays stay in the cache, unless so few resamples
-would not be worth a product."""
+"""Of the rows of the resamples whose steps are made at once: their arrays stay in the cache, unless these would be so
+few resamples that a table of products is read too often."""
 _LANES = 16
 """Numbers that no processor has more of in a register."""
 _OPERATIONS_OF_A_LOSS = 40
@@ -67,7 +67,7 @@ class NewtonSurrogate(Surrogate):
 
     the derivatives of :math:`\ell` by the predictors :math:`\eta_j = D_j\theta_t`, for weights w, with factors c of the
     rows and a penalty :math:`\tfrac12\theta'Q\theta + l'\theta` that is not resampled. For the quadratic loss of least
-    squares one step is exact. The few resamples whose third step is not much shorter than the second take up to ten;
+    squares one step is exact. The few resamples whose third step is not much shorter than the second take up to twenty;
     there is no value where these do not shrink either, or where a Hessian is not positive definite.
 
     Attributes
@@ -124,10 +124,7 @@ class NewtonSurrogate(Surrogate):
 
     def values_at(self, weights: tuple[FloatArray, ...]) -> FloatArray:
         """Return the outputs where the steps end, shape ``(B, k)``."""
-        (own,) = weights
-        cached = _NUMBERS_IN_CACHE // (own.shape[1] * len(self.designs) ** 2)
-        starts = range(0, max(len(own), 1), max(cached, _FEWEST_AT_ONCE))
-        parts = (own[start : start + starts.step] for start in starts)
+        parts = in_cache(weights[0], len(self.designs) ** 2)
         with np.errstate(all="ignore"):  # what overflows has no value
             return np.concatenate([self.outputs(self.parameters(part), part) for part in parts])
 
@@ -191,12 +188,12 @@ class NewtonSurrogate(Surrogate):
         slopes = losses.slope.reshape(*shares.shape, -1)
         curvatures = losses.curvature.reshape(*slopes.shape, -1)
         gradient = np.hstack(
-            [product_alike(_weighted(shares, slopes[..., k]), columns) for k, columns in enumerate(self._columns)]
+            [product_alike(times_drawn(shares, slopes[..., k]), columns) for k, columns in enumerate(self._columns)]
         )
         gradient[_is_impossible(shares, losses.value)] = np.nan
         hessian = np.empty((*gradient.shape, gradient.shape[1]))
         for (k, m), products in self._products.items():
-            block = products(_weighted(shares, curvatures[..., k, m]))
+            block = products(times_drawn(shares, curvatures[..., k, m]))
             hessian[:, self._places[k], self._places[m]] = block
             hessian[:, self._places[m], self._places[k]] = block.transpose(0, 2, 1)
         return gradient, hessian
@@ -292,6 +289,11 @@ class CrossProductsOfMany:
         if n * width <= _LARGEST_TABLE:
             self._table = pair_columns(left.T) if left is right else _all_pairs(left, right)
 
+    @property
+    def has_table(self) -> bool:
+        """Return whether the table is small enough to be held: the products are then alike whatever the others."""
+        return self._table is not None
+
     def __call__(self, weights: FloatArray) -> FloatArray:
         """Return the products for weights ``(B, n)``, shape ``(B, d, e)``."""
         if self._table is None:
@@ -306,7 +308,13 @@ def _all_pairs(left: FloatArray, right: FloatArray) -> FloatArray:
     return (left.T[:, np.newaxis] * right.T).reshape(-1, len(left))
 
 
-def _weighted(shares: FloatArray, values: FloatArray) -> FloatArray:
+def in_cache(weights: FloatArray, numbers_of_a_row: int = 1) -> Iterator[FloatArray]:
+    """Yield the weights ``(B, n)`` of a few resamples at a time, so few that what is computed of them stays at hand."""
+    at_once = max(_NUMBERS_IN_CACHE // (weights.shape[1] * numbers_of_a_row), _FEWEST_AT_ONCE)
+    return (weights[start : start + at_once] for start in range(0, max(len(weights), 1), at_once))
+
+
+def times_drawn(shares: FloatArray, values: FloatArray) -> FloatArray:
     """Return the product, zero for rows that are not drawn: their predictors may be where there is no loss."""
     product: FloatArray = shares * values
     if not np.isfinite(product).all():
@@ -354,4 +362,4 @@ def positive_solutions(matrices: FloatArray, right: FloatArray, *, least_pivot: 
             solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j, :j], solution[:j])) / factor[j, j]
         for j in reversed(range(d)):
             solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j + 1 :, j], solution[j + 1 :])) / factor[j, j]
-    return solution[:, :number].T
+    return np.ascontiguousarray(solution[:, :number].T)

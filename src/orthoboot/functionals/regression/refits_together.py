@@ -9,9 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthoboot.arrays.products import product_alike
-from orthoboot.functionals.regression.design_in_pieces import pair_columns, symmetric
 from orthoboot.functionals.regression.families import Family, PredictorLosses
-from orthoboot.functionals.regression.newton_surrogate import positive_solutions
+from orthoboot.functionals.regression.newton_surrogate import (
+    CrossProductsOfMany,
+    in_cache,
+    positive_solutions,
+    times_drawn,
+)
 from orthoboot.functionals.regression.search_limits import RUNNING_AWAY, STEP
 from orthoboot.optimisation.newton import FLATTENED, NOISE, SUFFICIENT
 from orthoboot.typing import BoolArray, FloatArray, IntArray
@@ -20,10 +24,6 @@ _MOST_STEPS = 8
 """Steps by which a refit has ended that starts at the fit of all rows, unless something is the matter with it."""
 _REGULAR = 1e-10
 """Share of a column's square that must be left of it: less is for the search that looks closer."""
-_LARGEST_TABLE = 1 << 23
-"""Numbers of the products of all pairs of columns up to which they are held: sixty-four megabytes."""
-_NUMBERS_IN_CACHE, _FEWEST_AT_ONCE = 1 << 15, 16
-"""Of the rows of the resamples whose steps are made at once, and how many resamples that are at least."""
 
 
 class _Searches(NamedTuple):
@@ -88,32 +88,28 @@ class RefitsTogether:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the products of columns, which are made again faster than they are sent."""
-        return {name: value for name, value in vars(self).items() if name != "_pairs"}
+        return {name: value for name, value in vars(self).items() if name != "_products"}
 
     @property
     def is_possible(self) -> bool:
         """Return whether the products of all pairs of columns can be held."""
-        n, d = self.basis.shape
-        return bool(n * d * (d + 1) // 2 <= _LARGEST_TABLE)
+        return self._products.has_table
 
     def minima(self, weights: FloatArray) -> FloatArray:
         """Return the coefficients for weights ``(B, n)``, shape ``(B, d)``; NaN where they take their own search."""
-        found = np.full((len(weights), len(self.start)), np.nan)
-        at_once = max(_NUMBERS_IN_CACHE // len(self.basis), _FEWEST_AT_ONCE)
-        for start in range(0, len(weights), at_once):
-            some = slice(start, start + at_once)
-            with np.errstate(all="ignore"):  # what overflows is for another search
-                self._search(weights[some], found[some])
-        return found
+        with np.errstate(all="ignore"):  # what overflows is for another search
+            return np.concatenate([self._searched(part) for part in in_cache(weights)])
 
-    def _search(self, weights: FloatArray, found: FloatArray) -> None:
-        """Write the coefficients of plain searches into `found`."""
+    def _searched(self, weights: FloatArray) -> FloatArray:
+        """Return the minima of plain searches, NaN for the others."""
+        found = np.full((len(weights), len(self.start)), np.nan)
         searches, losses = self._started(weights), self._at_start
         for _ in range(_MOST_STEPS):
             searches = self._further(searches, losses, found)
             if not searches.places.size:
-                return
+                break
             losses = self._losses(product_alike(searches.point, self.basis.T))
+        return found
 
     def _started(self, weights: FloatArray) -> _Searches:
         shares = weights * self.case_weights
@@ -133,9 +129,9 @@ class RefitsTogether:
     def _further(self, searches: _Searches, losses: PredictorLosses, found: FloatArray) -> _Searches:
         """Return the searches that go on, one step further; those that end here are written into `found`."""
         shares = searches.shares
-        value = np.einsum("bj,bj->b", shares, np.broadcast_to(_of_drawn(shares, losses.value), shares.shape))
-        gradient = product_alike(_weighted(shares, losses.slope), self.basis)
-        hessian = symmetric(product_alike(_weighted(shares, losses.curvature), self._pairs), len(self.start))
+        value = times_drawn(shares, losses.value).sum(axis=1)
+        gradient = product_alike(times_drawn(shares, losses.slope), self.basis)
+        hessian = self._products(times_drawn(shares, losses.curvature))
         step = -positive_solutions(hessian, gradient, least_pivot=_REGULAR)
         decrement = -np.einsum("bd,bd->b", step, gradient)
         plain = (decrement >= 0) & _is_acceptable(searches, value, gradient)
@@ -156,8 +152,8 @@ class RefitsTogether:
         return self._losses(self.basis @ self.start)
 
     @cached_property
-    def _pairs(self) -> FloatArray:
-        return pair_columns(self.basis.T).T
+    def _products(self) -> CrossProductsOfMany:
+        return CrossProductsOfMany(self.basis, self.basis)
 
     @cached_property
     def _longest_row(self) -> float:
@@ -169,13 +165,3 @@ def _is_acceptable(searches: _Searches, value: FloatArray, gradient: FloatArray)
     falls = value <= searches.value - SUFFICIENT * searches.decrement
     flattens = np.abs(np.einsum("bd,bd->b", gradient, searches.step)) <= FLATTENED * searches.decrement
     return np.asarray(falls | (flattens & (value <= searches.value + NOISE * np.abs(searches.value))))
-
-
-def _weighted(shares: FloatArray, values: FloatArray) -> FloatArray:
-    product: FloatArray = shares * _of_drawn(shares, values)
-    return product
-
-
-def _of_drawn(shares: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the values, zero for rows that are not drawn: their predictors may be where the link has no mean."""
-    return values if np.isfinite(values).all() else np.where(shares != 0, values, 0.0)
