@@ -289,9 +289,8 @@ class Run:
     @cached_property
     def known_bias(self) -> FloatArray | None:
         """Return the bias of second order where that costs next to nothing, shape ``(k,)``, else None."""
-        is_small = not self.data.is_in_pieces and sum(self.data.sizes) <= _FEW_ROWS
         is_cheap = self.functional.smooth and self.functional.batched
-        return self._closed_bias if is_small and is_cheap else None
+        return self._closed_bias if is_cheap and sum(self.data.sizes) <= _FEW_ROWS else None
 
     @cached_property
     def _closed_bias(self) -> FloatArray | None:

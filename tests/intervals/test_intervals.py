@@ -137,7 +137,7 @@ def test_the_cheap_bootstrap_takes_t_quantiles_by_itself():
 
 
 def test_t_under_the_orthogonal_estimator_has_the_degrees_that_its_replicates_are_worth():
-    result = ob.bootstrap(X, ob.variance, method="t", rng=0)
+    result = ob.bootstrap(X, ob.std, method="t", rng=0)
     half = stats.t.ppf(0.975, result.equivalent_resamples - 1) * result.standard_error
     assert result.confidence_interval.high == pytest.approx(result.estimate + half, rel=1e-9)
 

@@ -114,13 +114,13 @@ class _Moments(NamedTuple):
 
 def quadratic_control(form: MeansForm, plan: Plan, influence: Influence) -> Quadratic | None:
     """Return the quadratic part of a function of means, or None where it has no second derivative at the data."""
-    directions = principal_directions(_without_rounding(plan.covariance(form.features)))
-    n_rows = sum(len(part) for part in form.features)
-    bends = _bends(form, directions, n_rows)
+    features = form.features()
+    directions = principal_directions(_without_rounding(plan.covariance(features)))
+    bends = _bends(form, directions)
     if not np.isfinite(bends).all():
         return None
     towards = np.linalg.pinv(directions).T
-    return Quadratic(plan, influence, tuple(part @ towards for part in form.features), bends)
+    return Quadratic(plan, influence, tuple(part @ towards for part in features), bends)
 
 
 def _without_rounding(covariance: FloatArray) -> FloatArray:
@@ -130,7 +130,7 @@ def _without_rounding(covariance: FloatArray) -> FloatArray:
     return np.where(np.outer(varies, varies), covariance, 0.0)
 
 
-def _bends(form: MeansForm, directions: FloatArray, n_rows: int) -> FloatArray:
+def _bends(form: MeansForm, directions: FloatArray) -> FloatArray:
     """Return ``u_l' g'' u_m`` for all pairs of directions ``(p, q)``, shape ``(k, q, q)``, by polarisation.
 
     With ``s, d = (u_l +- u_m) / sqrt(2)`` it is ``(s' g'' s - d' g'' d) / 2``.
@@ -138,7 +138,7 @@ def _bends(form: MeansForm, directions: FloatArray, n_rows: int) -> FloatArray:
     first, second = np.triu_indices(directions.shape[1], 1)
     together = (directions[:, first] + directions[:, second]) / np.sqrt(2)
     apart = (directions[:, first] - directions[:, second]) / np.sqrt(2)
-    found = form.second_derivatives(np.concatenate([directions, together, apart], axis=1), n_rows)
+    found = form.second_derivatives(np.concatenate([directions, together, apart], axis=1))
     own, sums, differences = np.split(found, np.cumsum([directions.shape[1], len(first)]), axis=1)
     bends = np.zeros((len(found), directions.shape[1], directions.shape[1]))
     diagonal = np.arange(directions.shape[1])

@@ -6,16 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from orthoboot.controls.base import Control
 from orthoboot.controls.quadratic import quadratic_control
 from orthoboot.controls.surrogate import surrogate_control
+from orthoboot.data.pieces import as_pieces
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError
 from orthoboot.execution.execution import Execution
 from orthoboot.functionals.base import Prepared
 from orthoboot.functionals.means_form import MeansForm
 from orthoboot.influence import InfluenceFunction
-from orthoboot.plans import Plan
+from orthoboot.plans import Iid, Plan
 from orthoboot.typing import FloatArray, Key
 
 CONTROLS = ("auto", "linear", "quadratic", "surrogate")
@@ -85,12 +88,15 @@ class ControlSearch:
         if form is None or (limited and not self._is_cheap(form)):
             return None
         assert self.influence.values is not None
-        return quadratic_control(form, self.plan, self.influence.values)
+        held = tuple(_held(part) for part in self.influence.values)
+        return quadratic_control(form, self.plan, held)
 
     def _is_cheap(self, form: MeansForm) -> bool:
-        n_rows, n_features = sum(len(part) for part in form.features), len(form.point)
-        products = n_rows * self.prepared.output.size * n_features**2
-        return n_features <= _MOST_FEATURES and products <= _MOST_PRODUCTS
+        n_features = len(form.point)
+        products = form.n_rows * self.prepared.output.size * n_features**2
+        # Of strata and groups that are read part by part no rows are held, and these must have the same answer.
+        independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
+        return independent and n_features <= _MOST_FEATURES and products <= _MOST_PRODUCTS
 
     def _surrogate(self, *, limited: bool) -> Control | None:
         surrogate = self.prepared.surrogate
@@ -118,3 +124,9 @@ class ControlSearch:
             "resamples",
         }
         return ArgumentError(f'control="{request}" {reasons[request]}. Use control="auto".')
+
+
+def _held(influence: FloatArray) -> FloatArray:
+    """Return influence values of all rows as an array, in one pass where the rows are read part by part."""
+    rows = as_pieces(influence)
+    return influence if rows is None else rows.at(np.arange(len(rows)))

@@ -67,6 +67,12 @@ def _with_ones(deviations: FloatArray, units: FloatArray) -> FloatArray:
     return np.column_stack([divided(deviations, units), np.ones(len(deviations))])
 
 
+def _held_with_ones(deviations: FloatArray, units: FloatArray) -> tuple[FloatArray]:
+    """Return the deviations in units with a column of ones beside them, as arrays of all rows of one sample."""
+    rows = as_pieces(deviations)
+    return (_with_ones(deviations if rows is None else rows.at(np.arange(len(rows))), units),)
+
+
 def sum_of_multiples(slopes: Sequence[FloatArray] | FloatArray, changes: FloatArray) -> FloatArray:
     """Return ``sum_i slopes[i] * changes[:, i]``, shape ``(m, k)``, each row found alike whatever their number.
 
@@ -326,12 +332,13 @@ class FunctionOfMeans(Formula[FeatureMeans]):
 
         Where groups of unequal size are drawn whole the total varies, and a mean is a quotient of two random sums.
         """
-        means = at.derived
-        if as_pieces(means.deviations) is not None or not self.smooth:
+        if not self.smooth:
             return None
+        means = at.derived
         units = power_of_two(means.scale)
         point = np.append(np.zeros(len(units)), 1.0)
-        return MeansForm((_with_ones(means.deviations, units),), point, partial(self._at_sums, means, units))
+        features = partial(_held_with_ones, means.deviations, units)
+        return MeansForm(len(means.deviations), features, point, partial(self._at_sums, means, units))
 
     def _at_sums(self, means: FeatureMeans, units: FloatArray, points: FloatArray) -> FloatArray:
         """Return g in units of the data at sums of deviations and totals, both divided by n, shape ``(p + 1, ...)``."""

@@ -15,8 +15,10 @@ class MeansForm:
 
     Attributes
     ----------
+    n_rows
+        The number of rows of all samples.
     features
-        Of the rows of each sample, shape ``(n_i, p)`` each: those of another sample are zero.
+        Returns the features of the rows of each sample, shape ``(n_i, p)`` each: those of another sample are zero.
     point
         Their means, shape ``(p,)``.
     value
@@ -26,21 +28,14 @@ class MeansForm:
         differences of `value`.
     """
 
-    features: tuple[FloatArray, ...]
+    n_rows: int
+    features: Callable[[], tuple[FloatArray, ...]]
     point: FloatArray
     value: Callable[[FloatArray], FloatArray]
     curvature: Callable[[FloatArray], FloatArray] | None = None
 
-    def second_derivatives(self, directions: FloatArray, n_rows: int) -> FloatArray:
-        """Return ``u_l' g'' u_l`` for directions in the columns ``(p, q)``, shape ``(k, q)``.
-
-        Parameters
-        ----------
-        directions
-            As long as a standard error.
-        n_rows
-            The number of rows, which bounds the steps of differences.
-        """
+    def second_derivatives(self, directions: FloatArray) -> FloatArray:
+        """Return ``u_l' g'' u_l`` for directions in the columns ``(p, q)``, as long as a standard error: ``(k, q)``."""
         if self.curvature is not None:
             return self.curvature(directions)
-        return second_derivatives_along(self.value, self.point, directions, n_rows)
+        return second_derivatives_along(self.value, self.point, directions, self.n_rows)

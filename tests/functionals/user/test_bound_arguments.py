@@ -190,9 +190,10 @@ def test_a_value_that_is_zero_but_for_rounding_is_the_same_with_and_without_weig
             return np.linalg.lstsq(design, response)[0]
         return np.linalg.solve(design.T @ (weights[:, None] * design), design.T @ (weights * response))
 
-    result = ob.bootstrap(rows, coefficients, rng=0)
+    options = {"estimator": "paper", "rng": 0}
+    result = ob.bootstrap(rows, coefficients, **options)
     assert abs(result.estimate[0]) < 1e-15
-    reference = ob.bootstrap((rows[:, :2], rows[:, 2]), ob.linear_regression, paired=True, rng=0)
+    reference = ob.bootstrap((rows[:, :2], rows[:, 2]), ob.linear_regression, paired=True, **options)
     np.testing.assert_allclose(result.standard_error, reference.standard_error, rtol=1e-4)
 
 

@@ -36,15 +36,19 @@ def newton_surrogate(solution: Solution, target: ModelTarget, output: Output) ->
     outputs = _outputs(solution, loss, adapter, target, output, scaling)
     if outputs is None:
         return None
+    designs, start = loss.designs, solution.theta
+    shift = None if scaling is not None else ShiftedColumns.of(solution, loss)
+    if shift is not None:
+        designs, start, outputs = shift.designs(designs), shift.centred(start), ShiftedOutputs(outputs, shift)
     return NewtonSurrogate(
         row_loss=loss.row_loss,
         response=loss.response,
-        designs=loss.designs,
+        designs=designs,
         factors=loss.factors,
         quadratic=loss.quadratic,
         linear=loss.linear,
         free=loss.free,
-        start=solution.theta,
+        start=start,
         outputs=outputs,
         penalised_scales=scaling,
     )
@@ -101,6 +105,64 @@ class Predictions:
         if self.row_loss == FamilyLoss("binomial", "logit"):
             return np.asarray(scipy.special.expit(first))
         return np.exp(first) if getattr(self.row_loss, "log_link", False) else first
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedColumns:
+    """Columns less their means, so that those far from zero lose no digits in products of two of them.
+
+    The intercept takes up the shift: the predictors stay what they are.
+
+    Attributes
+    ----------
+    means
+        Of the columns of all rows, shape ``(d,)``.
+    n_predictors
+        How many predictors have these columns, and after them an intercept.
+    """
+
+    means: FloatArray
+    n_predictors: int
+
+    @staticmethod
+    def of(solution: Solution, loss: PenalisedLoss) -> ShiftedColumns | None:
+        """Return the shift of a model with an intercept that moves freely; None without one."""
+        last, d = last_step(solution.model), loss.designs[0].shape[1] - 1
+        if not last.fit_intercept or _penalises_intercept(loss, d) or not loss.free[d]:
+            return None
+        return ShiftedColumns(loss.designs[0][:, :d].mean(axis=0), loss.n_predictors)
+
+    def designs(self, designs: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+        """Return the designs with shifted columns; predictors that share them share one array."""
+        shifted = designs[0].copy()
+        shifted[:, : len(self.means)] -= self.means
+        return (*(shifted for _ in range(self.n_predictors)), *designs[self.n_predictors :])
+
+    def centred(self, theta: FloatArray) -> FloatArray:
+        """Return the parameters of shifted columns from those of the columns as they are, shape ``(..., p)``."""
+        return self._moved(theta, 1.0)
+
+    def original(self, theta: FloatArray) -> FloatArray:
+        """Return the parameters of the columns as they are from those of shifted columns, shape ``(..., p)``."""
+        return self._moved(theta, -1.0)
+
+    def _moved(self, theta: FloatArray, sign: float) -> FloatArray:
+        result, d = theta.copy(), len(self.means)
+        for start in range(0, self.n_predictors * (d + 1), d + 1):
+            result[..., start + d] += sign * (theta[..., start : start + d] @ self.means)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedOutputs:
+    """Outputs of the parameters of the columns as they are, from those of shifted columns."""
+
+    outputs: Outputs
+    shift: ShiftedColumns
+
+    def __call__(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the outputs, shape ``(B, k)``."""
+        return self.outputs(self.shift.original(theta), weights)
 
 
 @dataclass(frozen=True, eq=False)
