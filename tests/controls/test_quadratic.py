@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -166,6 +167,23 @@ def test_another_estimator_finds_the_control_that_was_asked_for():
 def test_what_is_not_possible_is_refused(options, words):
     with pytest.raises(ArgumentError, match=words):
         ob.bootstrap(RNG.gamma(2.0, size=30), ob.std, rng=0, **options)
+
+
+def test_a_result_survives_pickle():
+    result = result_of(ob.ratio)
+    again = pickle.loads(pickle.dumps(result))
+    with silenced():
+        assert again.extend(3).variance == result.extend(3).variance
+    np.testing.assert_array_equal(again.covariance, result.covariance)
+
+
+def test_no_bias_is_believed_where_nothing_varies_to_that_order():
+    """A correlation of one has no derivative, and resamples without the far row are far below it."""
+    rows = np.random.default_rng(0).standard_normal((50, 2))
+    rows[3] = 1e12
+    with silenced():
+        result = ob.bootstrap(rows, ob.correlation, n_resamples=30, rng=0)
+    assert result.bias == pytest.approx(np.mean(result.bootstrap_distribution) - 1, rel=1e-9)
 
 
 def test_a_median_has_none():

@@ -61,8 +61,12 @@ class Quadratic(Control):
         changes = np.sum([resamples.sums(i, part) / len(part) for i, part in enumerate(self.scores)], axis=0)
         # Not row by row: where groups of unequal size are drawn the number of rows varies, and one feature is that.
         curved = _bent(self.bends, changes - self.plan.mean(self.scores)) / 2
-        mean, covariance = self._moments.mean, self._moments.covariance
-        return ControlValues(linear + curved - mean, mean, np.diag(covariance).copy(), lambda: covariance)
+        mean = self._moments.mean
+        return ControlValues(linear + curved - mean, mean, np.diag(self.covariance()).copy(), self.covariance)
+
+    def covariance(self) -> FloatArray:
+        """Return the exact covariance of ``L + Q``, shape ``(k, k)``."""
+        return self._moments.covariance
 
     def divided_by(self, unit: FloatArray) -> Quadratic:
         """Return the control of the outputs divided by a unit each."""

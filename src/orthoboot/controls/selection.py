@@ -23,8 +23,8 @@ from orthoboot.typing import FloatArray, Key
 
 CONTROLS = ("auto", "linear", "quadratic", "surrogate")
 
-_MOST_PRODUCTS = 1 << 22
-"""Products of features of rows that "auto" takes for a quadratic part: a few hundredths of a second."""
+_MOST_PRODUCTS = 1 << 19
+"""Products of features of rows that "auto" takes for a quadratic part: a few milliseconds."""
 
 _MOST_FEATURES = 64
 """Features up to which "auto" takes their second derivatives: all pairs of them."""

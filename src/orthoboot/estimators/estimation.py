@@ -61,9 +61,9 @@ class Estimation:
 
     @property
     def _informed(self) -> Replicates:
-        """Return the replicates with the bias of second order, where the estimator uses it and it is known."""
+        """Return the replicates with the bias of second order, where the estimator uses it and no control knows it."""
         settled = self._settled
-        if not self.estimator.uses_control or settled.second_order_bias is not None:
+        if not self.estimator.uses_control or self.control_values is not None or settled.second_order_bias is not None:
             return settled
         return replace(settled, second_order_bias=self.run.known_bias)
 

@@ -97,14 +97,19 @@ def moments_of(
     prior
         How many replicates with slope one the prior of the slope is worth at most.
     """
-    bias = replicates.second_order_bias
-    unknown = np.full_like(replicates.estimate, np.nan)
-    known = unknown if bias is None else bias
-    by_linear = _sums(_parts(replicates), linear_variance(replicates), known, prior)
+    by_linear = _sums(_parts(replicates), linear_variance(replicates), _known_bias(replicates, control), prior)
     if control is None:
         return by_linear
     found = _sums(_parts(replicates, control), control.variance, control.mean, prior)
     return replace(found, by_linear=by_linear)
+
+
+def _known_bias(replicates: Replicates, control: ControlValues | None) -> FloatArray:
+    """Return the bias that the control, or the second order, knows of, shape ``(k,)``; NaN where neither does."""
+    if control is not None:
+        return control.mean
+    bias = replicates.second_order_bias
+    return np.full_like(replicates.estimate, np.nan) if bias is None else bias
 
 
 def _sums(

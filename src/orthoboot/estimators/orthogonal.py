@@ -93,7 +93,9 @@ def _bias(moments: Moments) -> FloatArray:
     noise = _variance_left(moments) / moments.size
     t_squared = np.where(noise > 0, ratio(difference**2, noise, otherwise=0.0), np.inf)
     weight = np.maximum(0.0, 1 - ratio(np.full_like(t_squared, _BELIEVED**2), t_squared, otherwise=1.0))
-    return np.where(np.isfinite(known), known + weight * difference, simulated)
+    # Where nothing varies to the order of the control, as at a correlation of one, no bias is known either.
+    believed = np.isfinite(known) & (moments.control_variance > 0)
+    return np.where(believed, known + weight * difference, simulated)
 
 
 def _variance(moments: Moments) -> FloatArray:

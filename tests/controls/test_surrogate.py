@@ -1,0 +1,143 @@
+"""Surrogates as controls: what they do for the answer, and what wrong ones do not do to it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import orthoboot as ob
+from orthoboot.functionals.surrogate import Surrogate
+from orthoboot.warning_scopes import silenced
+
+linear_model = pytest.importorskip("sklearn.linear_model")
+
+RNG = np.random.default_rng(8)
+X = RNG.standard_normal((200, 3))
+Y = (RNG.random(200) < 1 / (1 + np.exp(-X.sum(axis=1) / 2))).astype(float)
+MODEL = ob.from_sklearn(linear_model.LogisticRegression(C=np.inf, tol=1e-8), target="coef_")
+
+
+def result_of(statistic=MODEL, n_resamples=10, **options):
+    with silenced():
+        return ob.bootstrap((X, Y), statistic, paired=True, n_resamples=n_resamples, rng=0, **options)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """4000 plain refits of the same model."""
+    return result_of(ob.logistic_regression.replace(intercept=True), 4000, estimator="standard")
+
+
+def test_ten_refits_and_two_probes_are_worth_thousands(many):
+    result = result_of()
+    assert (result.control, result.run.control.contradicted.any()) == ("surrogate", False)
+    np.testing.assert_allclose(result.control_share, 1)
+    # Of 4000 refits and of 2000 draws, of which the linear part explains most: four standard errors.
+    relative = np.ravel(result.standard_error)[:3] / np.ravel(many.standard_error)[1:] - 1
+    assert np.abs(relative).max() < 4 * np.sqrt(1 / 8000 + 1 / 8000)
+    assert np.ravel(result.equivalent_resamples).min() > 2000
+
+
+def test_percentile_ends_are_those_of_thousands_of_refits(many):
+    result = result_of(method="percentile")
+    plain = many.interval(method="percentile")
+    for end, other in zip(result.confidence_interval, plain, strict=True):
+        apart = (np.ravel(end)[:3] - np.ravel(other)[1:]) / np.ravel(many.standard_error)[1:]
+        # A quantile of 4000 replicates has an error of .05 standard errors, one of 2000 draws of .07.
+        assert np.abs(apart).max() < 4 * np.hypot(0.05, 0.07)
+
+
+def test_more_replicates_go_on_from_the_same_draws():
+    np.testing.assert_allclose(result_of().extend(5).variance, result_of(n_resamples=15).variance, rtol=1e-9)
+
+
+def test_jobs_and_a_checkpoint_change_nothing(tmp_path):
+    alone = result_of()
+    for options in ({"n_jobs": 2}, {"checkpoint": tmp_path / "run.ob"}, {"checkpoint": tmp_path / "run.ob"}):
+        other = result_of(**options)
+        np.testing.assert_allclose(other.variance, alone.variance, rtol=1e-9)
+        assert other.warnings == alone.warnings or list(map(str, other.warnings)) == list(map(str, alone.warnings))
+
+
+def test_it_survives_pickle():
+    result = result_of()
+    again = pickle.loads(pickle.dumps(result))
+    np.testing.assert_allclose(again.extend(2).variance, result.extend(2).variance, rtol=1e-9)
+
+
+def test_the_unit_of_the_response_does_not_matter():
+    ridge = ob.from_sklearn(linear_model.LinearRegression(), target="coef_")
+    y = X @ [1.0, 2.0, 3.0] + RNG.standard_normal(200)
+    with silenced():
+        plain, scaled = (
+            ob.bootstrap((X, scale * y), ridge, paired=True, rng=0, control="surrogate") for scale in (1.0, 1e100)
+        )
+    np.testing.assert_allclose(scaled.standard_error, 1e100 * plain.standard_error, rtol=1e-6)
+    np.testing.assert_allclose(plain.r_squared, 1, rtol=1e-9)
+
+
+class Wrong(Surrogate):
+    """A surrogate that something is done to, by the number of the resample."""
+
+    def __init__(self, of, estimate, change):
+        self.of, self.estimate, self.change = of, estimate, change
+
+    def values(self, resamples):
+        changes = self.of.values(resamples) - self.estimate
+        seeds = resamples.seeds(7)
+        return self.estimate + np.array(
+            [self.change(row, np.random.default_rng(seed)) for row, seed in zip(changes, seeds, strict=True)]
+        )
+
+    def values_at(self, weights):
+        raise NotImplementedError
+
+    @property
+    def work(self):
+        return self.of.work
+
+
+WRONG = {
+    "times 3": lambda s, rng: 3 * s,
+    "times 0.3": lambda s, rng: 0.3 * s,
+    "noise": lambda s, rng: 4 * rng.standard_normal(s.shape),
+    "explosions": lambda s, rng: np.where(rng.random() < 0.002, 50.0, s),
+}
+
+
+def misled(change, n_resamples=400):
+    """Replicates by the linear part, and the same with a wrong surrogate."""
+    linear = result_of(n_resamples=n_resamples, control="linear")
+    prepared = copy.copy(linear.run.prepared)
+    vars(prepared)["surrogate"] = Wrong(prepared.surrogate, prepared.estimate, change)
+    run = replace(linear.run, prepared=prepared, control_request="surrogate").with_control()
+    return linear, replace(linear, run=run)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_surrogate_does_no_harm(name, many):
+    """The RMSE of the variance over forty runs of ten, within a tenth and its own error of that by the linear part."""
+    linear, wrong = misled(WRONG[name])
+    truth = np.ravel(many.variance)[1:]
+
+    def error(result):
+        with silenced():
+            parts = [result.with_estimator("orthogonal", slice(start, start + 10)) for start in range(0, 400, 10)]
+        return np.sqrt(np.mean([(np.ravel(part.variance)[:3] / truth - 1) ** 2 for part in parts]))
+
+    assert error(wrong) < error(linear) * (1.1 + 3 / np.sqrt(2 * 40))
+
+
+def test_explosions_are_found_by_the_probes():
+    _, wrong = misled(WRONG["explosions"], 10)
+    assert wrong.run.control.contradicted.any()
+    assert "contradicted by a probe" in wrong.run.control.description
+
+
+def test_catalogue_models_are_refitted_in_batches_and_need_none():
+    assert result_of(ob.logistic_regression).control == "linear"
+    assert result_of(ob.logistic_regression, control="surrogate").control == "surrogate"
