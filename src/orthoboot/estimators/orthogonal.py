@@ -16,6 +16,9 @@ from orthoboot.typing import FloatArray
 _BELIEVED = 2.0
 """How many of its standard errors a difference from the known bias must have to count at all."""
 
+_UNRELATED = 0.01
+"""A control whose variance is below this share of what it leaves has nothing to do with the statistic."""
+
 _LEAST_BIAS_ERROR = 0.1
 """Share of the error of a bias that is not shrunk, which a shrunken one has at least: that of right known biases."""
 
@@ -93,8 +96,8 @@ def _bias(moments: Moments) -> FloatArray:
     noise = _variance_left(moments) / moments.size
     t_squared = np.where(noise > 0, ratio(difference**2, noise, otherwise=0.0), np.inf)
     weight = np.maximum(0.0, 1 - ratio(np.full_like(t_squared, _BELIEVED**2), t_squared, otherwise=1.0))
-    # Where nothing varies to the order of the control, as at a correlation of one, no bias is known either.
-    believed = np.isfinite(known) & (moments.control_variance > 0)
+    # A control that explains nothing, as at a correlation of one, knows nothing of the bias either.
+    believed = np.isfinite(known) & (moments.control_variance > _UNRELATED * _variance_left(moments))
     return np.where(believed, known + weight * difference, simulated)
 
 
