@@ -11,6 +11,7 @@ leaves out the time that a process waits for its turn, and counts that of all it
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import pathlib
@@ -31,12 +32,20 @@ SECONDS_PER_ROUND = 0.3
 """Calls that are shorter are paired several times in a round."""
 
 # What both trees are asked for in so many words: defaults may differ between them.
-TEN = {"n_resamples": 10, "method": "normal", "rng": 0}
+TEN = {"n_resamples": 10, "method": "normal", "rng": 0, "control": "linear"}
 HUNDRED = {"n_resamples": 100, "estimator": "standard", "method": "normal", "rng": 0}
 
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 Call = Callable[[], object]
+
+
+def known(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that a tree knows: an older one has no controls beyond the linear part."""
+    import orthoboot as ob
+
+    parameters = inspect.signature(ob.bootstrap).parameters
+    return {name: value for name, value in options.items() if name in parameters}
 
 
 # The calls, each made in the process of a tree: data first, then what is timed
@@ -48,7 +57,7 @@ def variance(n_rows: int, n_resamples: int = 10) -> Call:
     import orthoboot as ob
 
     x = np.random.default_rng(0).exponential(size=n_rows)
-    return lambda: ob.bootstrap(x, ob.variance, **(TEN | {"n_resamples": n_resamples}))
+    return lambda: ob.bootstrap(x, ob.variance, **known(TEN | {"n_resamples": n_resamples}))
 
 
 def least_squares(options: dict[str, Any]) -> Call:
@@ -68,7 +77,7 @@ def plain_function() -> Call:
     import orthoboot as ob
 
     x = np.random.default_rng(0).exponential(size=1_000)
-    return lambda: ob.bootstrap(x, lambda x: np.std(x) / np.mean(x), **TEN)
+    return lambda: ob.bootstrap(x, lambda x: np.std(x) / np.mean(x), **known(TEN))
 
 
 def pipeline() -> Call:
@@ -83,7 +92,7 @@ def pipeline() -> Call:
     X = rng.standard_normal((2_000, 10)) * np.arange(1, 11)
     y = (rng.random(2_000) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
     estimator = make_pipeline(StandardScaler(), LogisticRegression())
-    return lambda: ob.bootstrap((X, y), ob.from_sklearn(estimator), paired=True, **TEN)
+    return lambda: ob.bootstrap((X, y), ob.from_sklearn(estimator), paired=True, **known(TEN))
 
 
 def m_estimator(*, anew: bool) -> Call:
@@ -100,7 +109,7 @@ def m_estimator(*, anew: bool) -> Call:
         return jnp.logaddexp(0.0, X @ theta) - y * (X @ theta)
 
     kept = ob.m_estimator(loss, init=5)
-    return lambda: ob.bootstrap((X, y), ob.m_estimator(loss, init=5) if anew else kept, paired=True, **TEN)
+    return lambda: ob.bootstrap((X, y), ob.m_estimator(loss, init=5) if anew else kept, paired=True, **known(TEN))
 
 
 def grouped_correlation() -> Call:
@@ -111,7 +120,7 @@ def grouped_correlation() -> Call:
     rng = np.random.default_rng(0)
     x = rng.exponential(size=(20_000, 2)) @ [[1.0, 1.0], [0.0, 1.0]]
     groups = rng.integers(0, 500, size=20_000)
-    return lambda: ob.bootstrap(x, ob.correlation, groups=groups, **TEN)
+    return lambda: ob.bootstrap(x, ob.correlation, groups=groups, **known(TEN))
 
 
 CALLS: dict[str, Callable[[], Call]] = {
@@ -119,7 +128,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     "variance, n = 100,000, B = 10": lambda: variance(100_000),
     "variance, n = 1,000,000, B = 10": lambda: variance(1_000_000),
     "variance, n = 1,000, B = 10,000": lambda: variance(1_000, 10_000),
-    "linear_regression, 5,000 x 50, B = 10": lambda: least_squares(TEN),
+    "linear_regression, 5,000 x 50, B = 10": lambda: least_squares(known(TEN)),
     "linear_regression, 5,000 x 50, standard, B = 100": lambda: least_squares(HUNDRED),
     "plain function, n = 1,000, jackknife influence": plain_function,
     "from_sklearn, scaled LogisticRegression, n = 2,000": pipeline,
