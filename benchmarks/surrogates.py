@@ -25,8 +25,8 @@ from orthoboot.result import Result
 
 SIZES = (5, 10, 25)
 ERROR_SIZES = (10, 20)
-PER_RUN = 1000
-"""Replicates of a run, cut into small bootstraps of each size."""
+N_PLAIN = 8000
+"""Plain replicates, of which 2000 at a time are the standard bootstrap."""
 SMALL = 20
 """Small bootstraps of each size that a run gives at most."""
 
@@ -100,7 +100,7 @@ def least_squares() -> Any:
 
 def cases() -> list[Case]:
     """Return the cases; models are made here, since scikit-learn and jax are optional."""
-    fits = {"control": "surrogate", "paired": True, "n_truth": 8000}
+    fits = {"control": "surrogate", "paired": True}
     return [
         Case("correlation of lognormal, n=200", lognormal_pair(200), ob.correlation, "quadratic", goal=".21/.15/.10"),
         Case("correlation of lognormal, n=1000", lognormal_pair(1000), ob.correlation, "quadratic", goal=".07/.06/.04"),
@@ -150,6 +150,7 @@ class Answers:
     case: Case
     data: Any
     truth: Result
+    plain: Result
     linear: list[Result]
     control: list[Result]
 
@@ -158,11 +159,12 @@ class Answers:
         """Return the answers about the data set of a seed."""
         data = case.generate(np.random.default_rng([seed, 14]))
         truth = run(case, data, case.n_truth, 10_000 + seed, estimator="standard")
+        plain = run(case, data, N_PLAIN, 20_000 + seed, estimator="standard")
         seeds = [1000 * seed + number for number in range(n_runs)]
         n_resamples = max(*SIZES, *ERROR_SIZES) * SMALL
         linear = [run(case, data, n_resamples, each, control="linear") for each in seeds]
         control = [_with_control(case, result) for result in linear]
-        return Answers(case, data, truth, linear, control)
+        return Answers(case, data, truth, plain, linear, control)
 
     @property
     def variance(self) -> float:
@@ -278,8 +280,7 @@ def _end_errors(answers: Answers, method: str) -> np.ndarray:
         warnings.simplefilter("ignore")
         truth = ends_of(answers.truth, method)
         plain = [
-            answers.truth.with_estimator("standard", slice(start, start + 2000))
-            for start in range(0, len(answers.truth.replicates) - 1999, 2000)
+            answers.plain.with_estimator("standard", slice(start, start + 2000)) for start in range(0, N_PLAIN, 2000)
         ]
         kinds = (
             [part for result in answers.linear for part in list(parts(result, 10))[:5]],

@@ -29,7 +29,7 @@ def test_a_large_sample_stops_at_ten_or_twenty(seed):
 
 
 def test_a_hard_statistic_goes_on_until_the_tolerance_is_met():
-    result = ob.bootstrap(lognormal_pairs(200), ob.correlation, tol=0.02, max_resamples=5000, rng=0)
+    result = ob.bootstrap(lognormal_pairs(200), ob.correlation, tol=0.02, max_resamples=5000, rng=0, control="linear")
     assert result.n_resamples > 100
     assert result.simulation_error.standard_error <= 0.02 * result.standard_error
 

@@ -146,7 +146,7 @@ class Run:
         prepared = PreparedInUnits(self.functional, self.data, self.prepared, unit)
         values = None if self.influence is None else tuple(part / unit for part in self.influence)
         found = replace(self.influence_function, values=values)
-        control = None if self.control is None else self.control.divided_by(unit)
+        control = None if self.control is None else self.control.in_unit(unit)
         return replace(self, prepared=prepared, influence_function=found, control=control)
 
     @cached_property
@@ -254,14 +254,16 @@ class Run:
 
     def with_control(self) -> Run:
         """Return the same run with the control that is asked for; see `ControlSearch`."""
+        scaled = self.in_units
         search = ControlSearch(
             self.prepared,
             self.plan,
             self.key,
             self.execution,
-            self.influence_function,
-            self.linear,
-            self.linear_covariance,
+            scaled.influence_function,
+            scaled.linear,
+            scaled.linear_covariance,
+            self.unit,
         )
         return replace(self, control=search.found(self.control_request))
 

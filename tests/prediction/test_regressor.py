@@ -187,7 +187,7 @@ def test_the_jackknife_variance_is_that_of_the_linear_part() -> None:
 @pytest.mark.parametrize("estimator", [Ridge(ALPHA), SCALED, HuberRegressor(), Lasso(0.01)], ids=str)
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.FitWarning")
 def test_the_orthogonal_variance_is_that_of_bootstrap(estimator: Any) -> None:
-    result = ob.bootstrap((X, Y), ob.from_sklearn(estimator, NEW), paired=True, n_resamples=6, rng=0)
+    result = ob.bootstrap((X, Y), ob.from_sklearn(estimator, NEW), paired=True, n_resamples=6, rng=0, control="linear")
     model = Regressor(estimator, n_resamples=6, rng=0).fit(X, Y)
     np.testing.assert_allclose(model.model_std(NEW), result.standard_error, rtol=1e-7)
 
@@ -552,8 +552,9 @@ def test_the_linear_part_is_that_of_the_refits_that_did_not_fail() -> None:
     encoded = make_pipeline(make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough"), Ridge())
     with pytest.warns(FailedReplicatesWarning, match="refits failed.*unknown categories"):
         model = Regressor(encoded, n_resamples=20, rng=0).fit(frame, Y[:41])
+    options = {"paired": True, "n_resamples": 20, "rng": 0, "control": "linear"}
     with pytest.warns(FailedReplicatesWarning):
-        result = ob.bootstrap((frame, Y[:41]), ob.from_sklearn(encoded, frame[:5]), paired=True, n_resamples=20, rng=0)
+        result = ob.bootstrap((frame, Y[:41]), ob.from_sklearn(encoded, frame[:5]), **options)
     assert model.n_failed_ == result.n_failed > 0
     np.testing.assert_allclose(model.model_std(frame[:5]), result.standard_error, rtol=1e-7)
 

@@ -28,17 +28,17 @@ def row(text: str, name: str) -> str:
 
 
 def test_a_summary_says_what_was_done_and_what_came_out():
-    result = ob.bootstrap(X, ob.variance, rng=0)
+    result = ob.bootstrap(X, ob.std, rng=0)
     heading, blank, header, line, *rest = result.summary().splitlines()
     assert re.fullmatch(
-        r"Orthogonal bootstrap of variance: 300 rows, 10 resamples, worth about [\d,]+ ordinary ones", heading
+        r"Orthogonal bootstrap of std: 300 rows, 10 resamples, worth about [\d,]+ ordinary ones", heading
     )
     assert blank == ""
     assert header.split() == ["estimate", "bias", "std.", "error", "95%", "interval", "(normal)"]
     low, high = result.confidence_interval
     number = r"-?[\d.]+"
     pattern = (
-        f"variance +({number}) +({number}) ± ({number}) +({number}) ± ({number}) +({number}) to ({number}) ± ({number})"
+        f"std +({number}) +({number}) ± ({number}) +({number}) ± ({number}) +({number}) to ({number}) ± ({number})"
     )
     shown = [float(value) for value in re.fullmatch(pattern, line).groups()]
     errors_shown = result.simulation_error
@@ -55,9 +55,10 @@ def test_a_summary_says_what_was_done_and_what_came_out():
     assert shown == pytest.approx(expected, rel=0.5, abs=5e-4)
     assert shown[0] == pytest.approx(result.estimate, abs=5.1e-4)
     assert any("simulation error" in note for note in rest)
-    assert "- Influence function: closed form of `variance`." in rest
+    assert "- Influence function: closed form of `std`." in rest
     assert any(
-        re.match(r"- The linear part explains \d+\.\d% of the variance \(slope \d\.\d\d\)\.", note) for note in rest
+        re.match(r"- The quadratic control explains \d+\.\d% of the variance \(slope \d\.\d\d\)\.", note)
+        for note in rest
     )
 
 
@@ -115,7 +116,7 @@ def test_an_exactly_linear_statistic_has_no_simulation_error_to_show():
 
 
 def test_of_several_outputs_the_least_is_told():
-    result = ob.bootstrap(np.column_stack([X, X**2]), ob.variance, rng=0)
+    result = ob.bootstrap(np.column_stack([X, X**2]), ob.std, rng=0)
     least = min(result.equivalent_resamples)
     told = int(re.search(r"worth at least ([\d,]+) ordinary ones", str(result))[1].replace(",", ""))
     assert 0.9 * least <= told <= least

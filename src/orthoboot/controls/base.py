@@ -69,8 +69,8 @@ class Control(ABC):
         """Return the control on resamples whose linear part is `linear` ``(B, k)``, of mean zero."""
 
     @abstractmethod
-    def divided_by(self, unit: FloatArray) -> Control:
-        """Return the control of the outputs divided by a unit each, shape ``(k,)``."""
+    def in_unit(self, unit: FloatArray) -> Control:
+        """Return the control of the outputs divided by a unit each, a power of two, shape ``(k,)``."""
 
     @property
     @abstractmethod

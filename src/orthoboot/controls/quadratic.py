@@ -10,7 +10,7 @@ import numpy as np
 
 from orthoboot.controls.base import Control, ControlValues
 from orthoboot.draws.resamples import Resamples
-from orthoboot.functionals.differences import principal_directions
+from orthoboot.functionals.differences import principal_axes
 from orthoboot.functionals.means_form import MeansForm
 from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray, Influence
@@ -47,12 +47,15 @@ class Quadratic(Control):
         ``(n_i, q)`` array per sample.
     bends
         g'' in these directions, shape ``(k, q, q)``.
+    unit
+        What the outputs are divided by, in the influence and in the bends, shape ``(k,)``.
     """
 
     plan: Plan
     influence: Influence
     scores: tuple[FloatArray, ...]
     bends: FloatArray
+    unit: FloatArray
 
     name = "quadratic"
 
@@ -68,10 +71,13 @@ class Quadratic(Control):
         """Return the exact covariance of ``L + Q``, shape ``(k, k)``."""
         return self._moments.covariance
 
-    def divided_by(self, unit: FloatArray) -> Quadratic:
+    def in_unit(self, unit: FloatArray) -> Quadratic:
         """Return the control of the outputs divided by a unit each."""
-        influence = tuple(part / unit for part in self.influence)
-        return replace(self, influence=influence, bends=self.bends / unit[:, np.newaxis, np.newaxis])
+        factor = self.unit / unit
+        if (factor == 1).all():
+            return self
+        influence = tuple(part * factor for part in self.influence)
+        return replace(self, influence=influence, bends=self.bends * factor[:, np.newaxis, np.newaxis], unit=unit)
 
     @property
     def description(self) -> str:
@@ -116,15 +122,22 @@ class _Moments(NamedTuple):
         return self.linear + (self.crossed + self.crossed.T) + self.quadratic
 
 
-def quadratic_control(form: MeansForm, plan: Plan, influence: Influence) -> Quadratic | None:
-    """Return the quadratic part of a function of means, or None where it has no second derivative at the data."""
+def quadratic_control(form: MeansForm, plan: Plan, influence: Influence, unit: FloatArray) -> Quadratic | None:
+    """Return the quadratic part of a function of means, or None where it has no second derivative at the data.
+
+    Parameters
+    ----------
+    influence
+        In units.
+    unit
+        What the outputs are divided by, a power of two each, shape ``(k,)``.
+    """
     features = form.features()
-    directions = principal_directions(_without_rounding(plan.covariance(features)))
-    bends = _bends(form, directions)
+    directions, inverse = principal_axes(_without_rounding(plan.covariance(features)))
+    bends = _bends(form, directions) * (form.unit / unit)[:, np.newaxis, np.newaxis]
     if not np.isfinite(bends).all():
         return None
-    towards = np.linalg.pinv(directions).T
-    return Quadratic(plan, influence, tuple(part @ towards for part in features), bends)
+    return Quadratic(plan, influence, tuple(part @ inverse.T for part in features), bends, unit)
 
 
 def _without_rounding(covariance: FloatArray) -> FloatArray:

@@ -50,6 +50,8 @@ class ControlSearch:
         Returns the linear part of resamples, of mean zero.
     linear_covariance
         Returns its exact covariance.
+    unit
+        What the outputs are divided by in the last three, shape ``(k,)``.
     """
 
     prepared: Prepared[Any]
@@ -59,6 +61,7 @@ class ControlSearch:
     influence: InfluenceFunction
     linear: Callable[[Resamples], FloatArray | None]
     linear_covariance: Callable[[], FloatArray]
+    unit: FloatArray
 
     def found(self, request: str) -> Control | None:
         """Return the control beyond the linear part that `request` asks for; None to use the linear part alone.
@@ -89,7 +92,7 @@ class ControlSearch:
             return None
         assert self.influence.values is not None
         held = tuple(_held(part) for part in self.influence.values)
-        return quadratic_control(form, self.plan, held)
+        return quadratic_control(form, self.plan, held, self.unit)
 
     def _is_cheap(self, form: MeansForm) -> bool:
         n_features = len(form.point)
@@ -107,7 +110,14 @@ class ControlSearch:
         if n_draws < _FEWEST_DRAWS:
             return None
         return surrogate_control(
-            self.prepared, self.plan, self.key, self.execution, self._linear_part, self.linear_covariance(), n_draws
+            self.prepared,
+            self.plan,
+            self.key,
+            self.execution,
+            self._linear_part,
+            self.linear_covariance(),
+            self.unit,
+            n_draws,
         )
 
     def _linear_part(self, resamples: Resamples) -> FloatArray:

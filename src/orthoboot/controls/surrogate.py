@@ -41,9 +41,9 @@ class JointDraws(NamedTuple):
     surrogate: FloatArray
     linear: FloatArray
 
-    def divided_by(self, unit: FloatArray) -> JointDraws:
-        """Return both in units of the outputs."""
-        return JointDraws(self.surrogate / unit, self.linear / unit)
+    def times(self, factor: FloatArray) -> JointDraws:
+        """Return both times a factor for each output, shape ``(k,)``."""
+        return JointDraws(self.surrogate * factor, self.linear * factor)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class SurrogateControl(Control):
     surrogate
         The twin.
     estimate
-        phi_hat, shape ``(k,)``.
+        phi_hat, not in units, shape ``(k,)``.
     linear_variance
         V, shape ``(k,)``.
     linear_covariance
@@ -110,14 +110,17 @@ class SurrogateControl(Control):
             ),
         )
 
-    def divided_by(self, unit: FloatArray) -> SurrogateControl:
+    def in_unit(self, unit: FloatArray) -> SurrogateControl:
         """Return the control of the outputs divided by a unit each."""
+        factor = self.unit / unit
+        if (factor == 1).all():
+            return self
         return replace(
             self,
-            linear_variance=self.linear_variance / unit / unit,
-            linear_covariance=self.linear_covariance / unit / unit[:, np.newaxis],
-            draws=self.draws.divided_by(unit),
-            unit=self.unit * unit,
+            linear_variance=self.linear_variance * factor * factor,
+            linear_covariance=self.linear_covariance * factor * factor[:, np.newaxis],
+            draws=self.draws.times(factor),
+            unit=unit,
         )
 
     @property
@@ -202,6 +205,7 @@ def surrogate_control(
     execution: Execution,
     linear: Callable[[Resamples], FloatArray],
     linear_covariance: FloatArray,
+    unit: FloatArray,
     n_draws: int,
 ) -> SurrogateControl | None:
     """Return the surrogate of the statistic as a control; None where it has too often no value.
@@ -215,29 +219,36 @@ def surrogate_control(
     execution
         Which jobs share the two probes.
     linear
-        The linear part of resamples, of mean zero.
+        The linear part of resamples, of mean zero and in units.
     linear_covariance
-        Its exact covariance.
+        Its exact covariance, in units.
+    unit
+        What the outputs are divided by, a power of two each, shape ``(k,)``.
     n_draws
         How many draws.
     """
     surrogate = prepared.surrogate
     assert surrogate is not None
     resamples = plan.resamples(key, range(_FIRST_DRAW, _FIRST_DRAW + n_draws))
-    changes, parts = surrogate.values(resamples) - prepared.estimate, linear(resamples)
+    changes, parts = (surrogate.values(resamples) - prepared.estimate) / unit, linear(resamples)
     usable = np.isfinite(changes).all(axis=1)
     if usable.mean() < 1 - _MOST_MISSING:
         return None
     draws = JointDraws(changes[usable], parts[usable])
     numbers = _FIRST_DRAW + np.flatnonzero(usable)
     variance = np.diag(linear_covariance).copy()
-    contradicted = _contradicted(prepared, _SomeDraws(plan, key, numbers.tolist()), execution, draws, np.sqrt(variance))
-    unit = np.ones_like(prepared.estimate)
+    source = _SomeDraws(plan, key, numbers.tolist())
+    contradicted = _contradicted(prepared, source, execution, draws, np.sqrt(variance), unit)
     return SurrogateControl(surrogate, prepared.estimate, variance, linear_covariance, draws, contradicted, unit)
 
 
 def _contradicted(
-    prepared: Prepared[Any], source: _SomeDraws, execution: Execution, draws: JointDraws, spread: FloatArray
+    prepared: Prepared[Any],
+    source: _SomeDraws,
+    execution: Execution,
+    draws: JointDraws,
+    spread: FloatArray,
+    unit: FloatArray,
 ) -> BoolArray:
     """Return on which side, below and above, the statistic contradicts its surrogate, shape ``(2, k)``.
 
@@ -250,7 +261,7 @@ def _contradicted(
     section = "probes of the surrogate " + " ".join(str(source.draws[probe]) for probe in probes)
     chosen = replace(source, draws=[source.draws[probe] for probe in probes])
     found = evaluations(prepared, chosen, len(probes), execution, section, ProgressBar(len(probes), shown=False))
-    apart = np.abs(found.values - prepared.estimate - draws.surrogate[probes])
+    apart = np.abs((found.values - prepared.estimate) / unit - draws.surrogate[probes])
     tolerated = _TOLERATED * np.maximum(np.abs(excess[probes]), spread)
     # A value that is missing is NaN, which is not within any bound.
     wrong = ~np.asarray(apart <= tolerated)

@@ -66,6 +66,10 @@ class Estimator(ABC):
     def covariance(self, sample: Sample) -> FloatArray:
         """Return the covariance matrix of the outputs, shape ``(k, k)``; its diagonal is `variance`."""
 
+    def error_inflation(self, size: int) -> float:
+        """Return what the jackknife's error of log variance over so many replicates is multiplied with."""
+        return 1.0
+
     def least_bias_error(self, moments: Moments) -> FloatArray:
         """Return a lower bound of the simulation error of the bias, shape ``(k,)``."""
         return np.zeros_like(moments.shift)

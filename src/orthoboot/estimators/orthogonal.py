@@ -72,6 +72,10 @@ class Orthogonal(Estimator):
         mixed: FloatArray = np.outer(share, share) * by_control + np.outer(rest, rest) * by_linear
         return mixed
 
+    def error_inflation(self, size: int) -> float:
+        """Return ``1 + 2/B``: remainders are small mostly and large now and then, and few of them show too little."""
+        return 1 + 2 / size
+
     def least_bias_error(self, moments: Moments) -> FloatArray:
         """Return the error that a bias has which the replicates seem to confirm, shape ``(k,)``.
 

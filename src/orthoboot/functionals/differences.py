@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -126,16 +127,18 @@ def _values_along(
     return value(points).reshape(-1, *shape)
 
 
-def principal_directions(covariance: FloatArray) -> FloatArray:
-    """Return U, shape ``(p, q)``, with ``U U' = covariance``; directions of no variance are left out.
+class PrincipalAxes(NamedTuple):
+    """Directions U in the columns, shape ``(p, q)``, and their left inverse, shape ``(q, p)``."""
 
-    The eigenvectors are those of the correlations, so that features of very different size keep their digits.
+    directions: FloatArray
+    inverse: FloatArray
 
-    Examples
-    --------
-    >>> principal_directions(np.array([[4.0, 0.0], [0.0, 0.0]]))
-    array([[2.],
-           [0.]])
+
+def principal_axes(covariance: FloatArray) -> PrincipalAxes:
+    """Return U with ``U U' = covariance``, and its left inverse; directions of no variance are left out.
+
+    The eigenvectors are those of the correlations, so that features of very different size keep their digits, and a
+    power of two in one of them changes none.
     """
     deviations = np.sqrt(np.diag(covariance))
     varying = np.flatnonzero(deviations > 0)
@@ -143,6 +146,20 @@ def principal_directions(covariance: FloatArray) -> FloatArray:
     eigenvalues, vectors = np.linalg.eigh(covariance[np.ix_(varying, varying)] / np.outer(lengths, lengths))
     # Eigenvalues below rounding would only add evaluations outside of the space the features span.
     kept = eigenvalues > len(varying) * _EPSILON
-    directions = np.zeros((len(covariance), int(kept.sum())))
-    directions[varying] = lengths[:, np.newaxis] * vectors[:, kept] * np.sqrt(eigenvalues[kept])
-    return directions
+    roots, vectors = np.sqrt(eigenvalues[kept]), vectors[:, kept]
+    directions, inverse = np.zeros((len(covariance), len(roots))), np.zeros((len(roots), len(covariance)))
+    directions[varying] = lengths[:, np.newaxis] * vectors * roots
+    inverse[:, varying] = (vectors / roots).T / lengths
+    return PrincipalAxes(directions, inverse)
+
+
+def principal_directions(covariance: FloatArray) -> FloatArray:
+    """Return U, shape ``(p, q)``, with ``U U' = covariance``; directions of no variance are left out.
+
+    Examples
+    --------
+    >>> principal_directions(np.array([[4.0, 0.0], [0.0, 0.0]]))
+    array([[2.],
+           [0.]])
+    """
+    return principal_axes(covariance).directions

@@ -338,15 +338,14 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         units = power_of_two(means.scale)
         point = np.append(np.zeros(len(units)), 1.0)
         features = partial(_held_with_ones, means.deviations, units)
-        return MeansForm(len(means.deviations), features, point, partial(self._at_sums, means, units))
+        return MeansForm(len(means.deviations), features, point, partial(self._at_sums, means, units), unit=means.unit)
 
     def _at_sums(self, means: FeatureMeans, units: FloatArray, points: FloatArray) -> FloatArray:
-        """Return g in units of the data at sums of deviations and totals, both divided by n, shape ``(p + 1, ...)``."""
+        """Return g at sums of deviations and totals, both divided by n, shape ``(p + 1, ...)``."""
         sums, total = points[:-1], points[-1]
         shape = (-1, *(1,) * (points.ndim - 1))
         with np.errstate(all="ignore"):  # what is not finite is no second derivative
-            value = self.value(means.centre.reshape(shape) + units.reshape(shape) * sums / total)
-        return np.reshape(means.unit, (-1, *(1,) * (value.ndim - 1))) * value
+            return self.value(means.centre.reshape(shape) + units.reshape(shape) * sums / total)
 
     def derived(self, data: Data) -> FeatureMeans:
         """Return the features of `data` as means and deviations."""

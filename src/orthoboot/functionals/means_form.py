@@ -22,10 +22,12 @@ class MeansForm:
     point
         Their means, shape ``(p,)``.
     value
-        Takes points in the columns of a ``(p, ...)`` array and returns g there, shape ``(k, ...)``.
+        Takes points in the columns of a ``(p, ...)`` array and returns g there in units, shape ``(k, ...)``.
     curvature
         Takes directions in columns ``(p, q)`` and returns ``u' g'' u`` of each, shape ``(k, q)``; None to take
         differences of `value`.
+    unit
+        What both are multiplied with to be the statistic, a power of two, shape ``(k,)`` or a number.
     """
 
     n_rows: int
@@ -33,6 +35,7 @@ class MeansForm:
     point: FloatArray
     value: Callable[[FloatArray], FloatArray]
     curvature: Callable[[FloatArray], FloatArray] | None = None
+    unit: FloatArray | float = 1.0
 
     def second_derivatives(self, directions: FloatArray) -> FloatArray:
         """Return ``u_l' g'' u_l`` for directions in the columns ``(p, q)``, as long as a standard error: ``(k, q)``."""

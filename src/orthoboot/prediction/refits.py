@@ -14,6 +14,7 @@ from orthoboot.arguments import too_few_replicates
 from orthoboot.data import Data
 from orthoboot.errors import FallbackWarning, FitError, InfluenceError, OrthobootWarning, ReplicationError, first_line
 from orthoboot.estimators import ESTIMATORS, Estimator
+from orthoboot.estimators.slopes import PRIOR_REPLICATES, TRUSTED_PRIOR
 from orthoboot.execution.execution import Execution, batches
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.evaluation import Convergence
@@ -186,6 +187,9 @@ def _response(data: Data) -> FloatArray:
 class LinearPart(ABC):
     """The linear part of the refits' predictions, from the influence function."""
 
+    prior: float
+    """How many refits with slope one the prior of its slope is worth."""
+
     @property
     @abstractmethod
     def numbers_per_row(self) -> int:
@@ -202,10 +206,12 @@ class LinearPart(ABC):
 
 def linear_part(solution: Solution, plan: Plan, key: Key, numbers: IntArray) -> LinearPart:
     """Return the linear part of the refits `numbers` of the model whose fit to the data is `solution`."""
+    prior = TRUSTED_PRIOR if solution.is_smooth else PRIOR_REPLICATES
     if solution.n_numbers > DENSE_PARAMETERS:
-        return LinearPartByRows(solution, plan, key, numbers)
+        return LinearPartByRows(prior, solution, plan, key, numbers)
     influence = solution.influence(np.eye(solution.n_numbers))
-    return LinearPartByParameters(solution.point, _linear(influence, plan, key, numbers), plan.covariance((influence,)))
+    changes, covariance = _linear(influence, plan, key, numbers), plan.covariance((influence,))
+    return LinearPartByParameters(prior, solution.point, changes, covariance)
 
 
 def _linear(influence: FloatArray, plan: Plan, key: Key, numbers: IntArray) -> FloatArray:
@@ -224,6 +230,8 @@ class LinearPartByParameters(LinearPart):
 
     Attributes
     ----------
+    prior
+        That of its slope.
     point
         The fitted model.
     changes
@@ -232,6 +240,7 @@ class LinearPartByParameters(LinearPart):
         C, shape ``(p + q, p + q)``.
     """
 
+    prior: float
     point: ModelPoint
     changes: FloatArray
     covariance: FloatArray
@@ -258,12 +267,15 @@ class LinearPartByRows(LinearPart):
 
     Attributes
     ----------
+    prior
+        That of its slope.
     solution
         The fit to the data.
     plan, key, numbers
         The resamples of the refits.
     """
 
+    prior: float
     solution: Solution
     plan: Plan
     key: Key

@@ -27,7 +27,7 @@ from orthoboot.errors import (
     emit,
     first_line,
 )
-from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread, moments_of, r_squared
+from orthoboot.estimators import ESTIMATORS, Estimator, Moments, jackknife_spread, moments_of, r_squared
 from orthoboot.estimators.diagnostics import FEW_REPLICATES, FEW_UNITS, WEAK_R_SQUARED
 from orthoboot.estimators.moments import deleted_moments
 from orthoboot.execution.execution import Execution
@@ -353,14 +353,18 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
             n_unconverged=self._refits.n_unconverged,
         )
 
+    def _moments(self, replicates: Replicates) -> Moments:
+        part: LinearPart | None = self._linear_part
+        return moments_of(replicates) if part is None else moments_of(replicates, prior=part.prior)
+
     def _variance(self, replicates: Replicates) -> FloatArray:
-        return self._estimator_of_variance.variance(moments_of(replicates))
+        return self._estimator_of_variance.variance(self._moments(replicates))
 
     def _std_error(self, replicates: Replicates) -> FloatArray:
         estimator = self._estimator_of_variance
         if len(replicates) - 1 < max(estimator.minimum, 2):
             return np.full_like(replicates.estimate, np.nan)
-        deleted = estimator.variance(deleted_moments(replicates))
+        deleted = estimator.variance(deleted_moments(replicates, self._moments(replicates)))
         noise = self._refits.out_of_bag.deleted(corrected=self._corrects_noise)
         return jackknife_spread(np.sqrt(deleted + noise[:, np.newaxis]))
 
@@ -390,7 +394,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         if len(kept) < FEW_REPLICATES:
             text = f"with {len(kept)} refits neither the influence function nor the simulation error can be judged"
             return [*found, FewReplicatesWarning(f"{text}; use n_resamples={FEW_REPLICATES} or more.")]
-        explained = float(np.median(r_squared(moments_of(self._replicates(tried_rows)))))
+        explained = float(np.median(r_squared(self._moments(self._replicates(tried_rows)))))
         if explained < WEAK_R_SQUARED:
             found.append(
                 WeakInfluenceWarning(

@@ -27,6 +27,7 @@ from orthoboot.functionals.columns.moments import (
 )
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans
 from orthoboot.functionals.formula import Formula, PreparedFormula
+from orthoboot.functionals.means_form import MeansForm
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.typing import FloatArray, Influence
 
@@ -281,6 +282,10 @@ class Correlation(Association):
     def second_order_bias(self, at: PreparedFormula[FeatureMeans], covariance: Covariance) -> FloatArray:
         """Return the bias of second order, shape ``(1,)``; zero where the correlation is 1 or -1."""
         return super().second_order_bias(at, covariance) if abs(at.estimate[0]) < 1 else np.zeros(1)
+
+    def means_form(self, at: PreparedFormula[FeatureMeans]) -> MeansForm | None:
+        """Return the function of five means; None where the correlation is 1 or -1, and has no derivative."""
+        return super().means_form(at) if abs(at.estimate[0]) < 1 else None
 
     def findings(self, at: PreparedFormula[FeatureMeans]) -> tuple[OrthobootWarning, ...]:
         """Return a warning where all rows lie on a line, or one far row makes them seem to."""

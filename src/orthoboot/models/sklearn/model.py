@@ -29,7 +29,6 @@ from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate
 from orthoboot.models.fitting import evaluated_refits, found_once
-from orthoboot.models.linear_loss import PenalisedLoss
 from orthoboot.models.sklearn.adapters import adapter_of, known_adapter
 from orthoboot.models.sklearn.arguments import check_estimator, check_tables
 from orthoboot.models.sklearn.findings import near_kinks, random_fits, stopped_early, unconverged_fits
@@ -110,10 +109,9 @@ class FittedSklearnModel(Prepared[SklearnModel]):
 
     @property
     def exact_influence(self) -> bool:
-        """Return whether it is the derivative of a smooth loss with a smooth penalty: not of networks, not of L1."""
+        """Return whether it is the derivative of the minimum of a smooth loss."""
         solution = self._known_solution
-        smooth = solution is not None and isinstance(solution.loss, PenalisedLoss) and not solution.loss.linear.any()
-        return smooth and super().exact_influence
+        return solution is not None and solution.is_smooth and super().exact_influence
 
     def check(self) -> None:
         """Raise unless the data are X and y, the estimator can be fitted to them and the target be computed."""

@@ -82,6 +82,11 @@ class Solution:
         is_fixed = self.scaling is None and not held_fixed(self.model)
         return is_fixed and isinstance(self.loss, PenalisedLoss) and self.loss.is_exact(self.theta)
 
+    @property
+    def is_smooth(self) -> bool:
+        """Return whether it is the minimum of a smooth loss with a smooth penalty: not of networks, not of L1."""
+        return isinstance(self.loss, PenalisedLoss) and not self.loss.linear.any()
+
     def influence(self, jacobian: FloatArray) -> FloatArray:
         """Return the influence ``(n, k)`` of values with derivative ``(k, p + q)`` by the point."""
         if self.is_exact:

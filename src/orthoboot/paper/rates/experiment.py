@@ -68,6 +68,7 @@ class Rates(Experiment):
             setting.example.draw(np.random.default_rng(of_data), setting.n_rows),
             setting.example.statistic,
             influence=setting.example.influence,
+            control="linear",  # the theorems are about the linear part
             n_resamples=GROUPS * longest,
             progress=False,
             rng=of_resamples,
