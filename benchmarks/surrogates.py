@@ -14,6 +14,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -229,33 +230,40 @@ def print_variance(everything: list[list[Answers]]) -> None:
 
 
 def print_errors(everything: list[list[Answers]]) -> None:
-    print("\nBias: RMSE in standard errors; reported simulation error over true, mean over data sets\n")
+    print("\nBias: RMSE in standard errors. Reported simulation error over true, both averaged over data sets\n")
     print("| case | B | bias, linear | bias, control | reported/true, std. error | reported/true, bias |")
     print("| --- " * 6 + "|")
     for sets in everything:
         for size in ERROR_SIZES:
-            rows = [_honesty(answers, size) for answers in sets]
-            cells = [f"{rms([row[0] for row in rows]):.3f}", f"{rms([row[1] for row in rows]):.3f}"]
-            cells += [f"{np.mean([row[column] for row in rows]):.2f}" for column in (2, 3)]
-            print(f"| {sets[0].case.name} | {size} | " + " | ".join(cells) + " |", flush=True)
+            rows = np.array([_honesty(answers, size) for answers in sets])
+            linear, control = np.sqrt(np.mean(rows[:, :2] ** 2, axis=0))
+            of_error, of_bias = rows[:, 2].sum() / rows[:, 3].sum(), rows[:, 4].sum() / rows[:, 5].sum()
+            name = sets[0].case.name
+            print(f"| {name} | {size} | {linear:.3f} | {control:.3f} | {of_error:.2f} | {of_bias:.2f} |", flush=True)
 
 
-def _honesty(answers: Answers, size: int) -> tuple[float, float, float, float]:
-    """Return the RMSE of the bias by both controls, and reported over true for standard error and bias."""
+def _honesty(answers: Answers, size: int) -> tuple[float, ...]:
+    """Return the RMSE of the bias by both controls, and reported and true errors of standard error and of bias.
+
+    All in standard errors. Runs have draws of their own, small bootstraps of one run share them: hence few of each.
+    """
     spread = np.sqrt(answers.variance)
     # The control knows the bias better than the mean of the plain replicates does.
     truth = float(np.mean([first(result.bias) for result in answers.control]))
-    linear = [part for result in answers.linear for part in parts(result, size)]
-    control = [part for result in answers.control for part in parts(result, size)]
+    of_each = max(60 // len(answers.control), 1)
+    linear, control = (
+        [part for result in results for part in islice(parts(result, size), of_each)]
+        for results in (answers.linear, answers.control)
+    )
     biases = [rms([(first(part.bias) - truth) / spread for part in some]) for some in (linear, control)]
     errors = [part.simulation_error for part in control]
-    of_error = np.mean([first(each.standard_error) for each in errors]) / np.std(
-        [first(part.standard_error) for part in control]
+    return (
+        *biases,
+        float(np.mean([first(each.standard_error) for each in errors])) / spread,
+        float(np.std([first(part.standard_error) for part in control], ddof=1)) / spread,
+        float(np.mean([first(each.bias) for each in errors])) / spread,
+        float(np.std([first(part.bias) for part in control], ddof=1)) / spread,
     )
-    of_bias = np.mean([first(each.bias) for each in errors]) / max(
-        np.std([first(part.bias) for part in control]), 1e-300
-    )
-    return biases[0], biases[1], float(of_error), float(of_bias)
 
 
 def print_ends(everything: list[list[Answers]]) -> None:
