@@ -29,10 +29,10 @@ _MOST_PRODUCTS = 1 << 19
 _MOST_FEATURES = 64
 """Features up to which "auto" takes their second derivatives: all pairs of them."""
 
-_MOST_WORK = 4e10
-"""Floating-point operations that "auto" takes for the draws of a surrogate: a few seconds."""
+_MOST_WORK = 5e9
+"""Floating-point operations that "auto" takes for the draws of a surrogate: about a second."""
 
-_DRAWS, _FEWEST_DRAWS = 2000, 500
+_DRAWS, _FEWEST_DRAWS = 2000, 300
 """Draws of a surrogate, and the fewest that "auto" thinks worth it."""
 
 
