@@ -176,7 +176,7 @@ class Answers:
 
 def _with_control(case: Case, result: Result) -> Result:
     """Return the same replicates with the control of a case: they need not be simulated again."""
-    found = replace(result.run, control_request=case.control).with_control()
+    found = replace(result.run, control_request=case.control, control_is_found=False).with_control()
     return replace(result, run=found)
 
 

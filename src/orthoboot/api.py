@@ -224,6 +224,7 @@ def bootstrap(
     )
     with checkpointed.opened():
         first = _first_round(run, influence, chosen, interval, budget)
+        _check_control(control, first)
         if first.estimator.uses_control:
             first = first._replace(run=first.run.with_control())
         # Warn before the simulation, so that the user can interrupt it.
@@ -256,6 +257,18 @@ def _check_execution(n_jobs: Any, progress: Any) -> None:
     checked_jobs(n_jobs)
     if progress is not None and not isinstance(progress, bool):
         raise ArgumentError(f"`progress` must be True, False or None; got {progress!r}.")
+
+
+def _check_control(control: str, first: _FirstRound) -> None:
+    """Raise if a control is asked for that the estimator does not use."""
+    if control in ("auto", "linear") or first.estimator.uses_control:
+        return
+    found = first.run.influence_function
+    why = f"; influence function: {found.source}" if found.values is None else ""
+    raise ArgumentError(
+        f'control="{control}" is for estimator="orthogonal", and this run uses {first.estimator.name!r}{why}. Use '
+        'control="auto".'
+    )
 
 
 def _plan_options(statistic: Any, samples: Data, given: dict[str, Any]) -> dict[str, Any]:

@@ -140,14 +140,14 @@ class Result:
 
     @property
     def r_squared(self) -> Any:
-        """Return the share of the variance between replicates that the linear part explains; NaN if unknown."""
+        """Return the share of the variance between replicates that their control explains; NaN if unknown."""
         if self.replicates.linear is None or len(self.replicates) < 2:
             return self._packed(np.full_like(self.replicates.estimate, np.nan))
         return self._packed(r_squared(self._estimation.moments))
 
     @property
     def slope(self) -> Any:
-        """Return the shrunken slope of the replicates on their linear part; one means a right influence function."""
+        """Return the shrunken slope of the replicates on their control; one means that it moves as they do."""
         if self.replicates.linear is None:
             return self._packed(np.full_like(self.replicates.estimate, np.nan))
         return self._packed(slope(self._estimation.moments))
@@ -238,6 +238,8 @@ class Result:
         if alternative is not None:
             changes["alternative"] = checked_alternative(alternative)
         asked = replace(self, **changes)
+        # The replicates are read alike; a control on them need not be found again.
+        vars(asked)["_estimation"] = self._estimation
         interval = INTERVALS[asked.method]
         if method is not None:
             _check_interval(interval, ESTIMATORS[asked.estimator], asked)
@@ -275,7 +277,7 @@ class Result:
         _check_enough(chosen, len(some.replicates), len(self.replicates))
         _check_interval(INTERVALS[some.method], chosen, some)
         base = some._with_influence(f"estimator={estimator!r}") if chosen.needs_influence else some
-        if chosen.uses_control and not ESTIMATORS[self.estimator].uses_control:
+        if chosen.uses_control:
             base = replace(base, run=base.run.with_control())
         standing = base.run.influence_function.warnings if chosen.needs_influence else ()
         return base._reported_anew(estimator=estimator, standing=standing)

@@ -71,9 +71,9 @@ class Run:
         How many jobs, what is shown of the progress, and where finished work is kept.
     trial_warnings
         Warnings about the statistic from trials of it, such as on the rows in another order.
-    control_request, control
-        Which control the user asks for, and what is known of a replicate beyond its linear part, once an estimator
-        needs it.
+    control_request, control, control_is_found
+        Which control the user asks for; what is known of a replicate beyond its linear part, in units of the outputs;
+        and whether an estimator has needed it yet, so that None is an answer.
     """
 
     prepared: Prepared[Any]
@@ -85,6 +85,7 @@ class Run:
     trial_warnings: tuple[OrthobootWarning, ...] = ()
     control_request: str = "auto"
     control: Control | None = None
+    control_is_found: bool = False
 
     @property
     def functional(self) -> Functional:
@@ -232,7 +233,7 @@ class Run:
 
     def with_influence(self, found: InfluenceFunction) -> Run:
         """Return the same run with another influence function."""
-        return replace(self, influence_function=found)
+        return replace(self, influence_function=found, control=None, control_is_found=False)
 
     @cached_property
     def _is_flat(self) -> BoolArray:
@@ -253,7 +254,9 @@ class Run:
         return self.plan.variance(self.influence)
 
     def with_control(self) -> Run:
-        """Return the same run with the control that is asked for; see `ControlSearch`."""
+        """Return the same run with the control that is asked for, found once; see `ControlSearch`."""
+        if self.control_is_found:
+            return self
         scaled = self.in_units
         search = ControlSearch(
             self.prepared,
@@ -265,7 +268,7 @@ class Run:
             scaled.linear_covariance,
             self.unit,
         )
-        return replace(self, control=search.found(self.control_request))
+        return replace(self, control=search.found(self.control_request), control_is_found=True)
 
     def find_influence(self, request: Any, replaced: int | None = None) -> InfluenceFunction:
         """Return the influence function that `request` asks for; see `influence_for`."""
@@ -291,7 +294,7 @@ class Run:
     @cached_property
     def known_bias(self) -> FloatArray | None:
         """Return the bias of second order where that costs next to nothing, shape ``(k,)``, else None."""
-        is_cheap = self.functional.smooth and self.functional.batched
+        is_cheap = self.prepared.exact_influence and self.functional.batched
         return self._closed_bias if is_cheap and sum(self.data.sizes) <= _FEW_ROWS else None
 
     @cached_property

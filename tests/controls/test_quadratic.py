@@ -58,7 +58,7 @@ def test_the_moments_are_those_of_all_resamples(statistic, plan):
     run = result_of(STATISTICS[statistic], **OPTIONS[plan]).run
     counts, probabilities = map(np.array, zip(*all_resamples(plan), strict=True))
     resamples = Resamples((counts.astype(float),))
-    found = run.control.on(resamples, run.linear(resamples))
+    found = run.control.on(resamples, run.linear(resamples), np.zeros((len(resamples), len(run.estimate))))
     scale = np.sqrt(found.variance)
     np.testing.assert_allclose(probabilities @ (found.values / scale), 0, atol=1e-9)
     exact = (probabilities[:, None] * found.values).T @ found.values
@@ -117,7 +117,7 @@ def test_the_error_of_the_bias_falls_with_the_third_power_of_n():
         data = np.random.default_rng(n).exponential(size=(n, 2))
         run = ob.bootstrap(data, ob.ratio, n_resamples=2000, rng=0).run
         resamples = run.resamples(range(4000))
-        control = run.control.on(resamples, run.linear(resamples))
+        control = run.control.on(resamples, run.linear(resamples), np.zeros((len(resamples), len(run.estimate))))
         variances.append(np.var(run.prepared.values(resamples) - control.values))
     slope = np.polyfit(np.log(sizes), np.log(variances), 1)[0]
     # Of one data set each: the third derivative of the ratio varies with the data.
@@ -141,7 +141,7 @@ def test_the_paper_and_the_others_do_not_use_it():
         with silenced():
             numbers = [
                 ob.bootstrap(ROWS[:, 0], ob.std, n_resamples=8, rng=0, estimator=estimator, control=control).variance
-                for control in ("linear", "quadratic")
+                for control in ("linear", "auto")
             ]
         assert numbers[0] == numbers[1]
 
@@ -162,11 +162,26 @@ def test_another_estimator_finds_the_control_that_was_asked_for():
         ({"control": "quadratic", "block_length": 3}, "drawn independently"),
         ({"control": "quadratic", "influence": "jackknife"}, "own influence function"),
         ({"control": "surrogate"}, "fitted models"),
+        ({"control": "quadratic", "estimator": "paper"}, "is for estimator"),
     ],
 )
 def test_what_is_not_possible_is_refused(options, words):
     with pytest.raises(ArgumentError, match=words):
         ob.bootstrap(RNG.gamma(2.0, size=30), ob.std, rng=0, **options)
+
+
+def test_outputs_that_different_controls_know_keep_their_covariance():
+    """A mean is linear, so that its control counts a half; a variance is quadratic, and its control counts all."""
+    both = ob.function_of_means(lambda x: np.column_stack([x, x**2]), lambda m: np.stack([m[0], m[1] - m[0] ** 2]))
+    x = np.random.default_rng(1).exponential(size=60)
+    with silenced():
+        result = ob.bootstrap(x, both, n_resamples=20, rng=0)
+        many = ob.bootstrap(x, both, n_resamples=20_000, rng=1, estimator="standard")
+    found, truth = (each.covariance[0, 1] / np.sqrt(np.prod(np.diag(each.covariance))) for each in (result, many))
+    # The standard error of a correlation r of 20,000 is (1 - r**2) / 141; of ours a few hundredths.
+    assert found == pytest.approx(truth, abs=0.05)
+    np.testing.assert_allclose(np.diag(result.covariance), result.variance, rtol=1e-12)
+    assert np.linalg.eigvalsh(result.covariance).min() > 0
 
 
 def test_a_result_survives_pickle():

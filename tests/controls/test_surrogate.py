@@ -114,7 +114,7 @@ def misled(change, n_resamples=400):
     linear = result_of(n_resamples=n_resamples, control="linear")
     prepared = copy.copy(linear.run.prepared)
     vars(prepared)["surrogate"] = Wrong(prepared.surrogate, prepared.estimate, change)
-    run = replace(linear.run, prepared=prepared, control_request="surrogate").with_control()
+    run = replace(linear.run, prepared=prepared, control_request="surrogate", control_is_found=False).with_control()
     return linear, replace(linear, run=run)
 
 

@@ -65,8 +65,16 @@ class Control(ABC):
     """What users write."""
 
     @abstractmethod
-    def on(self, resamples: Resamples, linear: FloatArray) -> ControlValues:
-        """Return the control on resamples whose linear part is `linear` ``(B, k)``, of mean zero."""
+    def on(self, resamples: Resamples, linear: FloatArray, changes: FloatArray) -> ControlValues:
+        """Return the control on the resamples of replicates.
+
+        Parameters
+        ----------
+        linear
+            Their linear part, of mean zero, shape ``(B, k)``.
+        changes
+            ``phi_b - phi_hat``, shape ``(B, k)``.
+        """
 
     @abstractmethod
     def in_unit(self, unit: FloatArray) -> Control:

@@ -59,11 +59,11 @@ class Quadratic(Control):
 
     name = "quadratic"
 
-    def on(self, resamples: Resamples, linear: FloatArray) -> ControlValues:
+    def on(self, resamples: Resamples, linear: FloatArray, changes: FloatArray) -> ControlValues:
         """Return ``L + Q`` on resamples, less its mean."""
-        changes = np.sum([resamples.sums(i, part) / len(part) for i, part in enumerate(self.scores)], axis=0)
+        moved = np.sum([resamples.sums(i, part) / len(part) for i, part in enumerate(self.scores)], axis=0)
         # Not row by row: where groups of unequal size are drawn the number of rows varies, and one feature is that.
-        curved = _bent(self.bends, changes - self.plan.mean(self.scores)) / 2
+        curved = _bent(self.bends, moved - self.plan.mean(self.scores)) / 2
         mean = self._moments.mean
         return ControlValues(linear + curved - mean, mean, np.diag(self.covariance()).copy(), self.covariance)
 

@@ -29,6 +29,9 @@ _MOST_PRODUCTS = 1 << 19
 _MOST_FEATURES = 64
 """Features up to which "auto" takes their second derivatives: all pairs of them."""
 
+_LARGEST_FORM = 256
+"""Features whose second derivatives, one for all pairs and outputs, are taken at all."""
+
 _MOST_WORK = 5e9
 """Floating-point operations that "auto" takes for the draws of a surrogate: about a second."""
 
@@ -71,8 +74,8 @@ class ControlSearch:
         if request == "linear" or self.influence.values is None:
             return None
         if request == "auto":
-            return (self._quadratic(limited=True) or self._surrogate(limited=True)) if self._is_own else None
-        if not self._is_own:
+            return (self._quadratic(limited=True) or self._surrogate(limited=True)) if self.influence.own else None
+        if not self.influence.own:
             raise ArgumentError(
                 f'control="{request}" goes on from the statistic\'s own influence function; got influence values by '
                 f'{self.influence.source}. Use influence="auto", or control="linear".'
@@ -82,13 +85,12 @@ class ControlSearch:
             raise self._refusal(request)
         return found
 
-    @property
-    def _is_own(self) -> bool:
-        return self.influence.own
-
     def _quadratic(self, *, limited: bool) -> Control | None:
-        form = self.prepared.means_form() if self.plan.has_tilt and self.plan.has_draws else None
-        if form is None or (limited and not self._is_cheap(form)):
+        independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
+        # Of strata and groups that are read part by part no rows are held.
+        has_rows = self.plan.has_tilt and self.plan.has_draws and (independent or not self.prepared.data.is_in_pieces)
+        form = self.prepared.means_form() if has_rows else None
+        if form is None or len(form.point) > _LARGEST_FORM or (limited and not self._is_cheap(form)):
             return None
         assert self.influence.values is not None
         held = tuple(_held(part) for part in self.influence.values)
@@ -97,9 +99,11 @@ class ControlSearch:
     def _is_cheap(self, form: MeansForm) -> bool:
         n_features = len(form.point)
         products = form.n_rows * self.prepared.output.size * n_features**2
-        # Of strata and groups that are read part by part no rows are held, and these must have the same answer.
+        # Strata and groups must have the same answer in memory as where they are read part by part; and a user's
+        # function may be dear, or have a kink.
         independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
-        return independent and n_features <= _MOST_FEATURES and products <= _MOST_PRODUCTS
+        is_plain = independent and not self.prepared.functional.by_user
+        return is_plain and n_features <= _MOST_FEATURES and products <= _MOST_PRODUCTS
 
     def _surrogate(self, *, limited: bool) -> Control | None:
         surrogate = self.prepared.surrogate
@@ -128,8 +132,9 @@ class ControlSearch:
     def _refusal(self, request: str) -> ArgumentError:
         name = self.prepared.functional.name
         reasons = {
-            "quadratic": f"is for smooth functions of means in memory whose rows, strata or groups are drawn "
-            f"independently; `{name}` is none, or has no second derivative at these data",
+            "quadratic": f"is for smooth functions of means, at most {_LARGEST_FORM} of one sample in memory, whose "
+            "rows, strata or groups are drawn independently; "
+            f"`{name}` is none, or has no second derivative at these data",
             "surrogate": f"is for fitted models whose loss is known; `{name}` has none, or it breaks down on many "
             "resamples",
         }

@@ -88,10 +88,11 @@ class SurrogateControl(Control):
 
     name = "surrogate"
 
-    def on(self, resamples: Resamples, linear: FloatArray) -> ControlValues:
+    def on(self, resamples: Resamples, linear: FloatArray, changes: FloatArray) -> ControlValues:
         """Return the control on resamples, less its mean."""
-        excess = _excess((self.surrogate.values(resamples) - self.estimate) / self.unit, linear)
-        limits = self._limits(excess)
+        values = (self.surrogate.values(resamples) - self.estimate) / self.unit
+        excess = np.where(np.isfinite(values).all(axis=1, keepdims=True), values - linear, 0.0)
+        limits = self._limits(changes - linear)
         drawn = self._drawn(limits)
         found = _moments(drawn, self.draws.linear, self.linear_variance)
         without = [
@@ -129,9 +130,9 @@ class SurrogateControl(Control):
         said = "contradicted by a probe, and limited" if self.contradicted.any() else "confirmed by two probes"
         return f"surrogate ({len(self.draws.linear):,} draws, {said})"
 
-    def _limits(self, excess: FloatArray) -> FloatArray:
-        """Return how far ``S - L`` may go below and above, shape ``(2, k)``, given what the replicates show of it."""
-        seen = _REACH * np.array([np.minimum(excess.min(axis=0), 0.0), np.maximum(excess.max(axis=0), 0.0)])
+    def _limits(self, remainders: FloatArray) -> FloatArray:
+        """Return how far ``S - L`` may go below and above, shape ``(2, k)``, given ``P - L`` of the replicates."""
+        seen = _REACH * np.array([np.minimum(remainders.min(axis=0), 0.0), np.maximum(remainders.max(axis=0), 0.0)])
         unlimited = np.array([[-np.inf], [np.inf]])
         return np.where(self.contradicted, seen, unlimited)
 
@@ -146,11 +147,6 @@ class SurrogateControl(Control):
 class _ControlMoments(NamedTuple):
     mean: FloatArray
     variance: FloatArray
-
-
-def _excess(surrogate: FloatArray, linear: FloatArray) -> FloatArray:
-    """Return ``S - L``, zero where the surrogate has no value: what is left then is the linear part."""
-    return np.where(np.isfinite(surrogate), surrogate - linear, 0.0)
 
 
 def _slopes(drawn: FloatArray, linear: FloatArray) -> FloatArray:
@@ -231,13 +227,13 @@ def surrogate_control(
     assert surrogate is not None
     resamples = plan.resamples(key, range(_FIRST_DRAW, _FIRST_DRAW + n_draws))
     changes, parts = (surrogate.values(resamples) - prepared.estimate) / unit, linear(resamples)
-    usable = np.isfinite(changes).all(axis=1)
+    usable = np.asarray(np.isfinite(changes).all(axis=1, keepdims=True))
     if usable.mean() < 1 - _MOST_MISSING:
         return None
-    draws = JointDraws(changes[usable], parts[usable])
-    numbers = _FIRST_DRAW + np.flatnonzero(usable)
+    # A draw without a value counts as its linear part, as a replicate does: dropping it would cut off a tail.
+    draws = JointDraws(np.where(usable, changes, parts), parts)
     variance = np.diag(linear_covariance).copy()
-    source = _SomeDraws(plan, key, numbers.tolist())
+    source = _SomeDraws(plan, key, range(_FIRST_DRAW, _FIRST_DRAW + n_draws))
     contradicted = _contradicted(prepared, source, execution, draws, np.sqrt(variance), unit)
     return SurrogateControl(surrogate, prepared.estimate, variance, linear_covariance, draws, contradicted, unit)
 

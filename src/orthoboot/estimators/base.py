@@ -70,8 +70,12 @@ class Estimator(ABC):
         """Return what the jackknife's error of log variance over so many replicates is multiplied with."""
         return 1.0
 
-    def least_bias_error(self, moments: Moments) -> FloatArray:
-        """Return a lower bound of the simulation error of the bias, shape ``(k,)``."""
+    def doubt(self, moments: Moments) -> FloatArray:
+        """Return a further error of the logarithm of the variance, shape ``(k,)``, that no jackknife shows."""
+        return np.zeros_like(moments.shift)
+
+    def bias_doubt(self, moments: Moments) -> FloatArray:
+        """Return a further error of the bias, shape ``(k,)``, that no jackknife shows."""
         return np.zeros_like(moments.shift)
 
     def degrees_of_freedom(self, n_resamples: int, equivalent_resamples: FloatArray) -> FloatArray | float | None:

@@ -39,6 +39,8 @@ LARGE_BIAS = 3.0
 _SLOPE_DISTANCE = 0.3
 _UNRELATED = 0.05
 _SLOPE_SIGNIFICANCE = 1e-4
+_ROUGH_TAIL = 0.15
+"""A relative error of the standard error that two thousand draws have only where a few of them carry it."""
 _UNEQUAL_SIZES = 0.35
 """A coefficient of variation of the number of rows in a resample: beyond it the jackknife is a tenth too small."""
 
@@ -54,6 +56,7 @@ def diagnosed(estimation: Estimation) -> tuple[OrthobootWarning, ...]:
         *_about_bias(estimation),
         *(tuple(_about_unit_sizes(estimation)) or _about_unit_shares(estimation)),
         *(_about_influence(estimation) if estimation.estimator.needs_influence else ()),
+        *_about_tails(estimation),
     )
 
 
@@ -293,10 +296,26 @@ def _steps(raw: float) -> str:
     )
 
 
-def _explaining(estimation: Estimation) -> str:
-    """Return what the control is, in words."""
+def _about_tails(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    """Yield a warning if a few draws of a surrogate carry the variance of an output, so that nothing settles it."""
+    control = estimation.control_values
+    if control is None or control.law is None:
+        return
+    rough = estimation.moments.control_is_nearer & (estimation.error.relative_standard_error > _ROUGH_TAIL)
+    if rough.any():
+        worst = int(np.argmax(np.where(rough, estimation.error.relative_standard_error, 0.0)))
+        yield WeakInfluenceWarning(
+            f"a few of {len(control.law.control):,} draws carry most of the variance of "
+            f"`{estimation.run.output.names[worst]}`: on some resamples it is far out, as where these nearly separate "
+            'the classes, and more replicates do not settle its standard error. Use method="percentile", or a penalty.'
+        )
+
+
+def _explaining(estimation: Estimation, output: int) -> str:
+    """Return what comes nearest to an output, in words."""
     control = estimation.run.control
-    return "the linear part" if control is None else f"the {control.name} control"
+    is_linear = control is None or not estimation.moments.control_is_nearer[output]
+    return "the linear part" if control is None or is_linear else f"the {control.name} control"
 
 
 def _is_given(estimation: Estimation) -> bool:
@@ -311,16 +330,17 @@ def _about_fit(estimation: Estimation) -> Iterator[OrthobootWarning]:
         yield _flat(estimation, int(np.argmax(flat)))
     explained = np.where(flat, 1.0, r_squared(sums))
     checked = "; check your influence function with `ob.check_influence`" if _is_given(estimation) else ""
-    if explained.min() < WEAK_R_SQUARED:
+    worst = int(np.argmin(explained))
+    if explained[worst] < WEAK_R_SQUARED:
         yield WeakInfluenceWarning(
-            f"{_explaining(estimation)} explains only {explained.min():.0%} of the variance of "
-            f"`{names[int(np.argmin(explained))]}`, so {sums.size} replicates are worth little more than as many "
+            f"{_explaining(estimation, worst)} explains only {explained[worst]:.0%} of the variance of "
+            f"`{names[worst]}`, so {sums.size} replicates are worth little more than as many "
             f"ordinary ones. Increase `n_resamples`, or set `tol`{checked}."
         )
-    # The slope tells whether the influence function is right, whatever control comes nearer.
-    sums = sums if sums.by_linear is None else sums.by_linear
     excess = raw_slope(sums) - 1
-    far = np.abs(excess) > _SLOPE_DISTANCE
+    # Where a control comes nearer, the influence function need not explain the statistic alone.
+    far = (np.abs(excess) > _SLOPE_DISTANCE) & ~sums.control_is_nearer
+    sums = sums if sums.by_linear is None else sums.by_linear
     if far.any():
         t = slope_t(sums.size, sums.residual, sums.cross, sums.control)
         far &= 2 * scipy.special.stdtr(sums.size - 2, -np.abs(t)) < _SLOPE_SIGNIFICANCE

@@ -73,7 +73,8 @@ class Estimation:
         control, settled = self.run.control, self._settled
         if control is None or not self.estimator.uses_control or settled.linear is None or not len(settled):
             return None
-        return control.on(self.run.resamples(settled.numbers.tolist()), settled.linear)
+        changes = settled.values - settled.estimate
+        return control.on(self.run.resamples(settled.numbers.tolist()), settled.linear, changes)
 
     @property
     def prior(self) -> float:

@@ -10,10 +10,14 @@ import numpy as np
 from orthoboot.controls.base import ControlValues
 from orthoboot.estimators.slopes import PRIOR_REPLICATES, prior_replicates, ratio
 from orthoboot.replicates import Replicates
-from orthoboot.typing import FloatArray
+from orthoboot.typing import BoolArray, FloatArray
 
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 """Of a sum whose terms cancel, relative to them."""
+
+
+_NEARER = 0.5
+"""The share from which on a control counts more than the linear part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +81,12 @@ class Moments:
             odds = ratio(self.residual, self.by_linear.residual, otherwise=np.inf) ** ((self.size - 1) / 2)
             return np.where(self.residual > 0, 1 / (1 + odds), 1.0)
 
+    @property
+    def control_is_nearer(self) -> BoolArray:
+        """Return for which outputs a control counts more than the linear part, shape ``(k,)``."""
+        nearer: BoolArray = self.control_share >= _NEARER
+        return nearer if self.by_linear is not None else np.zeros_like(nearer)
+
     def residual_about(self, slope: FloatArray) -> FloatArray:
         """Return the centred sum of ``(P - slope * C)**2``; zero where its terms cancel but for rounding."""
         excess = 1 - slope
@@ -100,13 +110,18 @@ def moments_of(
     by_linear = _sums(_parts(replicates), linear_variance(replicates), _known_bias(replicates, control), prior)
     if control is None:
         return by_linear
-    found = _sums(_parts(replicates, control), control.variance, control.mean, prior)
+    # The next order moves with the linear part too, so that the slope of a quadratic control is not quite one.
+    own_prior = PRIOR_REPLICATES if control.law is None else prior
+    found = _sums(_parts(replicates, control), control.variance, control.mean, own_prior)
     return replace(found, by_linear=by_linear)
 
 
 def _known_bias(replicates: Replicates, control: ControlValues | None) -> FloatArray:
-    """Return the bias that the control, or the second order, knows of, shape ``(k,)``; NaN where neither does."""
-    if control is not None:
+    """Return the bias of second order, shape ``(k,)``; NaN where it is not known.
+
+    That of an exact control is it; the mean of a surrogate is not, and must not move the answer where it is left aside.
+    """
+    if control is not None and control.law is None:
         return control.mean
     bias = replicates.second_order_bias
     return np.full_like(replicates.estimate, np.nan) if bias is None else bias

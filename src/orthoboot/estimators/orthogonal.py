@@ -9,18 +9,18 @@ import numpy as np
 from orthoboot.controls.base import ControlValues
 from orthoboot.estimators.base import Estimator, Sample
 from orthoboot.estimators.moments import Moments, centred_parts
-from orthoboot.estimators.slopes import ratio
+from orthoboot.estimators.slopes import PRIOR_REPLICATES, ratio
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
 
 _BELIEVED = 2.0
 """How many of its standard errors a difference from the known bias must have to count at all."""
 
-_UNRELATED = 0.01
-"""A control whose variance is below this share of what it leaves has nothing to do with the statistic."""
+_EXPLAINED = 2.0
+"""A control knows the bias where its variance is at least so many times what it leaves."""
 
-_LEAST_BIAS_ERROR = 0.1
-"""Share of the error of a bias that is not shrunk, which a shrunken one has at least: that of right known biases."""
+_TRUSTED_DOUBT = 0.5
+"""How much of what shrinkage does to the variance counts as its error, where the influence function is trusted."""
 
 
 class Orthogonal(Estimator):
@@ -34,10 +34,10 @@ class Orthogonal(Estimator):
         k    = K min(1, (3/t)**2) min(1, s2(P)/s2(P - C))**2
 
     with t the t statistic of the unshrunk slope against one, and K = 20 for the library's own influence functions of
-    smooth statistics, 5 for others. It is never negative, it tends to the bootstrap's own variance as B grows, and it
-    falls back to the standard bootstrap by itself where the influence function is wrong. With C = L, beta = 1 and
-    divisor B it would be the paper's estimator (``eq:varianceestimator``) up to the cross term, which the regression
-    makes small.
+    smooth statistics, 5 for others and for quadratic controls. It is never negative, it tends to the bootstrap's own
+    variance as B grows, and it falls back to the standard bootstrap by itself where the influence function is wrong; by
+    a surrogate it tends to that of its draws. With C = L, beta = 1 and divisor B it would be the paper's estimator
+    (``eq:varianceestimator``) up to the cross term, which the regression makes small.
 
     A control beyond the linear part counts by how much nearer it is to the replicates, `Moments.control_share`. A bias
     that is known to second order, E, is believed until the replicates contradict it::
@@ -65,24 +65,29 @@ class Orthogonal(Estimator):
         moments, linear = sample.moments, sample.linear_covariance
         if sample.control_covariance is None or moments.by_linear is None:
             return _covariance(sample.replicates, None, moments.slope, linear)
-        share = np.sqrt(moments.control_share)
-        rest = np.sqrt(1 - moments.control_share)
         by_control = _covariance(sample.replicates, sample.control, moments.slope, sample.control_covariance)
         by_linear = _covariance(sample.replicates, None, moments.by_linear.slope, linear)
-        mixed: FloatArray = np.outer(share, share) * by_control + np.outer(rest, rest) * by_linear
-        return mixed
+        return _mixed_covariance(by_control, by_linear, moments.control_share)
 
     def error_inflation(self, size: int) -> float:
         """Return ``1 + 2/B``: remainders are small mostly and large now and then, and few of them show too little."""
         return 1 + 2 / size
 
-    def least_bias_error(self, moments: Moments) -> FloatArray:
-        """Return the error that a bias has which the replicates seem to confirm, shape ``(k,)``.
+    def bias_doubt(self, moments: Moments) -> FloatArray:
+        """Return the part of the simulated bias that is not believed, shape ``(k,)``.
 
         Leaving out replicates does not show it, as long as no single one makes a difference that counts.
         """
-        error = np.sqrt(_variance_left(moments) / moments.size)
-        return np.where(np.isfinite(moments.known_bias), _LEAST_BIAS_ERROR * error, 0.0)
+        return _mixed(moments, lambda some: np.abs(_disbelieved(some)))
+
+    def doubt(self, moments: Moments) -> FloatArray:
+        """Return what the shrinkage of the slope does to the logarithm of the variance, or half of it, ``(k,)``.
+
+        It is a bias where the slope is not one, which leaving out replicates does not show either. Half of it counts
+        for the linear part where the influence function is trusted, all of it for another control, and nothing where
+        the prior is weak.
+        """
+        return _mixed(moments, _doubt)
 
 
 def _mixed(moments: Moments, quantity: Callable[[Moments], FloatArray]) -> FloatArray:
@@ -93,16 +98,52 @@ def _mixed(moments: Moments, quantity: Callable[[Moments], FloatArray]) -> Float
     return np.asarray(share * quantity(moments) + (1 - share) * quantity(moments.by_linear))
 
 
+def _doubt(moments: Moments) -> FloatArray:
+    raw = 1 + ratio(moments.cross, moments.control, otherwise=0.0)
+    unshrunk = raw**2 * moments.control_variance + moments.residual_about(raw) / (moments.size - 1)
+    counts = 1.0 if moments.by_linear is not None else _TRUSTED_DOUBT if moments.prior > PRIOR_REPLICATES else 0.0
+    quotient = ratio(unshrunk, _variance(moments), otherwise=1.0)
+    return counts * np.abs(np.log(np.where(quotient > 0, quotient, 1.0)))
+
+
+def _mixed_covariance(first: FloatArray, second: FloatArray, share: FloatArray) -> FloatArray:
+    """Return a mixture of two covariances ``(k, k)``: of variances by their own shares, of correlations by the mean.
+
+    Positive semi-definite, as a mixture of correlations is. Shares of their own would take covariances away between
+    outputs that are known by different controls.
+    """
+    variance = share * np.diag(first) + (1 - share) * np.diag(second)
+    common, spread = float(share.mean()), np.sqrt(variance)
+    mixed = np.outer(spread, spread) * (common * _correlations(first) + (1 - common) * _correlations(second))
+    np.fill_diagonal(mixed, variance)
+    return mixed
+
+
+def _correlations(covariance: FloatArray) -> FloatArray:
+    """Return the correlations, zero for outputs that do not vary."""
+    spread = np.sqrt(np.diag(covariance))
+    scale = np.outer(spread, spread)
+    correlations: FloatArray = np.divide(covariance, scale, out=np.zeros_like(covariance), where=scale > 0)
+    return correlations
+
+
 def _bias(moments: Moments) -> FloatArray:
-    simulated = moments.residual_mean + (1 - moments.slope) * moments.control_mean
-    known = moments.known_bias
-    difference = simulated - known
-    noise = _variance_left(moments) / moments.size
+    return np.asarray(_simulated_bias(moments) - _disbelieved(moments))
+
+
+def _simulated_bias(moments: Moments) -> FloatArray:
+    return np.asarray(moments.residual_mean + (1 - moments.slope) * moments.control_mean)
+
+
+def _disbelieved(moments: Moments) -> FloatArray:
+    """Return ``(1 - w) m``, the part of the simulated bias that is taken for noise; zero where no bias is known."""
+    known, left = moments.known_bias, _variance_left(moments)
+    difference, noise = _simulated_bias(moments) - known, left / moments.size
     t_squared = np.where(noise > 0, ratio(difference**2, noise, otherwise=0.0), np.inf)
     weight = np.maximum(0.0, 1 - ratio(np.full_like(t_squared, _BELIEVED**2), t_squared, otherwise=1.0))
-    # A control that explains nothing, as at a correlation of one, knows nothing of the bias either.
-    believed = np.isfinite(known) & (moments.control_variance > _UNRELATED * _variance_left(moments))
-    return np.where(believed, known + weight * difference, simulated)
+    # A control that explains little, as at a correlation near one, knows little of the bias.
+    is_known = np.isfinite(known) & (moments.control_variance > _EXPLAINED * left)
+    return np.where(is_known, (1 - weight) * np.nan_to_num(difference), 0.0)
 
 
 def _variance(moments: Moments) -> FloatArray:
@@ -146,7 +187,7 @@ def _of_nearer(moments: Moments, quantity: Callable[[Moments], FloatArray]) -> F
     """Return a quantity by the control or by the linear part, whichever counts more."""
     if moments.by_linear is None:
         return quantity(moments)
-    return np.where(moments.control_share >= 0.5, quantity(moments), quantity(moments.by_linear))
+    return np.where(moments.control_is_nearer, quantity(moments), quantity(moments.by_linear))
 
 
 def _r_squared(moments: Moments) -> FloatArray:

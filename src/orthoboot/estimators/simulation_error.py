@@ -64,9 +64,10 @@ def estimator_error(
     deleted = deleted_moments(replicates, whole, control)
     # What does not use the influence function must not depend on it.
     explained = linear_variance(replicates) if estimator.needs_influence else np.zeros(k)
-    of_bias = np.maximum(jackknife_spread(estimator.bias(deleted)), estimator.least_bias_error(whole))
+    of_bias = np.hypot(jackknife_spread(estimator.bias(deleted)), estimator.bias_doubt(whole))
     inflation = estimator.error_inflation(len(replicates))
-    of_variance = inflation * _log_variance_spread(estimator.variance(deleted), explained)
+    spread = inflation * _log_variance_spread(estimator.variance(deleted), explained)
+    of_variance = np.hypot(spread, estimator.doubt(whole))
     by_draws = None if control is None else moments_by_draws(whole, control)
     if by_draws is None:
         return EstimatorError(of_bias, of_variance)

@@ -38,9 +38,6 @@ _GROUPS = 20
 _SMALLEST_TAIL = 1e-15
 """Tails below this are lost to rounding in 1 - p."""
 
-_NEARER = 0.5
-"""The share from which on a control supplies the law of an interval, and not the linear part."""
-
 _REACH = 2.0
 """How far out, in standard deviations, a few replicates are followed where the control itself has the tails."""
 
@@ -147,7 +144,7 @@ class PercentileFamily(Interval):
         pieces = [self._of_view(estimation, outputs, view, skew, probabilities, with_errors) for view in views]
         if len(pieces) == 1:
             return pieces[0]
-        return _by_output(pieces, estimation.moments.control_share[outputs] >= _NEARER)
+        return _by_output(pieces, estimation.moments.control_is_nearer[outputs])
 
     def _of_view(
         self,
@@ -214,7 +211,7 @@ def _views(estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None
     control = estimation.control_values
     if control is None or control.law is None:
         return [by_linear]
-    nearer = estimation.moments.control_share[outputs] >= _NEARER
+    nearer = estimation.moments.control_is_nearer[outputs]
     if not nearer.any():
         return [by_linear]
     by_control = _control_view(control, outputs, law, estimation.prior)

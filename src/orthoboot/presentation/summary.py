@@ -26,9 +26,6 @@ _LEAST_DECIMALS, _MOST_DECIMALS, _LARGEST_PLAIN = -4, 8, 1e12
 _ROUGH = 20
 """With fewer resamples the simulation error itself is known to a quarter or worse."""
 
-_COUNTS = 0.5
-"""The share from which on a control counts more than the linear part."""
-
 _ROUNDING = 1e-9
 """Run errors below this share of the standard error are rounding, not simulation."""
 
@@ -124,7 +121,7 @@ def _influence_notes(estimation: Estimation) -> list[str]:
 def _control(estimation: Estimation) -> str:
     """Return what the replicates are compared with, in words."""
     control = estimation.run.control
-    if control is None or (estimation.moments.control_share < _COUNTS).all():
+    if control is None or not estimation.moments.control_is_nearer.any():
         return "The linear part"
     return f"The {control.description}"
 

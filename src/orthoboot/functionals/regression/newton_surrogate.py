@@ -154,7 +154,7 @@ class NewtonSurrogate(Surrogate):
             quadratic=np.broadcast_to(quadratic, (number, p, p)),
             linear=np.broadcast_to(linear, (number, p)),
             theta=np.tile(self.start, (number, 1)),
-            step=np.zeros((number, int(self.free.sum()))),
+            origin=np.tile(self.start, (number, 1)),
             decrement=unknown,
             previous=unknown,
             first=unknown,
@@ -168,19 +168,21 @@ class NewtonSurrogate(Surrogate):
         return self.quadratic * scales[:, :, np.newaxis] * scales[:, np.newaxis], self.linear * scales
 
     def _moved(self, walks: _Walks) -> _Walks:
-        """Return the resamples one step further; half a step back where a row has no possible mean."""
+        """Return the resamples one step further; half way back where a row has no possible mean."""
         gradient, hessian = self._derivatives(walks.theta, walks.shares)
         pull = np.einsum("bp,bpr->br", walks.theta, walks.quadratic) + walks.linear
         gradient += pull[:, self.free]
         hessian += walks.quadratic[:, self.free][:, :, self.free]
         newton = -positive_solutions(hessian, gradient)
         exists = np.asarray(np.isfinite(newton).all(axis=1))
-        step = np.where(exists[:, np.newaxis], newton, -walks.step / 2)
-        theta = walks.theta.copy()
-        theta[:, self.free] += step
-        decrement = np.where(exists, -np.einsum("bp,bp->b", step, gradient), np.nan)
+        forward = walks.theta.copy()
+        forward[:, self.free] += newton
+        moves = exists[:, np.newaxis]
+        theta = np.where(moves, forward, (walks.theta + walks.origin) / 2)
+        origin = np.where(moves, walks.theta, walks.origin)
+        decrement = np.where(exists, -np.einsum("bp,bp->b", newton, gradient), np.nan)
         first = np.where(np.isnan(walks.first), decrement, walks.first)
-        return walks._replace(theta=theta, step=step, decrement=decrement, previous=walks.decrement, first=first)
+        return walks._replace(theta=theta, origin=origin, decrement=decrement, previous=walks.decrement, first=first)
 
     def _derivatives(self, theta: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradients and Hessians of the losses by the free parameters, shapes ``(B, f)`` and ``(B, f, f)``."""
@@ -240,8 +242,8 @@ class _Walks(NamedTuple):
         The weights of the rows, with their factors, over the sum of the weights.
     quadratic, linear
         The penalty.
-    theta, step
-        Where they are, and the step that led there.
+    theta, origin
+        Where they are, and where the last Newton step began.
     decrement, previous, first
         ``g' H^-1 g``, twice what a quadratic function falls, of that step, the one before and the first one; NaN where
         there was none.
@@ -252,7 +254,7 @@ class _Walks(NamedTuple):
     quadratic: FloatArray
     linear: FloatArray
     theta: FloatArray
-    step: FloatArray
+    origin: FloatArray
     decrement: FloatArray
     previous: FloatArray
     first: FloatArray
