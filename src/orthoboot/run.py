@@ -33,8 +33,8 @@ _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 _MOST_EVALUATIONS = 1000
 """Evaluations one by one that a second-order bias may take, as many as the standard bootstrap."""
 
-_FEW_ROWS = 100_000
-"""Rows up to which a bias in closed form costs less than ten replicates."""
+_FEW_PRODUCTS = 1 << 16
+"""Products of influence values up to which a bias in closed form costs less than ten replicates."""
 
 COUNTS_AT_ONCE = 1 << 21
 """Counts held at once: 16 MB, or those of one resample where the data are larger."""
@@ -293,9 +293,17 @@ class Run:
 
     @cached_property
     def known_bias(self) -> FloatArray | None:
-        """Return the bias of second order where that costs next to nothing, shape ``(k,)``, else None."""
-        is_cheap = self.prepared.exact_influence and self.functional.batched
-        return self._closed_bias if is_cheap and sum(self.data.sizes) <= _FEW_ROWS else None
+        """Return the bias of second order where that costs next to nothing, shape ``(k,)``, else None.
+
+        None, too, where the user asks for the linear part alone.
+        """
+        is_plain = self.control_request != "linear" and self.prepared.exact_influence and self.functional.batched
+        return self._closed_bias if is_plain and self._products <= _FEW_PRODUCTS else None
+
+    @property
+    def _products(self) -> int:
+        """Return how many products of influence values of rows there are, for all pairs of outputs."""
+        return sum(self.data.sizes) * len(self.estimate) ** 2
 
     @cached_property
     def _closed_bias(self) -> FloatArray | None:

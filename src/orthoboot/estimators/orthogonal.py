@@ -99,9 +99,11 @@ def _mixed(moments: Moments, quantity: Callable[[Moments], FloatArray]) -> Float
 
 
 def _doubt(moments: Moments) -> FloatArray:
+    counts = 1.0 if moments.by_linear is not None else _TRUSTED_DOUBT if moments.prior > PRIOR_REPLICATES else 0.0
+    if not counts:
+        return np.zeros_like(moments.slope)
     raw = 1 + ratio(moments.cross, moments.control, otherwise=0.0)
     unshrunk = raw**2 * moments.control_variance + moments.residual_about(raw) / (moments.size - 1)
-    counts = 1.0 if moments.by_linear is not None else _TRUSTED_DOUBT if moments.prior > PRIOR_REPLICATES else 0.0
     quotient = ratio(unshrunk, _variance(moments), otherwise=1.0)
     return counts * np.abs(np.log(np.where(quotient > 0, quotient, 1.0)))
 
@@ -137,7 +139,10 @@ def _simulated_bias(moments: Moments) -> FloatArray:
 
 def _disbelieved(moments: Moments) -> FloatArray:
     """Return ``(1 - w) m``, the part of the simulated bias that is taken for noise; zero where no bias is known."""
-    known, left = moments.known_bias, _variance_left(moments)
+    known = moments.known_bias
+    if not np.isfinite(known).any():
+        return np.zeros_like(moments.slope)
+    left = _variance_left(moments)
     difference, noise = _simulated_bias(moments) - known, left / moments.size
     t_squared = np.where(noise > 0, ratio(difference**2, noise, otherwise=0.0), np.inf)
     weight = np.maximum(0.0, 1 - ratio(np.full_like(t_squared, _BELIEVED**2), t_squared, otherwise=1.0))
