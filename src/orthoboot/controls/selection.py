@@ -130,15 +130,26 @@ class ControlSearch:
         return linear
 
     def _refusal(self, request: str) -> ArgumentError:
+        """Return the error of a control that cannot be had, with what is in its way."""
+        why = self._why_not_quadratic if request == "quadratic" else self._why_not_surrogate
+        return ArgumentError(f'control="{request}" {why} Use control="auto".')
+
+    @property
+    def _why_not_quadratic(self) -> str:
+        if not (self.plan.has_tilt and self.plan.has_draws):
+            return "needs rows, strata or groups that are drawn independently, and blocks are not."
         name = self.prepared.functional.name
-        reasons = {
-            "quadratic": f"is for smooth functions of means, at most {_LARGEST_FORM} of one sample in memory, whose "
-            "rows, strata or groups are drawn independently; "
-            f"`{name}` is none, or has no second derivative at these data",
-            "surrogate": f"is for fitted models whose loss is known; `{name}` has none, or it breaks down on many "
-            "resamples",
-        }
-        return ArgumentError(f'control="{request}" {reasons[request]}. Use control="auto".')
+        return (
+            f"is for smooth functions of means, at most {_LARGEST_FORM} of one sample, strata and groups in memory; "
+            f"`{name}` is none, or has no second derivative at these data."
+        )
+
+    @property
+    def _why_not_surrogate(self) -> str:
+        name = self.prepared.functional.name
+        if self.prepared.surrogate is None:
+            return f"is for fitted models whose loss is known; `{name}` has no surrogate."
+        return f"breaks down: the Newton steps of `{name}` find no minimum on too many resamples."
 
 
 def _held(influence: FloatArray) -> FloatArray:
