@@ -69,7 +69,9 @@ class Estimation:
 
     @cached_property
     def control_values(self) -> ControlValues | None:
-        """Return the control beyond the linear part on the replicates; None where the estimator uses none."""
+        """Return the control beyond the linear part on the replicates, in units; None where the estimator uses none."""
+        if self.in_units is not self:
+            return self.in_units.control_values
         control, settled = self.run.control, self._settled
         if control is None or not self.estimator.uses_control or settled.linear is None or not len(settled):
             return None
