@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import numpy as np
 
 from orthoboot.draws.resamples import Resamples
-from orthoboot.typing import FloatArray, IntArray
+from orthoboot.typing import BoolArray, FloatArray
+
+_GROUPS = 20
+"""Groups of draws that are left out in turn, to learn how far what they say can be trusted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,14 +24,19 @@ class SimulatedLaw:
     control, linear
         The control and the linear part on the draws, shape ``(N, k)`` each.
     means_without, variances_without
-        Mean and variance of the control with each group of the draws left out, shape ``(G, k)``: draw i belongs to
-        group i modulo G.
+        Mean and variance of the control without each of the groups of draws, shape ``(G, k)``.
     """
 
     control: FloatArray
     linear: FloatArray
     means_without: FloatArray
     variances_without: FloatArray
+
+
+def without_groups(n_draws: int) -> list[BoolArray]:
+    """Return which draws are left without each of twenty groups, as near to equal in size as can be."""
+    group = np.arange(n_draws) % _GROUPS
+    return [group != each for each in range(_GROUPS)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +62,6 @@ class ControlValues:
     variance: FloatArray
     covariance: Callable[[], FloatArray]
     law: SimulatedLaw | None = None
-
-    def select(self, keep: IntArray | slice) -> ControlValues:
-        """Return the values of some of the replicates."""
-        return replace(self, values=self.values[keep])
 
 
 class Control(ABC):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.controls.base import Control, ControlValues, SimulatedLaw
+from orthoboot.controls.base import Control, ControlValues, SimulatedLaw, without_groups
 from orthoboot.draws.resamples import Resamples
 from orthoboot.execution.evaluations import evaluations
 from orthoboot.execution.execution import Execution
@@ -21,9 +21,6 @@ from orthoboot.typing import BoolArray, FloatArray, Key
 
 _FIRST_DRAW = 1 << 40
 """The number of the first draw in the counter: beyond all replicates, so that more of these change nothing."""
-
-_GROUPS = 20
-"""Groups of draws that are left out in turn, to learn how far the moments of the control can be trusted."""
 
 _MOST_MISSING = 0.05
 """Share of the draws on which a surrogate may have no value."""
@@ -96,7 +93,7 @@ class SurrogateControl(Control):
         drawn = self._drawn(limits)
         found = _moments(drawn, self.draws.linear, self.linear_variance)
         without = [
-            _moments(drawn[kept], self.draws.linear[kept], self.linear_variance) for kept in _without_groups(len(drawn))
+            _moments(drawn[kept], self.draws.linear[kept], self.linear_variance) for kept in without_groups(len(drawn))
         ]
         return ControlValues(
             linear + np.clip(excess, *limits) - found.mean,
@@ -149,18 +146,21 @@ class _ControlMoments(NamedTuple):
     variance: FloatArray
 
 
-def _slopes(drawn: FloatArray, linear: FloatArray) -> FloatArray:
-    """Return the least-squares slope of the control on the linear part, shape ``(k,)``; one where that is constant."""
+def _regressed(drawn: FloatArray, linear: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the slope of the control on the linear part, ``(k,)``, and what it leaves, ``(N, k)``.
+
+    The slope is one where the linear part is constant.
+    """
     l = linear - linear.mean(axis=0)  # noqa: E741
     size = (l**2).sum(axis=0)
     excess = ((drawn - linear) * l).sum(axis=0)
-    return np.asarray(1 + np.divide(excess, size, out=np.zeros_like(size), where=size > 0))
+    slope = np.asarray(1 + np.divide(excess, size, out=np.zeros_like(size), where=size > 0))
+    return slope, drawn - slope * linear
 
 
 def _moments(drawn: FloatArray, linear: FloatArray, linear_variance: FloatArray) -> _ControlMoments:
     """Return the mean and the variance of the control by regression on the linear part, each of shape ``(k,)``."""
-    slope = _slopes(drawn, linear)
-    rest = drawn - slope * linear
+    slope, rest = _regressed(drawn, linear)
     mean = rest.mean(axis=0)
     left = ((rest - mean) ** 2).sum(axis=0) / (len(rest) - 2)
     return _ControlMoments(mean, slope**2 * linear_variance + left)
@@ -168,17 +168,10 @@ def _moments(drawn: FloatArray, linear: FloatArray, linear_variance: FloatArray)
 
 def _covariance(drawn: FloatArray, linear: FloatArray, linear_covariance: FloatArray) -> FloatArray:
     """Return the covariance of the control, shape ``(k, k)``, by the same regression."""
-    slope = _slopes(drawn, linear)
-    rest = drawn - slope * linear
+    slope, rest = _regressed(drawn, linear)
     rest = rest - rest.mean(axis=0)
     left: FloatArray = rest.T @ rest / (len(rest) - 2)
     return np.outer(slope, slope) * linear_covariance + left
-
-
-def _without_groups(size: int) -> list[BoolArray]:
-    """Return which draws are left without each of the groups."""
-    group = np.arange(size) % _GROUPS
-    return [group != each for each in range(_GROUPS)]
 
 
 @dataclass(frozen=True, eq=False)

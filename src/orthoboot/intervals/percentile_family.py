@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orthoboot.controls.base import ControlValues
+from orthoboot.controls.base import ControlValues, without_groups
 from orthoboot.errors import ArgumentError, FewReplicatesWarning, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator, jackknife_spread
 from orthoboot.estimators.estimation import Estimation
@@ -228,11 +228,10 @@ def _control_view(control: ControlValues, outputs: slice, law: LinearDistributio
         known = DrawnDistribution(drawn[kept] - group_mean, linear[kept], variance, law)
         return _View(values + mean - group_mean, known, prior, _REACH)
 
-    n_groups = len(control.law.means_without)
-    moments = zip(control.law.means_without[:, outputs], control.law.variances_without[:, outputs], strict=True)
-    group = np.arange(len(drawn)) % n_groups
+    law_without = control.law.means_without[:, outputs], control.law.variances_without[:, outputs]
+    groups = zip(without_groups(len(drawn)), *law_without, strict=True)
     whole = without(np.ones(len(drawn), dtype=bool), mean, control.variance[outputs])
-    return whole._replace(without_draws=tuple(without(group != each, *some) for each, some in enumerate(moments)))
+    return whole._replace(without_draws=tuple(without(*group) for group in groups))
 
 
 def _by_output(pieces: Sequence[_Piece], is_first: BoolArray) -> _Piece:
