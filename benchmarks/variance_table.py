@@ -15,7 +15,8 @@ import numpy as np
 from benchmarks.cases import CASES, Case
 
 import orthoboot as ob
-from orthoboot.estimators import ESTIMATORS, moments_of
+from orthoboot.estimators import ESTIMATORS
+from orthoboot.estimators.estimation import Estimation
 
 ESTIMATOR_NAMES = ("standard", "paper", "orthogonal")
 SIZES = (5, 10, 25)
@@ -34,11 +35,11 @@ def relative_errors(case: Case, seed: int, n_replicates: int) -> dict[tuple[str,
     errors = {}
     for size in SIZES:
         runs = [
-            moments_of(result.replicates.select(slice(start, start + size)))
-            for start in range(0, n_replicates - size + 1, size)
+            result.replicates.select(slice(start, start + size)) for start in range(0, n_replicates - size + 1, size)
         ]
         for name in ESTIMATOR_NAMES:
-            errors[name, size] = np.array([ESTIMATORS[name].variance(run)[0] for run in runs]) / truth - 1
+            variances = [Estimation(result.run, run, ESTIMATORS[name]).variance[0] for run in runs]
+            errors[name, size] = np.array(variances) / truth - 1
     return errors
 
 
