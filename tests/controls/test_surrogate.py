@@ -60,7 +60,7 @@ def test_jobs_and_a_checkpoint_change_nothing(tmp_path):
     for options in ({"n_jobs": 2}, {"checkpoint": tmp_path / "run.ob"}, {"checkpoint": tmp_path / "run.ob"}):
         other = result_of(**options)
         np.testing.assert_allclose(other.variance, alone.variance, rtol=1e-9)
-        assert other.warnings == alone.warnings or list(map(str, other.warnings)) == list(map(str, alone.warnings))
+        assert list(map(str, other.warnings)) == list(map(str, alone.warnings))
 
 
 def test_it_survives_pickle():
@@ -122,6 +122,7 @@ def misled(change, n_resamples=400):
 def test_a_wrong_surrogate_does_no_harm(name, many):
     """The RMSE of the variance over forty runs of ten, within a tenth and its own error of that by the linear part."""
     linear, wrong = misled(WRONG[name])
+    assert wrong.run.control is not None
     truth = np.ravel(many.variance)[1:]
 
     def error(result):
@@ -130,6 +131,30 @@ def test_a_wrong_surrogate_does_no_harm(name, many):
         return np.sqrt(np.mean([(np.ravel(part.variance)[:3] / truth - 1) ** 2 for part in parts]))
 
     assert error(wrong) < error(linear) * (1.1 + 3 / np.sqrt(2 * 40))
+
+
+def test_a_contradicted_surrogate_goes_no_farther_than_the_refits():
+    """Its draws are limited by what the replicates show, not by what it says of them itself."""
+    _, wrong = misled(lambda s, rng: np.where(rng.random() < 0.1, 50.0, s), 20)
+    control, replicates = wrong._estimation.control_values, wrong.replicates
+    remainders = replicates.values - replicates.estimate - replicates.linear
+    excess = control.law.control - control.law.linear
+    assert wrong.run.control.contradicted[1].all()
+    np.testing.assert_array_less(excess.max(axis=0), 1.5 * remainders.max(axis=0) + 1e-12)
+    assert (np.ravel(wrong.simulation_error.bias) < 0.5 * np.ravel(wrong.standard_error)).all()
+
+
+def test_draws_without_a_value_count_as_their_linear_part():
+    _, wrong = misled(lambda s, rng: np.where(rng.random() < 0.03, np.nan, s), 10)
+    draws = wrong.run.control.draws
+    missing = (draws.surrogate == draws.linear).all(axis=1)
+    assert 20 < missing.sum() < 110  # 60 of 2000 are expected, give or take 7.6
+    assert np.isfinite(wrong.variance).all()
+
+
+def test_one_that_has_too_often_no_value_is_refused():
+    with pytest.raises(ob.errors.ArgumentError, match="breaks down"):
+        misled(lambda s, rng: np.where(rng.random() < 0.2, np.nan, s), 10)
 
 
 def test_explosions_are_found_by_the_probes():
