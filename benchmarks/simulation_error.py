@@ -13,8 +13,8 @@ from benchmarks.cases import Case, double_exponential, exponential_pair, lognorm
 import orthoboot as ob
 
 CASES = [
-    Case("variance of double exponential, n=200", double_exponential(200), ob.variance),
-    Case("variance of double exponential, n=1000", double_exponential(1000), ob.variance),
+    Case("std of double exponential, n=200", double_exponential(200), ob.std),
+    Case("std of double exponential, n=1000", double_exponential(1000), ob.std),
     Case("correlation of lognormal, n=200", lognormal_pair(200), ob.correlation),
     Case("correlation of lognormal, n=1000", lognormal_pair(1000), ob.correlation),
     Case("ratio of exponentials, n=200", exponential_pair(200), ob.ratio),
