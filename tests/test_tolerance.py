@@ -22,7 +22,7 @@ def lognormal_pairs(n):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_large_sample_stops_at_ten_or_twenty(seed):
-    x = np.random.default_rng(0).exponential(size=100_000)
+    x = np.random.default_rng(0).exponential(size=400_000)
     result = ob.bootstrap(x, ob.variance, tol=0.01, rng=seed)
     assert result.n_resamples in (10, 20)
     assert result.simulation_error.standard_error < 0.01 * result.standard_error

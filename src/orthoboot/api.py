@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,10 +15,10 @@ from orthoboot.arguments import (
     checked_count,
     checked_jobs,
     checked_name,
-    checked_tolerance,
     too_few_replicates,
 )
 from orthoboot.autodiff import package_asked
+from orthoboot.budget import FIRST_ROUND, Budget
 from orthoboot.controls.selection import CONTROLS
 from orthoboot.data import Data
 from orthoboot.errors import (
@@ -39,7 +39,6 @@ from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.samples import Labels, read_samples
 from orthoboot.functionals.user.callables import as_functional
 from orthoboot.influence import (
-    Design,
     InfluenceFunction,
     closed_form,
     design_for,
@@ -59,8 +58,8 @@ from orthoboot.trials import (
     unweighted_parts_finding,
 )
 
-_FIRST_ROUND = 10
-"""Replicates before the simulation error is looked at, and the least that a further round adds."""
+_REMAINDER = 1e-9
+"""A remainder of replicates beyond their linear part that is not rounding, in the largest of the linear parts."""
 
 _TRIAL_RESAMPLES = 10
 """On how many resamples a statistic that never moves is tried; a few might happen to leave it as it is."""
@@ -115,7 +114,9 @@ def bootstrap(
         column.
     n_resamples
         How many replicates; by default 10 for "orthogonal", "paper" and "cheap", and 1000 for "standard" and where
-        there is no influence function. "jackknife" uses none; those that are asked for are kept for `with_estimator`.
+        there is no influence function. "orthogonal" takes as many as cost next to nothing where replicates are computed
+        together, as for sums, ranks and regressions of the catalogue: 4,000,000 over the number of rows, at most 2000.
+        "jackknife" uses none; those that are asked for are kept for `with_estimator`.
     tol
         Add replicates until the relative simulation error of the standard error is below it, starting from
         `n_resamples`.
@@ -184,17 +185,17 @@ def bootstrap(
     >>> import numpy as np
     >>> import orthoboot as ob
     >>> x = np.random.default_rng(0).exponential(size=1000)
-    >>> result = ob.bootstrap(x, ob.variance, rng=0)
-    >>> result.n_resamples
-    10
+    >>> result = ob.bootstrap(x, ob.variance, n_resamples=10, rng=0)
     >>> bool(result.equivalent_resamples > 100)
     True
+    >>> ob.bootstrap(x, ob.median, rng=0).n_resamples  # computed together, in a few hundredths of a second
+    2000
     """
     confidence_level = checked_confidence_level(confidence_level)
     interval = INTERVALS[checked_name("method", method, INTERVALS)]
     alternative = checked_alternative(alternative)
     chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
-    budget = _Budget.checked(n_resamples, tol, max_resamples, chosen)
+    budget = Budget.checked(n_resamples, tol, max_resamples, chosen)
     batch = None if batch is None else checked_count("batch", batch, least=1)
     control = checked_name("control", control, CONTROLS)
     _check_execution(n_jobs, progress)
@@ -277,70 +278,6 @@ def _plan_options(statistic: Any, samples: Data, given: dict[str, Any]) -> dict[
     return given if is_given or not isinstance(statistic, Functional) else statistic.plan_options(samples)
 
 
-@dataclass(frozen=True)
-class _Budget:
-    """How many replicates may be drawn, checked."""
-
-    n_resamples: int | None
-    tol: float | None
-    max_resamples: int
-
-    @staticmethod
-    def checked(n_resamples: Any, tol: Any, max_resamples: Any, estimator: Estimator) -> _Budget:
-        """Return the budget, checked: each number alone and all of them together."""
-        if n_resamples is not None:
-            reason = f"for estimator={estimator.name!r}"
-            n_resamples = checked_count("n_resamples", n_resamples, least=estimator.minimum, reason=reason)
-        tol = None if tol is None else checked_tolerance(tol)
-        max_resamples = checked_count("max_resamples", max_resamples, least=1)
-        if not estimator.simulates and tol is not None:
-            raise ArgumentError(
-                f"`tol` has no meaning for estimator={estimator.name!r}, which simulates nothing; got {tol}."
-            )
-        if tol is not None and n_resamples is not None and n_resamples > max_resamples:
-            raise ArgumentError(
-                f"`max_resamples` must be at least `n_resamples`; got {max_resamples} and {n_resamples}."
-            )
-        return _Budget(n_resamples, tol, max_resamples)
-
-    def check_for(self, interval: Interval, estimator: Estimator) -> None:
-        """Raise if the interval or the estimator needs more replicates than are allowed."""
-        least = max(interval.least_resamples(estimator), estimator.minimum)
-        limits = {"n_resamples": self.n_resamples, "max_resamples": self.max_resamples}
-        name = "n_resamples" if self.tol is None else "max_resamples"
-        most = limits[name]
-        if most is not None and most < least:
-            asker = f"method={interval.name!r} with estimator={estimator.name!r}"
-            raise ArgumentError(too_few_replicates(asker, least, f"got {name}={most}", 'Use more, or method="normal".'))
-
-    @property
-    def ordinary_replicates(self) -> int:
-        """Return how many replicates the standard bootstrap would take in the place of an influence function."""
-        most = self.max_resamples if self.tol is not None else self.n_resamples or 0
-        return max(ESTIMATORS["standard"].default_resamples, most)
-
-    def first_round(self, interval: Interval, estimator: Estimator) -> int:
-        """Return how many replicates to draw before the first check of the simulation error."""
-        if self.n_resamples is not None:
-            return self.n_resamples
-        if self.tol is None:
-            return max(estimator.default_resamples, interval.least_resamples(estimator))
-        start = _FIRST_ROUND if estimator.needs_influence else 5 * _FIRST_ROUND
-        return min(max(start, interval.least_resamples(estimator)), self.max_resamples)
-
-    def fitting_round(self, interval: Interval, estimator: Estimator, design: Design) -> int:
-        """Return how many replicates to fit the influence function to; raise if they are too few for it."""
-        if self.n_resamples is not None:
-            wanted, got = self.n_resamples, f"n_resamples={self.n_resamples:,}"
-        else:
-            wanted = max(design.default_resamples, interval.least_resamples(estimator))
-            got = f"{wanted:,}, the default"
-            if self.tol is not None and self.max_resamples < wanted:
-                wanted, got = self.max_resamples, f"max_resamples={self.max_resamples:,}"
-        design.check(wanted, got)
-        return wanted
-
-
 def _check_finite(prepared: Prepared[Any]) -> None:
     if not np.isfinite(prepared.estimate).all():
         raise StatisticError(f"`statistic` must be finite on the data; got {prepared.estimate.tolist()}.")
@@ -354,10 +291,12 @@ class _FirstRound(NamedTuple):
     replicates: Replicates
     more: int
     """How many replicates are to be drawn before that."""
+    free: int = 0
+    """How many cost next to nothing, and are worth it where those leave a remainder."""
     warnings: tuple[OrthobootWarning, ...] = ()
 
 
-def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval, budget: _Budget) -> _FirstRound:
+def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval, budget: Budget) -> _FirstRound:
     """Return the run with its influence function, and the estimator that this allows."""
     regression = requested_regression(influence)
     if regression is not None:
@@ -372,10 +311,11 @@ def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval
         budget.check_for(interval, usable)
     more = budget.first_round(interval, usable)
     fallback = () if usable is chosen else (_fallback(chosen, found, budget, more),)
-    return _FirstRound(run, usable, no_replicates(run), more, (*found.warnings, *fallback))
+    free = budget.free_resamples(usable, run.prepared.work)
+    return _FirstRound(run, usable, no_replicates(run), more, free, (*found.warnings, *fallback))
 
 
-def _found(run: Run, influence: Any, estimator: Estimator, interval: Interval, budget: _Budget) -> InfluenceFunction:
+def _found(run: Run, influence: Any, estimator: Estimator, interval: Interval, budget: Budget) -> InfluenceFunction:
     """Return the influence function; compute it by extra evaluations only if the estimator needs it.
 
     Where the standard bootstrap could do without, none is found that costs more than its replicates.
@@ -398,7 +338,7 @@ def _usable(estimator: Estimator, interval: Interval, found: InfluenceFunction) 
     return ESTIMATORS["standard"] if estimator.needs_influence else estimator
 
 
-def _fallback(estimator: Estimator, found: InfluenceFunction, budget: _Budget, n_resamples: int) -> OrthobootWarning:
+def _fallback(estimator: Estimator, found: InfluenceFunction, budget: Budget, n_resamples: int) -> OrthobootWarning:
     # Who has asked for a number knows it, and may ask for more later.
     cost = f", with {n_resamples:,} evaluations of the statistic" if budget.n_resamples is None else ""
     return FallbackWarning(
@@ -407,21 +347,36 @@ def _fallback(estimator: Estimator, found: InfluenceFunction, budget: _Budget, n
     )
 
 
-def _simulated(first: _FirstRound, budget: _Budget) -> tuple[Replicates, tuple[OrthobootWarning, ...]]:
+def _simulated(first: _FirstRound, budget: Budget) -> tuple[Replicates, tuple[OrthobootWarning, ...]]:
     """Return the replicates, and a warning if they do not reach the tolerance."""
-    replicates, more = first.replicates, first.more
-    while True:
-        if more > 0:
-            replicates = extended(first.run, replicates, more, partial(progress_note, first.run, first.estimator))
-        _check_enough(first.estimator, replicates)
-        if budget.tol is None or replicates.interrupted:
-            return replicates, ()
+    replicates = _drawn(first, first.replicates, first.more)
+    if _has_remainder(replicates):
+        replicates = _drawn(first, replicates, first.free - replicates.n_drawn)
+    while budget.tol is not None and not replicates.interrupted:
         error = _relative_error(first, replicates)
         if error <= budget.tol:
-            return replicates, ()
+            break
         more = min(_further_round(replicates.n_drawn, error / budget.tol), budget.max_resamples - replicates.n_drawn)
         if more <= 0:
             return replicates, (_unmet(error, replicates, budget),)
+        replicates = _drawn(first, replicates, more)
+    return replicates, ()
+
+
+def _drawn(first: _FirstRound, replicates: Replicates, more: int) -> Replicates:
+    """Return the replicates with so many more; raise if they are too few for any answer."""
+    if more > 0 and not replicates.interrupted:
+        replicates = extended(first.run, replicates, more, partial(progress_note, first.run, first.estimator))
+    _check_enough(first.estimator, replicates)
+    return replicates
+
+
+def _has_remainder(replicates: Replicates) -> bool:
+    """Return whether the replicates are more than their linear parts: those of a mean are not."""
+    if replicates.linear is None:
+        return True
+    remainder = np.abs(replicates.values - replicates.estimate - replicates.linear).max(axis=0, initial=0.0)
+    return bool((remainder > _REMAINDER * np.abs(replicates.linear).max(axis=0, initial=0.0)).any())
 
 
 def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[OrthobootWarning, ...]:
@@ -464,10 +419,10 @@ def _relative_error(first: _FirstRound, replicates: Replicates) -> float:
 def _further_round(n_resamples: int, excess: float) -> int:
     """Return how many more replicates to draw, by the error's 1/sqrt(B) decay: at least ten, at most as many again."""
     wanted = n_resamples * (min(excess, 2.0) ** 2 - 1)
-    return max(min(math.ceil(wanted), n_resamples), _FIRST_ROUND)
+    return max(min(math.ceil(wanted), n_resamples), FIRST_ROUND)
 
 
-def _unmet(error: float, replicates: Replicates, budget: _Budget) -> OrthobootWarning:
+def _unmet(error: float, replicates: Replicates, budget: Budget) -> OrthobootWarning:
     return ToleranceWarning(
         f"after {replicates.n_drawn} replicates the relative simulation error of the standard error is still "
         f"{error:.2g}, above tol = {budget.tol:g}; max_resamples = {budget.max_resamples}. Raise one of the two."

@@ -82,7 +82,10 @@ def test_more_or_fewer_replicates_are_taken_from_the_same_file(tmp_path):
         ob.bootstrap(X, ob.variance, n_resamples=30, checkpoint=file, rng=1),
         ob.bootstrap(X, ob.variance, n_resamples=30, rng=1),
     )
-    same(ob.bootstrap(X, ob.variance, n_resamples=10, checkpoint=file, rng=1), ob.bootstrap(X, ob.variance, rng=1))
+    same(
+        ob.bootstrap(X, ob.variance, n_resamples=10, checkpoint=file, rng=1),
+        ob.bootstrap(X, ob.variance, n_resamples=10, rng=1),
+    )
 
 
 def test_a_result_that_is_extended_writes_on(tmp_path):

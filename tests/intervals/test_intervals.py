@@ -296,7 +296,9 @@ def test_tails_of_a_statistic_that_does_not_follow_its_influence_are_those_of_it
     """The influence values are those of other rows, so that ten replicates are all there is."""
     shuffled = np.random.default_rng(0).permutation((X - X.mean()) ** 2 - X.var())
     with pytest.warns(ob.errors.IntervalWarning, match="too small for 10 replicates, which do not follow"):
-        ob.bootstrap(X, ob.variance, influence=shuffled, method="percentile", confidence_level=0.99, rng=0)
+        ob.bootstrap(
+            X, ob.variance, n_resamples=10, influence=shuffled, method="percentile", confidence_level=0.99, rng=0
+        )
 
 
 def test_an_unknown_simulation_error_of_the_ends_is_told():

@@ -14,7 +14,7 @@ from orthoboot.paper.rates.experiment import SETTINGS, Rates
 from orthoboot.paper.rates.report import SWEEPS, fitted
 from orthoboot.presentation.style import WORDS
 
-SMOOTH = [name for name, example in EXAMPLES.items() if example.smooth]
+SMOOTH = [name for name, example in EXAMPLES.items() if example.smooth and example.control == "linear"]
 OVER_ROWS, OVER_RESAMPLES = SWEEPS
 GROWTH, SALES = np.array([0.9, 1.2, 1.1]), np.array([3.0, 5.0])
 
@@ -110,6 +110,13 @@ def test_the_exponents_are_those_of_the_theorems_and_of_bahadur(name, standard, 
         found = tuple(OVER_ROWS.exponent(EXAMPLES[name], quantity, estimator) for quantity in QUANTITIES)
         assert found == (standard if estimator == "standard" else others)
         assert OVER_RESAMPLES.exponent(EXAMPLES[name], "variance", estimator) == -1
+
+
+def test_the_quadratic_part_gains_an_order_of_rows():
+    expected = {"standard": (-1, -2), "paper": (-2, -3), "orthogonal": (-3, -4)}
+    for estimator in ESTIMATORS:
+        found = tuple(OVER_ROWS.exponent(EXAMPLES["ratio"], quantity, estimator) for quantity in QUANTITIES)
+        assert found == expected[estimator]
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")

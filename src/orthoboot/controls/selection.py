@@ -107,8 +107,8 @@ class ControlSearch:
 
     def _surrogate(self, *, limited: bool) -> Control | None:
         surrogate = self.prepared.surrogate
-        # Replicates that are evaluated in batches cost no more than the draws of a surrogate.
-        if surrogate is None or (limited and self.prepared.functional.batched):
+        # Replicates that are made together cost no more than the draws of a surrogate.
+        if surrogate is None or (limited and self.prepared.work is not None):
             return None
         n_draws = min(int(_MOST_WORK / surrogate.work), _DRAWS) if limited else _DRAWS
         if n_draws < _FEWEST_DRAWS:

@@ -49,6 +49,8 @@ class Estimator(ABC):
     """The fewest replicates it is defined for."""
     default_resamples: int
     """How many replicates a run has where the user does not say."""
+    takes_free_replicates: bool = False
+    """Whether a run has more than that where they cost next to nothing."""
     uses_control: bool = False
     """Whether it uses a control that comes nearer to the statistic than the linear part, where there is one."""
     always_t: bool = False

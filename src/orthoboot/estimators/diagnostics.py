@@ -25,13 +25,14 @@ from orthoboot.errors import (
     SmallSampleWarning,
     WeakInfluenceWarning,
 )
-from orthoboot.estimators import r_squared, raw_slope, slope, slope_t
+from orthoboot.estimators import ESTIMATORS, r_squared, raw_slope, slope, slope_t
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.influence import GIVEN
 
 FEW_UNITS = 10
 FEW_IN_STRATUM = 5
 FEW_REPLICATES = 5
+_ENOUGH = ESTIMATORS["standard"].default_resamples
 DOMINANT_SHARE = 0.9
 WEAK_R_SQUARED = 0.5
 LARGE_BIAS = 3.0
@@ -85,7 +86,7 @@ def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
             f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. Check that the "
             f"data are not constant{and_weights}."
         )
-    elif not run.functional.smooth and estimation.estimator.needs_influence and not is_constant(estimation):
+    elif not (run.functional.smooth or is_constant(estimation) or _are_enough(estimation)):
         yield NonSmoothWarning(
             f"`{run.functional.name}` is not smooth in the data, so its linear part explains less of it and "
             "more replicates are needed: look at `simulation_error`, or set `tol`."
@@ -318,6 +319,11 @@ def _explaining(estimation: Estimation, output: int) -> str:
     return "the linear part" if control is None or is_linear else f"the {control.name} control"
 
 
+def _are_enough(estimation: Estimation) -> bool:
+    """Return whether the estimator can do without an influence function, or has replicates that could."""
+    return not estimation.estimator.needs_influence or len(estimation.replicates) >= _ENOUGH
+
+
 def _is_given(estimation: Estimation) -> bool:
     return estimation.run.influence_source == GIVEN
 
@@ -328,6 +334,8 @@ def _about_fit(estimation: Estimation) -> Iterator[OrthobootWarning]:
     flat = (sums.control_variance == 0) & (sums.total > 0)
     if flat.any():
         yield _flat(estimation, int(np.argmax(flat)))
+    if _are_enough(estimation) and not _is_given(estimation):
+        return
     explained = np.where(flat, 1.0, r_squared(sums))
     checked = "; check your influence function with `ob.check_influence`" if _is_given(estimation) else ""
     worst = int(np.argmin(explained))

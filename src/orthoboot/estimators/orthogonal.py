@@ -51,6 +51,7 @@ class Orthogonal(Estimator):
     uses_control = True
     minimum = 2
     default_resamples = 10
+    takes_free_replicates = True
 
     def bias(self, moments: Moments) -> FloatArray:
         """Return ``mean(P - beta C) - phi_hat``, shrunk towards the bias of second order where that is known."""

@@ -185,6 +185,14 @@ class Prepared(ABC, Generic[Statistic]):
         """Return whether it takes the weight of every row, and not only sums over the rows and a few weights."""
         return self.functional.needs_weights
 
+    @property
+    def work(self) -> float | None:
+        """Return how many rows added up cost as much as one replicate: counted, not measured.
+
+        None where a replicate is a search or a user's function, whose cost is not known.
+        """
+        return None
+
     def check(self) -> None:
         """Raise a `DataError` if the statistic does not exist for the data."""
 

@@ -20,6 +20,9 @@ from orthoboot.typing import BoolArray, FloatArray, Influence
 
 Derived = TypeVar("Derived")
 
+_OUTPUTS_IN_A_PASS = 32
+"""Outputs whose sums take about as long as drawing the rows."""
+
 
 class Formula(Functional, Generic[Derived]):
     """A statistic with formulas for its value, influence function and bias.
@@ -82,6 +85,10 @@ class Formula(Functional, Generic[Derived]):
     def means_form(self, at: PreparedFormula[Derived]) -> MeansForm | None:
         """Return it as a smooth function of means that costs next to nothing, or None where it is not one."""
         return None
+
+    def work(self, at: PreparedFormula[Derived]) -> float:
+        """Return how many rows added up cost as much as one replicate."""
+        return sum(at.data.sizes) * max(at.output.size / _OUTPUTS_IN_A_PASS, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,3 +156,8 @@ class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
     def means_form(self) -> MeansForm | None:
         """Return it as a smooth function of means, or None where it is not one."""
         return self.functional.means_form(self)
+
+    @property
+    def work(self) -> float:
+        """Return how many rows added up cost as much as one replicate."""
+        return self.functional.work(self)

@@ -85,7 +85,7 @@ def test_a_linear_module_is_linear_regression(line):
     """Estimate, influence and replicates, against the closed forms of the catalogue."""
     ours = ob.from_torch(line, nn.MSELoss(), X, Y, coefficients)
     result = ob.bootstrap(ours.data, ours, paired=True, rng=0)
-    expected = ob.bootstrap((regression_rows(), Y), ob.linear_regression, paired=True, rng=0)
+    expected = ob.bootstrap((regression_rows(), Y), ob.linear_regression, paired=True, n_resamples=10, rng=0)
     np.testing.assert_allclose([*result.estimate["slopes"], result.estimate["intercept"]], expected.estimate, rtol=1e-6)
     np.testing.assert_allclose(result.replicates.linear, expected.replicates.linear, atol=1e-8)
     np.testing.assert_allclose(result.replicates.values, expected.replicates.values, atol=1e-5)
@@ -99,7 +99,7 @@ def test_a_logistic_module_is_logistic_regression():
     module = minimised(restarted(nn.Linear(3, 1), 0), loss, torch.tensor(X), torch.tensor(labels)[:, None])
     ours = ob.from_torch(module, loss, X, labels, coefficients)
     result = ob.bootstrap(ours.data, ours, paired=True, rng=0)
-    expected = ob.bootstrap((regression_rows(), labels), ob.logistic_regression, paired=True, rng=0)
+    expected = ob.bootstrap((regression_rows(), labels), ob.logistic_regression, paired=True, n_resamples=10, rng=0)
     np.testing.assert_allclose([*result.estimate["slopes"], result.estimate["intercept"]], expected.estimate, rtol=1e-5)
     scale = expected.run.influence[0].std(axis=0)
     np.testing.assert_allclose(result.run.influence[0] / scale, expected.run.influence[0] / scale, atol=1e-4)

@@ -14,7 +14,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError, OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, KnowsCategories, Prepared
 from orthoboot.functionals.columns.moments import quotient
-from orthoboot.functionals.combined.parts import Combined, all_known, catalogued
+from orthoboot.functionals.combined.parts import Combined, all_known, catalogued, total_work
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output
 from orthoboot.typing import FloatArray, Influence, IntArray
@@ -85,6 +85,11 @@ class PreparedComparison(Prepared[Comparison]):
     def needs_weights(self) -> bool:
         """Return whether the statistic takes the weight of every row."""
         return any(sample.needs_weights for sample in self.samples)
+
+    @property
+    def work(self) -> float | None:
+        """Return how many rows added up cost as much as one replicate, where the statistic knows it."""
+        return total_work(self.samples)
 
     def check(self) -> None:
         """Raise unless there are two samples with the same columns, each of which the statistic can use."""
@@ -283,6 +288,11 @@ class PreparedPairedDifference(Prepared[PairedDifference]):
     def one_by_one(self) -> bool:  # type: ignore[override]
         """Return whether the statistic takes one resample after the other."""
         return self.predictions[0].one_by_one
+
+    @property
+    def work(self) -> float | None:
+        """Return how many rows added up cost as much as one replicate, where the statistic knows it."""
+        return total_work(self.predictions)
 
     def check(self) -> None:
         """Raise unless there are y and two predictions, each of which the statistic can use."""

@@ -23,7 +23,7 @@ from orthoboot.functionals.combined.automatic_gradient import (
     given_by,
     gradient_findings,
 )
-from orthoboot.functionals.combined.parts import Combined, all_known, catalogued
+from orthoboot.functionals.combined.parts import Combined, all_known, catalogued, total_work
 from orthoboot.functionals.differences import curvature_by_differences, jacobian_by_differences, principal_directions
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.output import Output, output_like
@@ -74,6 +74,11 @@ class PreparedComposition(Prepared[Composition]):
     def needs_weights(self) -> bool:
         """Return whether a part takes the weight of every row."""
         return any(part.needs_weights for part in self.parts)
+
+    @property
+    def work(self) -> float | None:
+        """Return how many rows added up cost as much as one replicate, where all parts know it."""
+        return total_work(self.parts)
 
     def check(self) -> None:
         """Raise unless every part can use the data, and g their values: on the data and on resamples."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from orthoboot.data import Data
 from orthoboot.errors import ArgumentError
-from orthoboot.functionals.base import Functional
+from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.user.recognition import recognized
 
 Known = TypeVar("Known")
@@ -95,6 +95,12 @@ def all_known(parts: Iterable[Known | None]) -> list[Known] | None:
             return None
         known.append(part)
     return known
+
+
+def total_work(parts: Iterable[Prepared[Any]]) -> float | None:
+    """Return how many rows added up cost as much as one replicate of all parts, or None if one does not know it."""
+    known = all_known(part.work for part in parts)
+    return None if known is None else sum(known)
 
 
 def catalogued(f: Any, argument: str) -> Functional:

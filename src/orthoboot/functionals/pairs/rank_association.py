@@ -214,6 +214,10 @@ class Kendall(RankAssociation):
 
     name = "kendall"
 
+    def work(self, at: PreparedFormula[Ranks]) -> float:
+        """Return the work of a sum, for every other merge."""
+        return super().work(at) * max(len(at.derived.merges) / 2, 1)
+
     def at_weights(self, ranks: Ranks, weights: FloatArray) -> FloatArray:
         """Return the tau-b of the weighted rows."""
         apart_x, apart_y = (_weight_apart(groups.sums(weights)) for groups in (ranks.by_x, ranks.by_y))

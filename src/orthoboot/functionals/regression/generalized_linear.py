@@ -243,6 +243,7 @@ class Glm(CatalogueRegression):
     link: str | None = None
     intercept: bool = False
     name: str = "glm"
+    passes = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from orthoboot.functionals.regression.linear_in_pieces import LinearFitInPieces,
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
 from orthoboot.typing import FloatArray, Influence
 
+_COLUMNS_IN_A_PASS = 16
+"""Columns whose products, all pairs of them, take no longer than the rest of a refit."""
+
 
 class CatalogueRegression(Functional):
     """The coefficients of a model of y given X, all of them, refitted on every resample.
@@ -48,6 +51,12 @@ class CatalogueRegression(Functional):
     paired = True
     takes_pieces = True
     counts_rows = True
+    passes: ClassVar[int] = 1
+    """How often a refit goes through the rows."""
+
+    def work(self, n_rows: int, n_columns: int) -> float | None:
+        """Return how many rows added up cost as much as one refit; None where refits are not made together."""
+        return self.passes * n_rows * max((n_columns / _COLUMNS_IN_A_PASS) ** 2, 1.0) if self.batched else None
 
     def __post_init__(self) -> None:
         check_intercept(self.intercept)
@@ -61,6 +70,11 @@ class PreparedRegression(Prepared[AnyRegression]):
     """A regression at its data."""
 
     one_by_one = True
+
+    @property
+    def work(self) -> float | None:
+        """Return how many rows added up cost as much as one refit; None where refits are not made together."""
+        return self.functional.work(self.data.sizes[0], len(self.rows.names))
 
     def check(self) -> None:
         """Raise unless the data are X and y, with independent columns in X."""

@@ -48,6 +48,12 @@ class RegressionInPieces(Prepared[Any]):
         """Return the columns and the response."""
         return DesignInPieces(self.functional.name, self.data, self.functional.intercept)
 
+    @property
+    def work(self) -> float | None:
+        """Return how many rows added up cost as much as one refit, as in memory."""
+        work: float | None = self.functional.work(self.data.sizes[0], len(self.design.names))
+        return work
+
     def check(self) -> None:
         """Raise unless the data are X and y, with independent columns in X."""
         self.design.check()

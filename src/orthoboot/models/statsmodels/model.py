@@ -216,6 +216,11 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
         return self.functional.coefficients.at(self.data)
 
     @property
+    def work(self) -> float | None:
+        """Return how many rows added up cost as much as one refit; None with a target of the user's."""
+        return None if callable(self.functional.target) else self.coefficients.work
+
+    @property
     def influence_source(self) -> str:
         """Return where the influence of the coefficients comes from, and that of the target from them."""
         target = self.functional.target

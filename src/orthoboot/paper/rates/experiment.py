@@ -14,7 +14,6 @@ from orthoboot.paper.rates.examples import (
     EXAMPLES,
     FEW_RESAMPLES,
     FIXED_ROWS,
-    GROUPS,
     QUANTITIES,
     RESAMPLES,
     ROWS,
@@ -64,16 +63,17 @@ class Rates(Experiment):
         setting = SETTINGS[case]
         of_data, of_resamples = seed.spawn(2)
         longest = max(setting.group_sizes)
+        n_resamples = setting.example.groups * longest
         result = ob.bootstrap(
             setting.example.draw(np.random.default_rng(of_data), setting.n_rows),
             setting.example.statistic,
             influence=setting.example.influence,
-            control="linear",  # the theorems are about the linear part
-            n_resamples=GROUPS * longest,
+            control=setting.example.control,
+            n_resamples=n_resamples,
             progress=False,
             rng=of_resamples,
         )
-        starts = range(0, GROUPS * longest, longest)
+        starts = range(0, n_resamples, longest)
         found = np.array(
             [
                 [

@@ -1,0 +1,95 @@
+"""How many replicates a run may draw: as the user says, or as many as cost next to nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from orthoboot.arguments import checked_count, checked_tolerance, too_few_replicates
+from orthoboot.errors import ArgumentError
+from orthoboot.estimators import ESTIMATORS, Estimator
+from orthoboot.influence import Design
+from orthoboot.intervals import Interval
+
+FIRST_ROUND = 10
+"""Replicates before the simulation error is looked at, and the least that a further round adds."""
+
+_FREE_WORK = 4e6
+"""Rows that are added up in a few hundredths of a second, or a few tenths without a compiler."""
+
+_MOST_FREE = 2000
+"""Replicates beyond which intervals gain nothing that shows."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many replicates may be drawn, checked."""
+
+    n_resamples: int | None
+    tol: float | None
+    max_resamples: int
+
+    @staticmethod
+    def checked(n_resamples: Any, tol: Any, max_resamples: Any, estimator: Estimator) -> Budget:
+        """Return the budget, checked: each number alone and all of them together."""
+        if n_resamples is not None:
+            reason = f"for estimator={estimator.name!r}"
+            n_resamples = checked_count("n_resamples", n_resamples, least=estimator.minimum, reason=reason)
+        tol = None if tol is None else checked_tolerance(tol)
+        max_resamples = checked_count("max_resamples", max_resamples, least=1)
+        if not estimator.simulates and tol is not None:
+            raise ArgumentError(
+                f"`tol` has no meaning for estimator={estimator.name!r}, which simulates nothing; got {tol}."
+            )
+        if tol is not None and n_resamples is not None and n_resamples > max_resamples:
+            raise ArgumentError(
+                f"`max_resamples` must be at least `n_resamples`; got {max_resamples} and {n_resamples}."
+            )
+        return Budget(n_resamples, tol, max_resamples)
+
+    def check_for(self, interval: Interval, estimator: Estimator) -> None:
+        """Raise if the interval or the estimator needs more replicates than are allowed."""
+        least = max(interval.least_resamples(estimator), estimator.minimum)
+        limits = {"n_resamples": self.n_resamples, "max_resamples": self.max_resamples}
+        name = "n_resamples" if self.tol is None else "max_resamples"
+        most = limits[name]
+        if most is not None and most < least:
+            asker = f"method={interval.name!r} with estimator={estimator.name!r}"
+            raise ArgumentError(too_few_replicates(asker, least, f"got {name}={most}", 'Use more, or method="normal".'))
+
+    @property
+    def ordinary_replicates(self) -> int:
+        """Return how many replicates the standard bootstrap would take in the place of an influence function."""
+        most = self.max_resamples if self.tol is not None else self.n_resamples or 0
+        return max(ESTIMATORS["standard"].default_resamples, most)
+
+    def first_round(self, interval: Interval, estimator: Estimator) -> int:
+        """Return how many replicates to draw before the first check of the simulation error."""
+        if self.n_resamples is not None:
+            return self.n_resamples
+        if self.tol is None:
+            return max(estimator.default_resamples, interval.least_resamples(estimator))
+        start = FIRST_ROUND if estimator.needs_influence else 5 * FIRST_ROUND
+        return min(max(start, interval.least_resamples(estimator)), self.max_resamples)
+
+    def free_resamples(self, estimator: Estimator, work: float | None) -> int:
+        """Return how many replicates of so much work to draw because they cost next to nothing; zero for none.
+
+        The work is counted and no clock is read, so that a seed has one answer.
+        """
+        if self.n_resamples is not None or not estimator.takes_free_replicates or work is None:
+            return 0
+        free = min(int(_FREE_WORK / work), _MOST_FREE)
+        return free if self.tol is None else min(free, self.max_resamples)
+
+    def fitting_round(self, interval: Interval, estimator: Estimator, design: Design) -> int:
+        """Return how many replicates to fit the influence function to; raise if they are too few for it."""
+        if self.n_resamples is not None:
+            wanted, got = self.n_resamples, f"n_resamples={self.n_resamples:,}"
+        else:
+            wanted = max(design.default_resamples, interval.least_resamples(estimator))
+            got = f"{wanted:,}, the default"
+            if self.tol is not None and self.max_resamples < wanted:
+                wanted, got = self.max_resamples, f"max_resamples={self.max_resamples:,}"
+        design.check(wanted, got)
+        return wanted
