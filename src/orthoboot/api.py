@@ -18,7 +18,6 @@ from orthoboot.arguments import (
     too_few_replicates,
 )
 from orthoboot.autodiff import package_asked
-from orthoboot.budget import FIRST_ROUND, Budget
 from orthoboot.controls.selection import CONTROLS
 from orthoboot.data import Data
 from orthoboot.errors import (
@@ -32,6 +31,7 @@ from orthoboot.errors import (
     emit,
 )
 from orthoboot.estimators import ESTIMATORS, Estimator
+from orthoboot.estimators.budget import FIRST_ROUND, Budget
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_for, checkpoint_key

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from orthoboot.arguments import checked_count, checked_tolerance, too_few_replicates
 from orthoboot.errors import ArgumentError
 from orthoboot.estimators import ESTIMATORS, Estimator
 from orthoboot.influence import Design
-from orthoboot.intervals import Interval
 
 FIRST_ROUND = 10
 """Replicates before the simulation error is looked at, and the least that a further round adds."""
@@ -19,6 +18,16 @@ _FREE_WORK = 4e6
 
 _MOST_FREE = 2000
 """Replicates beyond which intervals gain nothing that shows."""
+
+
+class Interval(Protocol):
+    """What the budget asks of an interval method."""
+
+    name: str
+
+    def least_resamples(self, estimator: Estimator) -> int:
+        """Return the fewest replicates for which the method is valid with `estimator`."""
+        ...
 
 
 @dataclass(frozen=True)
