@@ -55,6 +55,9 @@ class Output:
         Entries of a dict and of a labelled series are found by their labels, whatever their order. None, and a label
         that is missing, count as NaN: the statistic has no value on this resample.
         """
+        # The usual case: thousands of calls of a fast function would take longer to check than to make.
+        if self.is_scalar and type(value) in (float, np.float64):
+            return np.array([value])
         return self._joined(value, ())
 
     def flatten_batch(self, value: Any, n_resamples: int) -> FloatArray:
