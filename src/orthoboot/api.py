@@ -73,7 +73,7 @@ def bootstrap(
     tol: float | None = None,
     max_resamples: int = 1000,
     confidence_level: float = 0.95,
-    method: str = "normal",
+    method: str = "auto",
     alternative: str = "two-sided",
     estimator: str = "orthogonal",
     influence: Any = "auto",
@@ -126,7 +126,9 @@ def bootstrap(
         In (0, 1).
     method
         "normal", "t", "abc", "percentile", "basic" or "bca". The last three need 5 replicates with an influence
-        function in the estimator and 200 without.
+        function in the estimator and 200 without. "auto" takes the best that the run supports, which the result names:
+        BCa where many replicates or a surrogate show the tails, percentiles for kinks and dependent rows, ABC for a
+        smooth statistic that follows its linear part, and else the normal interval, within the range of the statistic.
     alternative
         "two-sided"; "less" for an upper bound, "greater" for a lower bound, as in scipy.
     estimator

@@ -119,6 +119,16 @@ class Result:
         """Return the interval that the run was asked for, with fields `low` and `high`."""
         return ConfidenceInterval(self._packed(self._ends.low), self._packed(self._ends.high))
 
+    @property
+    def interval_method(self) -> str:
+        """Return how the interval was made: the method that was asked for, or chosen where that was "auto"."""
+        return self._ends.method
+
+    @property
+    def interval_reason(self) -> str:
+        """Return why "auto" chose it; empty where the method was asked for."""
+        return self._ends.reason
+
     # How far to trust it
 
     @property
@@ -226,7 +236,8 @@ class Result:
         confidence_level
             In (0, 1).
         method
-            "normal", "t", "abc", "percentile", "basic" or "bca", with as many replicates as `bootstrap` asks for.
+            "auto", "normal", "t", "abc", "percentile", "basic" or "bca", with as many replicates as `bootstrap` asks
+            for.
         alternative
             "two-sided"; "less" for an upper bound, "greater" for a lower bound.
         """
@@ -321,7 +332,7 @@ class Result:
             "variance": self.variance,
             "confidence_interval": self.confidence_interval._asdict(),
             "confidence_level": self.confidence_level,
-            "method": self.method,
+            "method": self.interval_method,
             "alternative": self.alternative,
             "estimator": self.estimator,
             "simulation_error": self.simulation_error._asdict(),
@@ -390,7 +401,7 @@ class Result:
 
     @property
     def _answer(self) -> summaries.Answer:
-        return summaries.Answer(self._estimation, self._ends, self.method, self.confidence_level, self.warnings)
+        return summaries.Answer(self._estimation, self._ends, self.confidence_level, self.warnings)
 
     def _packed(self, flat: FloatArray) -> Any:
         return self.run.output.pack(flat)

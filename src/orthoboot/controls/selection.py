@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from orthoboot.controls.base import Control
 from orthoboot.controls.quadratic import quadratic_control
 from orthoboot.controls.surrogate import surrogate_control
-from orthoboot.data.pieces import as_pieces
+from orthoboot.data.pieces import held
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError
 from orthoboot.execution.execution import Execution
@@ -93,8 +91,8 @@ class ControlSearch:
         if form is None or len(form.point) > _LARGEST_FORM or (limited and not self._is_cheap(form)):
             return None
         assert self.influence.values is not None
-        held = tuple(_held(part) for part in self.influence.values)
-        return quadratic_control(form, self.plan, held, self.unit)
+        influence = tuple(map(held, self.influence.values))
+        return quadratic_control(form, self.plan, influence, self.unit)
 
     def _is_cheap(self, form: MeansForm) -> bool:
         n_features = len(form.point)
@@ -150,9 +148,3 @@ class ControlSearch:
         if self.prepared.surrogate is None:
             return f"is for fitted models whose loss is known; `{name}` has no surrogate."
         return f"breaks down: the Newton steps of `{name}` find no minimum on too many resamples."
-
-
-def _held(influence: FloatArray) -> FloatArray:
-    """Return influence values of all rows as an array, in one pass where the rows are read part by part."""
-    rows = as_pieces(influence)
-    return influence if rows is None else rows.at(np.arange(len(rows)))

@@ -445,6 +445,12 @@ def as_pieces(values: Any) -> RowsInPieces | None:
     return values if isinstance(values, RowsInPieces) else None
 
 
+def held(values: FloatArray) -> FloatArray:
+    """Return all rows as an array, in one pass where they are read part by part."""
+    rows = as_pieces(values)
+    return values if rows is None else rows.at(np.arange(len(rows)))
+
+
 def side_by_side(parts: Sequence[FloatArray]) -> FloatArray:
     """Return the columns of several arrays of the same rows in one, in pieces where all of them are."""
     pieces = [rows for rows in map(as_pieces, parts) if rows is not None]

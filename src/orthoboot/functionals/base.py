@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
 
 from orthoboot.data import Data, read
 from orthoboot.draws.resamples import Resamples, UnitResamples
@@ -63,6 +66,8 @@ class Functional(ABC):
         Whether it takes data that are read part by part.
     counts_rows
         Whether it then asks for the counts of rows, and not only for sums over them.
+    limits
+        The lowest and the highest value that it can have, infinite where there is none.
     """
 
     name: str = "statistic"
@@ -77,6 +82,7 @@ class Functional(ABC):
     takes_text: bool = False
     takes_pieces: bool = False
     counts_rows: bool = False
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
     def prepared(self, data: Data) -> Prepared[Any]:
         """Return the statistic at `data`, checked; raise a `DataError` if it does not exist for such data."""
@@ -184,6 +190,12 @@ class Prepared(ABC, Generic[Statistic]):
     def needs_weights(self) -> bool:
         """Return whether it takes the weight of every row, and not only sums over the rows and a few weights."""
         return self.functional.needs_weights
+
+    @property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Return the lowest and the highest value of each output, each of shape ``(k,)``."""
+        low, high = self.functional.limits
+        return np.full(self.output.size, low), np.full(self.output.size, high)
 
     @property
     def work(self) -> float | None:

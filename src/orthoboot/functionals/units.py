@@ -45,6 +45,17 @@ class PreparedInUnits(Prepared[Functional]):
         return self.of.fixed
 
     @property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Return the lowest and the highest value of each output, each of shape ``(k,)``."""
+        low, high = self.of.limits
+        return low / self.unit, high / self.unit
+
+    @property
+    def work(self) -> float | None:
+        """Return how many rows added up cost as much as one replicate."""
+        return self.of.work
+
+    @property
     def exact_influence(self) -> bool:
         """Return whether its influence function is its derivative."""
         return self.of.exact_influence

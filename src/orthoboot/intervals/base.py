@@ -20,18 +20,23 @@ Probabilities = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """The lower and the upper end, each ``(k,)``, with simulation errors and warnings."""
+    """The lower and the upper end, each ``(k,)``, with simulation errors and warnings.
+
+    `method` is the name of the interval that was chosen, and `reason` why, where the method was to be chosen.
+    """
 
     low: FloatArray
     high: FloatArray
     low_error: FloatArray
     high_error: FloatArray
     warnings: tuple[OrthobootWarning, ...] = ()
+    method: str = ""
+    reason: str = ""
 
     def times(self, unit: FloatArray) -> Ends:
         """Return the ends multiplied by the unit of each output, shape ``(k,)``."""
         low_error, high_error = unit * self.low_error, unit * self.high_error
-        return Ends(unit * self.low, unit * self.high, low_error, high_error, self.warnings)
+        return replace(self, low=unit * self.low, high=unit * self.high, low_error=low_error, high_error=high_error)
 
 
 class Interval(ABC):
@@ -59,6 +64,7 @@ class Interval(ABC):
         """Return the interval: two-sided, or open to the side that `alternative` leaves free, as in scipy."""
         tail = (1 - confidence_level) / 2 if alternative == "two-sided" else 1 - confidence_level
         ends = self.ends(estimation.in_units, (tail, 1 - tail)).times(estimation.unit)
+        ends = replace(ends, method=ends.method or self.name)
         nothing = np.zeros_like(ends.low)
         if alternative == "less":
             return replace(ends, low=np.full_like(ends.low, -np.inf), low_error=nothing)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy
 
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.base import Ends, Interval, Probabilities
+from orthoboot.intervals.scale import natural_scale
 from orthoboot.typing import FloatArray
 
 
@@ -30,6 +33,20 @@ class Normal(Interval):
         if estimation.estimator.always_t:
             return _t_quantile(estimation, probability)
         return float(scipy.special.ndtri(probability))
+
+
+class NaturalNormal(Normal):
+    """``h^-1(phi_hat + z S)``, h the natural scale of the statistic: no end leaves its range."""
+
+    def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
+        """Return the ends of the normal interval, which is that of h too, brought back; their errors by its slope."""
+        plain, scale = super().ends(estimation, probabilities), natural_scale(estimation)
+        low, high = scale.back(plain.low), scale.back(plain.high)
+        low_error, high_error = (
+            np.abs(scale.back(end + error) - scale.back(end - error)) / 2
+            for end, error in ((plain.low, plain.low_error), (plain.high, plain.high_error))
+        )
+        return replace(plain, low=low, high=high, low_error=low_error, high_error=high_error)
 
 
 class Student(Normal):

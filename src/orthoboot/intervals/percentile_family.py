@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from orthoboot.controls.base import ControlValues, without_groups
+from orthoboot.data.pieces import as_pieces, held
 from orthoboot.errors import ArgumentError, FewReplicatesWarning, IntervalWarning, OrthobootWarning
-from orthoboot.estimators import Estimator, jackknife_spread
+from orthoboot.estimators import Estimator, jackknife_spread, r_squared
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Interval, Probabilities
@@ -25,12 +27,22 @@ from orthoboot.intervals.percentile import (
     same_levels,
 )
 from orthoboot.intervals.saddlepoint import GRID, LinearDistribution
+from orthoboot.intervals.scale import NaturalScale, natural_scale
 from orthoboot.plans import Draws, Plan
 from orthoboot.replicates import Replicates
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 LEAST_STANDARD = 200
 """Fewer ordinary replicates leave the tails to chance."""
+
+MANY = 1000
+"""So many replicates have the tails themselves, where a control does not fit."""
+
+LARGEST_LAW = 100_000
+"""Rows beyond which their linear part is normal for all that intervals show, and its law takes long to find."""
+
+_LEAST_FITTING = 0.5
+"""The least r_squared of a control that many replicates follow."""
 
 _GROUPS = 20
 """Groups of replicates that are left out in turn to learn the simulation error of an end."""
@@ -70,10 +82,13 @@ class PercentileFamily(Interval):
 
     Without an influence function in the estimator they are the quantiles of the replicates; with one they are control
     quantiles, as in R's ``boot::control``: those of the linear part by its saddlepoint approximation, carried to phi
-    through the residuals of the replicates.
+    through the residuals of the replicates. From a thousand replicates on, those of a statistic with a kink, and those
+    that their control does not explain, have their own quantiles.
     """
 
     needs_linear_law = True
+    respects_range = True
+    """Whether an interval on another scale, brought back, is the interval."""
 
     def least_resamples(self, estimator: Estimator) -> int:
         """Return how many replicates the tails need: many ordinary ones, or a few with an influence function."""
@@ -140,11 +155,34 @@ class PercentileFamily(Interval):
     ) -> _Piece:
         """Return the ends of some outputs; their errors are NaN unless asked for."""
         views = _views(estimation, outputs, draws)
-        skew = skewness[outputs]
-        pieces = [self._of_view(estimation, outputs, view, skew, probabilities, with_errors) for view in views]
+        pieces = [self._within(estimation, outputs, view, skewness, probabilities, with_errors) for view in views]
         if len(pieces) == 1:
             return pieces[0]
         return _by_output(pieces, estimation.moments.control_is_nearer[outputs])
+
+    def _within(
+        self,
+        estimation: Estimation,
+        outputs: slice,
+        view: _View | None,
+        skewness: FloatArray,
+        probabilities: Probabilities,
+        with_errors: bool,
+    ) -> _Piece:
+        """Return the ends of some outputs; those that leave the range of the statistic on its natural scale.
+
+        Few replicates and the law of their control know nothing of limits. The plain scale comes first, since the
+        tails of a variance, say, are known better on it.
+        """
+        scale = natural_scale(estimation).some(outputs)
+        arguments = (estimation, outputs, view, skewness[outputs], probabilities, with_errors)
+        plain = self._of_view(*arguments, None)
+        outside = scale.is_curved & ((plain.ends < scale.low) | (plain.ends > scale.high))
+        if view is None or not self.respects_range or not outside.any():
+            return plain
+        natural = self._of_view(*arguments, scale)
+        ends, errors = np.where(outside, natural.ends, plain.ends), np.where(outside, natural.errors, plain.errors)
+        return plain._replace(ends=ends, errors=errors)
 
     def _of_view(
         self,
@@ -154,6 +192,7 @@ class PercentileFamily(Interval):
         skewness: FloatArray,
         probabilities: Probabilities,
         with_errors: bool,
+        scale: NaturalScale | None,
     ) -> _Piece:
         """Return the ends of some outputs from the law of one control, or from the replicates alone."""
         estimate = estimation.replicates.estimate[outputs]
@@ -161,19 +200,21 @@ class PercentileFamily(Interval):
         def of(distribution: Distribution) -> tuple[FloatArray, FloatArray]:
             """Return levels and ends, each of shape ``(2, sets, k)``."""
             levels = self.levels(distribution, estimate, skewness, probabilities)
-            return levels, self.from_quantiles(distribution.quantile(levels), estimate)
+            quantiles = distribution.quantile(levels)
+            return levels, self.from_quantiles(quantiles if scale is None else scale.back(quantiles), estimate)
 
         def spread(others: Iterable[Distribution]) -> FloatArray:
             left = np.concatenate([of(other)[1] for other in others], axis=1)
             return jackknife_spread(left.swapaxes(0, 1))
 
-        first, others = _distributions(estimation.replicates, outputs, view)
+        replicates = estimation.replicates if scale is None else _rescaled(estimation.replicates, outputs, scale)
+        first, others = _distributions(replicates, outputs, view)
         levels, ends = (each[:, 0] for each in of(first))
         errors = spread(others) if with_errors else np.full_like(ends, np.nan)
         if view is None or not isinstance(first, ControlDistribution):
             return _Piece(levels, ends, errors, np.zeros_like(levels, dtype=bool), np.zeros_like(estimate, dtype=bool))
         if with_errors and view.without_draws:
-            whole = (_of_replicates(estimation.replicates, outputs, other) for other in view.without_draws)
+            whole = (_of_replicates(replicates, outputs, other) for other in view.without_draws)
             errors = np.hypot(errors, spread(whole))
         return _Piece(levels, ends, errors, view.law.is_edge(levels), first.follows_linear[0])
 
@@ -204,9 +245,10 @@ class _View(NamedTuple):
 
 def _views(estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None) -> list[_View | None]:
     """Return the controls that give some outputs their law: the nearer one first, or both where outputs differ."""
-    law, linear = _linear_law(draws, outputs), estimation.replicates.linear
-    if law is None or linear is None:
+    linear = estimation.replicates.linear
+    if draws is None or linear is None or not _is_fitting(estimation, outputs):
         return [None]
+    law = _linear_law(draws, outputs)
     by_linear = _View(linear[:, outputs], law, estimation.prior)
     control = estimation.control_values
     if control is None or control.law is None:
@@ -216,6 +258,21 @@ def _views(estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None
         return [by_linear]
     by_control = _control_view(control, outputs, law, estimation.prior)
     return [by_control] if nearer.all() else [by_control, by_linear]
+
+
+def _is_fitting(estimation: Estimation, outputs: slice) -> bool:
+    """Return whether the replicates need the law of their control, or follow it: else many of them do without."""
+    if len(estimation.replicates) < MANY:
+        return True
+    explained = r_squared(estimation.moments)[outputs]
+    return estimation.run.functional.smooth and bool((explained >= _LEAST_FITTING).all())
+
+
+def _rescaled(replicates: Replicates, outputs: slice, scale: NaturalScale) -> Replicates:
+    """Return the replicates with the values of some outputs on their natural scale."""
+    values = replicates.values.copy()
+    values[:, outputs] = scale.forward(values[:, outputs])
+    return replace(replicates, values=values)
 
 
 def _control_view(control: ControlValues, outputs: slice, law: LinearDistribution, prior: float) -> _View:
@@ -274,6 +331,7 @@ class Basic(PercentileFamily):
     """The quantiles reflected at the estimate, ``2 phi_hat - quantile(1 - alphas)``: reverse percentiles."""
 
     name = "basic"
+    respects_range = False
 
     def levels(
         self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: Probabilities
@@ -313,15 +371,16 @@ class Bca(PercentileFamily):
 def _draws(estimation: Estimation) -> Sequence[Draws] | None:
     """Return the draws that the linear part is the sum of, or None to use the replicates alone."""
     run = estimation.run
-    if not estimation.estimator.needs_influence or run.influence is None:
+    if not estimation.estimator.needs_influence or run.influence is None or not run.plan.has_draws:
         return None
-    return run.plan.draws(run.influence)
+    in_pieces = any(as_pieces(part) is not None for part in run.influence)
+    if in_pieces and sum(run.data.sizes) > LARGEST_LAW:
+        return None
+    return run.plan.draws(tuple(map(held, run.influence)))
 
 
-def _linear_law(draws: Sequence[Draws] | None, outputs: slice) -> LinearDistribution | None:
-    """Return the exact law of the linear part of some outputs, if there is one."""
-    if draws is None:
-        return None
+def _linear_law(draws: Sequence[Draws], outputs: slice) -> LinearDistribution:
+    """Return the exact law of the linear part of some outputs."""
     return LinearDistribution([Draws(part.number, part.values[:, outputs]) for part in draws])
 
 

@@ -36,7 +36,6 @@ class Answer:
 
     estimation: Estimation
     ends: Ends
-    method: str
     confidence_level: float
     warnings: tuple[OrthobootWarning, ...]
 
@@ -103,6 +102,8 @@ def notes(answer: Answer) -> list[str]:
         )
     if np.isnan(answer.errors).any():
         remarks.append("± ? means that there are too few resamples to tell the simulation error.")
+    if answer.ends.reason:
+        remarks.append(f'Interval: "{answer.ends.method}", since {answer.ends.reason}.')
     return remarks + _influence_notes(answer.estimation)
 
 
@@ -149,7 +150,7 @@ def _rounded(worth: float, *, several: bool) -> str:
 
 
 def _cells(answer: Answer) -> list[list[str]]:
-    level = f"{100 * answer.confidence_level:g}% interval ({answer.method})"
+    level = f"{100 * answer.confidence_level:g}% interval ({answer.ends.method})"
     header = ["", "estimate", "bias", "", "std. error", "", level, ""]
     return [header, *(_row(answer, j) for j in range(min(len(answer.names), _MOST_ROWS)))]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,7 @@ class Entropy(Formula[Categories]):
     """
 
     name = "entropy"
+    limits = (0.0, math.inf)
 
     def check(self, at: PreparedFormula[Categories]) -> None:
         """Raise unless there is one column."""

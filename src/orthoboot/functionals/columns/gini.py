@@ -34,6 +34,7 @@ class Gini(SortedColumnStatistic):
     """
 
     name = "gini"
+    limits = (0.0, 1.0)
 
     def check(self, at: PreparedFormula[SortedColumns]) -> None:
         """Raise unless no number is negative and no column has mean zero."""

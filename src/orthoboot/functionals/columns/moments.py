@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
@@ -280,6 +281,7 @@ class Variance(_Spread):
     """
 
     name = "variance"
+    limits = (0.0, math.inf)
     degree = 2
 
     def formula(self, *moments: FloatArray) -> FloatArray:
@@ -314,6 +316,7 @@ class StandardDeviation(_Spread):
     """
 
     name = "std"
+    limits = (0.0, math.inf)
     degree = 1
 
     def formula(self, *moments: FloatArray) -> FloatArray:

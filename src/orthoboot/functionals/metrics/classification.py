@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -124,6 +125,7 @@ class Accuracy(MeanLoss):
     """
 
     name = "accuracy"
+    limits = (0.0, 1.0)
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs of labels of two classes."""
@@ -207,6 +209,7 @@ class Precision(_ShareOfPositives):
     """
 
     name = "precision"
+    limits = (0.0, 1.0)
     divisor = "are predicted positive"
 
     def counts(self, observed: FloatArray, predicted: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -239,6 +242,7 @@ class Recall(_ShareOfPositives):
     """
 
     name = "recall"
+    limits = (0.0, 1.0)
     divisor = "are positive"
 
     def counts(self, observed: FloatArray, predicted: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -270,6 +274,7 @@ class F1(_ShareOfPositives):
     """
 
     name = "f1"
+    limits = (0.0, 1.0)
     divisor = "are positive or predicted so"
 
     def counts(self, observed: FloatArray, predicted: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -335,6 +340,7 @@ class LogLoss(_ProbabilityLoss):
     """
 
     name = "log_loss"
+    limits = (0.0, math.inf)
 
     def loss(self, outcome: FloatArray, probability: FloatArray) -> FloatArray:
         """Return minus the logarithm of the probability of what happened."""
@@ -364,6 +370,7 @@ class Brier(_ProbabilityLoss):
     """
 
     name = "brier"
+    limits = (0.0, 1.0)
 
     def loss(self, outcome: FloatArray, probability: FloatArray) -> FloatArray:
         """Return the squared difference."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,6 +36,7 @@ class RootMeanSquaredError(Metric):
     """
 
     name = "rmse"
+    limits = (0.0, math.inf)
 
     def features(self, data: Data) -> FloatArray:
         """Return the squared errors, in units of their size."""
@@ -99,6 +101,7 @@ class MeanAbsoluteError(MeanLoss):
     """
 
     name = "mae"
+    limits = (0.0, math.inf)
 
     def features(self, data: Data) -> FloatArray:
         """Return the absolute errors."""
@@ -126,6 +129,7 @@ class RSquared(Metric):
     """
 
     name = "r2"
+    limits = (-math.inf, 1.0)
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
         """Raise unless the rows are pairs whose first column varies."""

@@ -92,6 +92,7 @@ class RocAuc(Formula[RankedScores]):
 
     positive: float | None = None
     name = "roc_auc"
+    limits = (0.0, 1.0)
     paired = True
     undefined = "the resample lost a class; more rows of it, or the labels as `strata`, keep both"
 

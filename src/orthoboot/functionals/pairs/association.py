@@ -238,6 +238,7 @@ class Correlation(Association):
     """
 
     name = "correlation"
+    limits = (-1.0, 1.0)
     own_features = True
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:

@@ -155,6 +155,7 @@ class Spearman(RankAssociation):
     """
 
     name = "spearman"
+    limits = (-1.0, 1.0)
 
     def at_weights(self, ranks: Ranks, weights: FloatArray) -> FloatArray:
         """Return the correlation of the weighted mid-ranks."""
@@ -213,6 +214,7 @@ class Kendall(RankAssociation):
     """
 
     name = "kendall"
+    limits = (-1.0, 1.0)
 
     def work(self, at: PreparedFormula[Ranks]) -> float:
         """Return the work of a sum, for every other merge."""

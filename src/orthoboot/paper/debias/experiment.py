@@ -29,7 +29,12 @@ class Debiasing(Experiment):
         of_data, of_resamples = seed.spawn(2)
         data, truth = problem.generate(np.random.default_rng(of_data), settings.seed)
         result = ob.bootstrap(
-            data, problem.statistic(settings.seed), n_resamples=TIMES * max(SIZES), progress=False, rng=of_resamples
+            data,
+            problem.statistic(settings.seed),
+            n_resamples=TIMES * max(SIZES),
+            method="normal",
+            progress=False,
+            rng=of_resamples,
         )
         errors = {method: _debiased(result, method) - truth for method in METHODS}
         return {**errors, "naive": np.array(result.estimate - truth)}

@@ -69,6 +69,7 @@ class Rates(Experiment):
             setting.example.statistic,
             influence=setting.example.influence,
             control=setting.example.control,
+            method="normal",
             n_resamples=n_resamples,
             progress=False,
             rng=of_resamples,

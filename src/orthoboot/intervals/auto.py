@@ -1,0 +1,120 @@
+"""The best interval that a run supports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from orthoboot.estimators import r_squared
+from orthoboot.estimators.estimation import Estimation
+from orthoboot.intervals.abc import Abc
+from orthoboot.intervals.base import Ends, Interval, Probabilities
+from orthoboot.intervals.linear import acceleration
+from orthoboot.intervals.normal import NaturalNormal, Normal
+from orthoboot.intervals.percentile_family import LARGEST_LAW, LEAST_STANDARD, MANY, Bca, Percentile
+
+_NEAR_ONE = 0.9
+"""From this r_squared on the tails of phi are those of its linear part, slightly bent."""
+
+_NEGLIGIBLE = 0.02
+"""Corrections of the ends for bias and skewness that do not matter, in standard errors."""
+
+_TILTED_EVALUATIONS = 6
+"""What ABC takes for each output."""
+
+
+class Candidate(NamedTuple):
+    """An interval, and why it is the one to take."""
+
+    interval: Interval
+    reason: str
+
+
+class Auto(Interval):
+    """The first of these that the run supports.
+
+    - BCa, from at least a thousand replicates or from the draws of a surrogate; percentiles for blocks of dependent
+      rows, and for quantiles and other kinks, where BCa's corrections are noise.
+    - The normal interval, where corrections for bias and skewness would move no end by a fiftieth of a standard error.
+    - ABC, where the statistic is smooth, takes fractional weights and follows its linear part, and its evaluations cost
+      no more than the replicates did; else BCa, from the law of the linear part.
+    - The normal interval, on the natural scale of a statistic whose range has limits.
+
+    "paper" and "cheap" have their own, the normal interval and t.
+    """
+
+    name = "auto"
+
+    def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
+        """Return the ends of the first candidate that has any."""
+        for candidate in candidates(estimation):
+            ends = candidate.interval.ends(estimation, probabilities)
+            if not (np.isnan(ends.low) | np.isnan(ends.high)).any():
+                break
+        return replace(ends, method=candidate.interval.name, reason=candidate.reason)
+
+
+def candidates(estimation: Estimation) -> Iterator[Candidate]:
+    """Yield the intervals that the run supports, the best one first; the last one always exists."""
+    estimator = estimation.estimator
+    if estimator.uses_control:
+        yield from _of_controlled(estimation)
+        yield Candidate(NaturalNormal(), "the replicates are too few for their tails, and too far from the linear part")
+    elif not estimator.simulates:
+        if _takes_tilts(estimation):
+            yield Candidate(Abc(), "no replicates are needed")
+        yield Candidate(NaturalNormal(), "there are no replicates")
+    elif not estimator.needs_influence and not estimator.always_t:
+        if len(estimation.replicates) >= LEAST_STANDARD:
+            yield _from_replicates(estimation)
+        yield Candidate(NaturalNormal(), "the replicates are too few for their tails")
+    else:
+        yield Candidate(Normal(), f'as estimator="{estimator.name}" has it')
+
+
+def _of_controlled(estimation: Estimation) -> Iterator[Candidate]:
+    """Yield the candidates of the default estimator but the last."""
+    run, control = estimation.run, estimation.control_values
+    if len(estimation.replicates) >= MANY:
+        yield _from_replicates(estimation)
+    elif control is not None and control.law is not None and estimation.moments.control_is_nearer.all():
+        reason = "the draws of the surrogate have the tails"
+        yield Candidate(Bca() if run.plan.has_tilt else Percentile(), reason)
+    elif run.functional.smooth and _is_negligible(estimation):
+        yield Candidate(NaturalNormal(), "corrections for bias and skewness would not show")
+    elif run.functional.smooth and r_squared(estimation.moments).min() >= _NEAR_ONE:
+        if _takes_tilts(estimation):
+            yield Candidate(Abc(), "the statistic is smooth, and follows its linear part")
+        if run.plan.has_draws and sum(run.data.sizes) <= LARGEST_LAW:
+            yield Candidate(Bca() if run.plan.has_tilt else Percentile(), "the tails are those of the linear part")
+
+
+def _from_replicates(estimation: Estimation) -> Candidate:
+    """Return the interval of enough replicates for their own tails."""
+    run, size = estimation.run, len(estimation.replicates)
+    if not run.functional.smooth:
+        return Candidate(Percentile(), f"{size:,} replicates show the tails, and the statistic is not smooth")
+    if not run.plan.has_tilt:
+        return Candidate(Percentile(), f"{size:,} replicates show the tails, and the rows are dependent")
+    if run.influence is None:
+        return Candidate(Percentile(), f"{size:,} replicates show the tails, and BCa needs influence values")
+    return Candidate(Bca(), f"{size:,} replicates show the tails")
+
+
+def _takes_tilts(estimation: Estimation) -> bool:
+    """Return whether ABC exists for the run, and costs no more than the replicates."""
+    run = estimation.run
+    dear = run.prepared.work is None and _TILTED_EVALUATIONS * run.output.size > max(len(estimation.replicates), 10)
+    return run.functional.smooth and run.functional.fractional and run.plan.has_tilt and not dear
+
+
+def _is_negligible(estimation: Estimation) -> bool:
+    """Return whether bias and skewness would move the ends of no output by much, to first order as BCa has it."""
+    run, error = estimation.run, estimation.standard_error
+    if run.influence is None or not run.plan.has_tilt or (error == 0).any():
+        return False
+    bias = np.abs(estimation.bias / error)
+    return bool((2 * bias + 4 * np.abs(acceleration(run.plan, run.influence)) < _NEGLIGIBLE).all())
