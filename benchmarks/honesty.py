@@ -1,0 +1,146 @@
+"""Print how honest the simulation errors are: how often an answer is off by more than three of them.
+
+    python -m benchmarks.honesty [--seeds 300] [--data-sets 3] [--first-seed 0] [--sizes 10 20 0] [--cases NAME ...]
+
+For bias, standard error and both ends of the default interval, over seeds and data sets: the share of runs that are off
+by more than three reported errors, and the mean and the median of the reported error over the root mean square of the
+true one. The truth is the same answer from very many replicates. A size of 0 is the default number of replicates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from benchmarks.coverage import CASES as OF_COVERAGE
+from benchmarks.coverage import Case, _case
+from benchmarks.surrogates import logistic
+
+import orthoboot as ob
+
+QUANTITIES = ("bias", "standard error", "low", "high")
+N_TRUTH = 200_000
+"""Rows times replicates are limited too: a hundred million."""
+
+
+def _slope(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    x = rng.standard_normal(20)
+    return np.column_stack([x, np.ones(20)]), x + rng.standard_t(4, size=20)
+
+
+def _variation(x: np.ndarray) -> float:
+    return float(np.std(x) / np.mean(x))
+
+
+CASES = (
+    *OF_COVERAGE,
+    _case("ratio of exponentials, n=10", lambda rng: rng.exponential(size=(10, 2)), ob.ratio, 1.0),
+    _case(
+        "correlation, normal n=15",
+        lambda rng: rng.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], size=15),
+        ob.correlation,
+        0.7,
+    ),
+    _case("slope, n=20", _slope, ob.linear_regression, 1.0, paired=True),
+    _case("logistic regression, n=60, d=3", logistic(60, 3), ob.logistic_regression, 0.577, paired=True),
+    _case("std, gamma n=25", lambda rng: rng.gamma(2.0, size=25), ob.std, 2**0.5),
+    _case("plain function, n=60", lambda rng: rng.exponential(size=60), _variation, 1.0),
+)
+
+
+class Honesty(NamedTuple):
+    """For each of `QUANTITIES`: errors over reported ones, ``(runs, 4)``, and both in standard errors."""
+
+    z: np.ndarray
+    reported: np.ndarray
+    true: np.ndarray
+
+
+def answers(result: ob.Result) -> np.ndarray:
+    """Return the four answers of the first output."""
+    return _first(result.bias, result.standard_error, *result.confidence_interval)
+
+
+def _first(*numbers: Any) -> np.ndarray:
+    return np.array([float(np.ravel(number)[0]) for number in numbers])
+
+
+def honesty(case: Case, data_seed: int, size: int, n_seeds: int) -> Honesty:
+    """Return how far the answers of seeds are from the truth, for one data set."""
+    data, options = case.data(np.random.default_rng([data_seed, 16]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        probe = ob.bootstrap(data, case.statistic, n_resamples=10, rng=0, **options)
+        n_truth = int(min(N_TRUTH, 1e8 / sum(probe.run.data.sizes)))
+        n_truth = 20_000 if probe.run.prepared.one_by_one else n_truth
+        whole = ob.bootstrap(data, case.statistic, n_resamples=n_truth, rng=10**6, method="normal", **options)
+        found = []
+        for seed in range(n_seeds):
+            run = ob.bootstrap(data, case.statistic, n_resamples=size or None, rng=seed, **options)
+            truth = _first(whole.bias, whole.standard_error, *_ends_like(whole, run))
+            found.append([answers(run) - truth, _first(*run.simulation_error)])
+    error, reported = np.moveaxis(np.array(found), 1, 0) / float(np.ravel(whole.standard_error)[0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Exact answers differ from the truth by its own error alone.
+        z = np.where(np.abs(error) < 2e-3, 0.0, np.abs(error) / reported)
+    return Honesty(z, reported, error)
+
+
+_KEPT: dict[tuple[int, str], Any] = {}
+
+
+def _ends_like(whole: ob.Result, run: ob.Result) -> Any:
+    """Return the interval of very many replicates by the method that a run took."""
+    key = id(whole), run.interval_method
+    if key not in _KEPT:
+        _KEPT.clear()
+        estimator = "standard" if run.interval_method in ("percentile", "bca") else "orthogonal"
+        _KEPT[key] = whole.with_estimator(estimator).interval(method=run.interval_method)
+    return _KEPT[key]
+
+
+def row(case: Case, size: int, sets: list[Honesty]) -> str:
+    """Return a line of the table."""
+    z = np.concatenate([one.z for one in sets])
+    cells = []
+    for number in range(len(QUANTITIES)):
+        true = np.array([np.sqrt(np.mean(one.true[:, number] ** 2)) for one in sets])
+        mean = np.mean([one.reported[:, number].mean() for one in sets]) / true.mean()
+        median = np.mean([np.median(one.reported[:, number]) for one in sets]) / true.mean()
+        beyond = np.mean(z[:, number] > 3)
+        cells.append(f"{beyond:.1%}, {mean:.2f}, {median:.2f}, ({true.mean():.4f})")
+    return f"| {case.name} | {size or 'default'} | " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=300)
+    parser.add_argument("--data-sets", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[10, 20, 0])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cases", nargs="*", default=[""])
+    options = parser.parse_args()
+    seeds = range(options.first_seed, options.first_seed + options.data_sets)
+    each = options.seeds // options.data_sets
+    print("Share beyond three errors; reported over true in the mean and in the median; (true, in standard errors)\n")
+    print("| case | B | " + " | ".join(QUANTITIES) + " |")
+    print("| --- " * (2 + len(QUANTITIES)) + "|")
+    with joblib.Parallel(n_jobs=options.jobs) as parallel:
+        for case in CASES:
+            if any(part in case.name for part in options.cases):
+                for size in options.sizes:
+                    tasks = (joblib.delayed(_of_name)(case.name, seed, size, each) for seed in seeds)
+                    print(row(case, size, parallel(tasks)), flush=True)
+
+
+def _of_name(name: str, data_seed: int, size: int, n_seeds: int) -> Honesty:
+    """Return `honesty` of the case of a name: cases hold functions that other processes cannot read."""
+    return honesty(next(case for case in CASES if case.name == name), data_seed, size, n_seeds)
+
+
+if __name__ == "__main__":
+    main()
