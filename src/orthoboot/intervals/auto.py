@@ -49,10 +49,13 @@ class Auto(Interval):
     name = "auto"
 
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
-        """Return the ends of the first candidate that has any."""
+        """Return the ends of the first candidate that has any, within the range of the statistic."""
+        limits = estimation.run.prepared.limits
         for candidate in candidates(estimation):
             ends = candidate.interval.ends(estimation, probabilities)
-            if not (np.isnan(ends.low) | np.isnan(ends.high)).any():
+            # NaN is not within any limits. Those of an estimate beyond its own limits are none.
+            lowest, highest = np.minimum(limits[0], estimation.estimate), np.maximum(limits[1], estimation.estimate)
+            if ((ends.low >= lowest) & (ends.high <= highest)).all():
                 break
         return replace(ends, method=candidate.interval.name, reason=candidate.reason)
 
