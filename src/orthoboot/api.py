@@ -15,6 +15,7 @@ from orthoboot.arguments import (
     checked_count,
     checked_jobs,
     checked_name,
+    checked_transform,
     too_few_replicates,
 )
 from orthoboot.autodiff import package_asked
@@ -57,6 +58,7 @@ from orthoboot.trials import (
     row_order_finding,
     unweighted_parts_finding,
 )
+from orthoboot.typing import FloatArray
 
 _REMAINDER = 1e-9
 """A remainder of replicates beyond their linear part that is not rounding, in the largest of the linear parts."""
@@ -75,6 +77,7 @@ def bootstrap(
     confidence_level: float = 0.95,
     method: str = "auto",
     alternative: str = "two-sided",
+    transform: Any = None,
     estimator: str = "orthogonal",
     influence: Any = "auto",
     control: str = "auto",
@@ -131,6 +134,10 @@ def bootstrap(
         smooth statistic that follows its linear part, and else the normal interval, within the range of the statistic.
     alternative
         "two-sided"; "less" for an upper bound, "greater" for a lower bound, as in scipy.
+    transform
+        The scale of the interval, where the range of the statistic has limits: "log" for positive values, "logit" for
+        shares, "fisher" for correlations, or the limits ``(low, high)`` themselves. Normal and t intervals are made on
+        that scale, and others stay within the limits. Statistics of the catalogue know their range; "auto" uses it.
     estimator
         "orthogonal", "paper", "standard", "cheap" or "jackknife".
     influence
@@ -196,6 +203,7 @@ def bootstrap(
     confidence_level = checked_confidence_level(confidence_level)
     interval = INTERVALS[checked_name("method", method, INTERVALS)]
     alternative = checked_alternative(alternative)
+    limits = checked_transform(transform)
     chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
     budget = Budget.checked(n_resamples, tol, max_resamples, chosen)
     batch = None if batch is None else checked_count("batch", batch, least=1)
@@ -224,6 +232,7 @@ def bootstrap(
         # Rows that are read part by part are read by all processors, or workers, at once.
         Execution(1 if samples.is_in_pieces else n_jobs, progress, checkpointed),
         control_request=control,
+        given_limits=None if limits is None else _limits_of(prepared, *limits),
     )
     with checkpointed.opened():
         first = _first_round(run, influence, chosen, interval, budget)
@@ -254,6 +263,18 @@ def _needing_rows(
     if estimator.needs_influence and interval.needs_linear_law and not grouped:
         needing["method"] = interval.name
     return needing
+
+
+def _limits_of(prepared: Prepared[Any], low: float, high: float) -> tuple[FloatArray, FloatArray]:
+    """Return the limits of each output; raise if the statistic does not lie between them on the data."""
+    outside = ~((prepared.estimate > low) & (prepared.estimate < high))
+    if outside.any():
+        worst = int(np.argmax(outside))
+        raise ArgumentError(
+            f"`transform` is for values between {low:g} and {high:g}, and `{prepared.output.names[worst]}` is "
+            f"{prepared.estimate[worst]:.6g} on the data. Use other limits, or no transform."
+        )
+    return np.full(len(prepared.estimate), low), np.full(len(prepared.estimate), high)
 
 
 def _check_execution(n_jobs: Any, progress: Any) -> None:

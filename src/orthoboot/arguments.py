@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -12,6 +13,9 @@ import numpy as np
 from orthoboot.errors import ArgumentError
 
 _ALTERNATIVES = ("two-sided", "less", "greater")
+
+_TRANSFORMS = {"log": (0.0, math.inf), "logit": (0.0, 1.0), "fisher": (-1.0, 1.0)}
+"""The range of a statistic whose intervals are made on another scale, by the name of that."""
 
 
 def checked_confidence_level(level: Any) -> float:
@@ -94,3 +98,18 @@ def checked_name(argument: str, value: Any, known: Iterable[str]) -> str:
 def checked_alternative(value: Any) -> str:
     """Return `value` if it is one of scipy's names for `alternative`."""
     return checked_name("alternative", value, _ALTERNATIVES)
+
+
+def checked_transform(transform: Any) -> tuple[float, float] | None:
+    """Return the limits of the range that a transform stands for, or None."""
+    if transform is None:
+        return None
+    if isinstance(transform, str):
+        return _TRANSFORMS[checked_name("transform", transform, _TRANSFORMS)]
+    is_pair = isinstance(transform, (tuple, list)) and len(transform) == 2 and all(map(is_real, transform))
+    if not is_pair or not float(transform[0]) < float(transform[1]):
+        raise ArgumentError(
+            '`transform` must be "log", "logit", "fisher", or the limits of the statistic as a pair (low, high), '
+            f"infinite where there is none; got {transform!r}."
+        )
+    return float(transform[0]), float(transform[1])

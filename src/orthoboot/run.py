@@ -74,6 +74,8 @@ class Run:
     control_request, control, control_is_found
         Which control the user asks for; what is known of a replicate beyond its linear part, in units of the outputs;
         and whether an estimator has needed it yet, so that None is an answer.
+    given_limits
+        The lowest and the highest value of each output, each of shape ``(k,)``, where the user says.
     """
 
     prepared: Prepared[Any]
@@ -86,6 +88,12 @@ class Run:
     control_request: str = "auto"
     control: Control | None = None
     control_is_found: bool = False
+    given_limits: tuple[FloatArray, FloatArray] | None = None
+
+    @property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Return the lowest and the highest value of each output, as the user or the statistic has it."""
+        return self.prepared.limits if self.given_limits is None else self.given_limits
 
     @property
     def functional(self) -> Functional:
@@ -148,7 +156,8 @@ class Run:
         values = None if self.influence is None else tuple(part / unit for part in self.influence)
         found = replace(self.influence_function, values=values)
         control = None if self.control is None else self.control.in_unit(unit)
-        return replace(self, prepared=prepared, influence_function=found, control=control)
+        limits = None if self.given_limits is None else (self.given_limits[0] / unit, self.given_limits[1] / unit)
+        return replace(self, prepared=prepared, influence_function=found, control=control, given_limits=limits)
 
     @cached_property
     def linear_mean(self) -> FloatArray:

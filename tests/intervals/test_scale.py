@@ -88,3 +88,42 @@ def test_the_limits_hold_in_other_units():
     limits = result.run.in_units.prepared.limits
     assert limits[0] == 0
     assert limits[1] == np.inf
+
+
+def coefficient(x):
+    return float(np.corrcoef(x.T)[0, 1])
+
+
+def test_a_transform_of_the_user_is_the_scale_of_the_normal_interval():
+    pairs = np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=60)
+    result = ob.bootstrap(pairs, coefficient, method="normal", transform="fisher", rng=0)
+    z, slope = np.arctanh(result.estimate), 1 / (1 - result.estimate**2)
+    half = 1.959963984540054 * slope * result.standard_error
+    assert result.confidence_interval == pytest.approx((np.tanh(z - half), np.tanh(z + half)), rel=1e-10)
+    plain = ob.bootstrap(pairs, coefficient, method="normal", rng=0)
+    assert plain.confidence_interval.high > result.confidence_interval.high
+    errors, others = result.simulation_error, plain.simulation_error
+    assert errors.high < others.high
+    assert errors.low > others.low
+
+
+def test_a_transform_may_be_limits():
+    x = np.random.default_rng(0).exponential(size=50)
+    by_name, by_limits = (
+        ob.bootstrap(x, ob.mean, method="normal", transform=transform, rng=0).confidence_interval
+        for transform in ("log", (0, np.inf))
+    )
+    assert by_name == by_limits
+    shifted = ob.bootstrap(x + 7, ob.mean, method="normal", transform=(7, np.inf), rng=0).confidence_interval
+    assert np.array(shifted) - 7 == pytest.approx(by_name, rel=1e-9)
+
+
+@pytest.mark.parametrize("broken", ["lgo", 3, (1, 0), (0, 1, 2), (None, 1), (0, 0)])
+def test_other_transforms_are_refused(broken):
+    with pytest.raises(ob.errors.ArgumentError, match="`transform` must be"):
+        ob.bootstrap(np.arange(20.0), ob.mean, transform=broken)
+
+
+def test_a_statistic_beyond_the_limits_is_refused():
+    with pytest.raises(ob.errors.ArgumentError, match="`transform` is for values between 0 and 1, and `mean` is 9.5"):
+        ob.bootstrap(np.arange(20.0), ob.mean, transform="logit")

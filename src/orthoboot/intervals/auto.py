@@ -50,7 +50,7 @@ class Auto(Interval):
 
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
         """Return the ends of the first candidate that has any, within the range of the statistic."""
-        limits = estimation.run.prepared.limits
+        limits = estimation.run.limits
         for candidate in candidates(estimation):
             ends = candidate.interval.ends(estimation, probabilities)
             # NaN is not within any limits. Those of an estimate beyond its own limits are none.

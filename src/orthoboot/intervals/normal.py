@@ -19,15 +19,16 @@ class Normal(Interval):
     name = "normal"
 
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
-        """Return phi_hat and a quantile times the standard error."""
+        """Return phi_hat and a quantile times the standard error; on the scale of a transform that the user gave."""
         low, high = (self._quantile(estimation, probability) for probability in probabilities)
         error = estimation.standard_error_error
-        return Ends(
+        plain = Ends(
             estimation.estimate + low * estimation.standard_error,
             estimation.estimate + high * estimation.standard_error,
             np.abs(low) * error,
             np.abs(high) * error,
         )
+        return plain if estimation.run.given_limits is None else _brought_back(plain, estimation)
 
     def _quantile(self, estimation: Estimation, probability: float) -> FloatArray | float:
         if estimation.estimator.always_t:
@@ -39,14 +40,9 @@ class NaturalNormal(Normal):
     """``h^-1(phi_hat + z S)``, h the natural scale of the statistic: no end leaves its range."""
 
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
-        """Return the ends of the normal interval, which is that of h too, brought back; their errors by its slope."""
-        plain, scale = super().ends(estimation, probabilities), natural_scale(estimation)
-        low, high = scale.back(plain.low), scale.back(plain.high)
-        low_error, high_error = (
-            np.abs(scale.back(end + error) - scale.back(end - error)) / 2
-            for end, error in ((plain.low, plain.low_error), (plain.high, plain.high_error))
-        )
-        return replace(plain, low=low, high=high, low_error=low_error, high_error=high_error)
+        """Return the ends of the normal interval, which is that of h too, brought back."""
+        plain = super().ends(estimation, probabilities)
+        return plain if estimation.run.given_limits is not None else _brought_back(plain, estimation)
 
 
 class Student(Normal):
@@ -60,6 +56,17 @@ class Student(Normal):
 
     def _quantile(self, estimation: Estimation, probability: float) -> FloatArray | float:
         return _t_quantile(estimation, probability)
+
+
+def _brought_back(plain: Ends, estimation: Estimation) -> Ends:
+    """Return ends on the natural scale brought back to the plain one; their errors by its slope."""
+    scale = natural_scale(estimation)
+    low_error, high_error = (
+        np.abs(scale.back(end + error) - scale.back(end - error)) / 2
+        for end, error in ((plain.low, plain.low_error), (plain.high, plain.high_error))
+    )
+    low, high = scale.back(plain.low), scale.back(plain.high)
+    return replace(plain, low=low, high=high, low_error=low_error, high_error=high_error)
 
 
 def _t_quantile(estimation: Estimation, probability: float) -> FloatArray | float:

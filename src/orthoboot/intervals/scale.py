@@ -102,5 +102,5 @@ def _logarithm(distance: FloatArray) -> FloatArray:
 
 def natural_scale(estimation: Estimation) -> NaturalScale:
     """Return the scale on which the ends of a run's outputs stay within their range."""
-    low, high = estimation.run.prepared.limits
+    low, high = estimation.run.limits
     return NaturalScale(low, high, estimation.estimate)
