@@ -553,4 +553,6 @@ INTERVALS = [
     IntervalRow("bca", "orthogonal", 25),
     IntervalRow("bca", "paper", 25),
     IntervalRow("bca", "standard", 1000),
+    IntervalRow("studentized", "orthogonal", 400),
+    IntervalRow("studentized", "standard", 400),
 ]

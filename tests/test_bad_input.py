@@ -60,10 +60,10 @@ def refused(kind, message, *args, **options):
         ({"n_resamples": 1, "estimator": "standard"}, "at least 2 for estimator='standard'; got 1."),
         (
             {"method": "BCA"},
-            "`method` must be one of 'normal', 't', 'abc', 'percentile', 'basic', 'bca'; got 'BCA'. "
+            "`method` must be one of 'normal', 't', 'abc', 'percentile', 'basic', 'bca', 'studentized'; got 'BCA'. "
             "Did you mean 'bca'?",
         ),
-        ({"method": "studentized"}, "`method` must be one of"),
+        ({"method": "exact"}, "`method` must be one of"),
         ({"estimator": "ortogonal"}, "got 'ortogonal'. Did you mean 'orthogonal'?"),
         ({"alternative": "lower"}, "`alternative` must be one of 'two-sided', 'less', 'greater'; got 'lower'."),
         ({"tol": 0}, "`tol` must lie in (0, 1)"),
@@ -204,7 +204,7 @@ def test_constant_data_have_an_interval_of_width_zero(statistic, estimator):
     assert "does not vary" in str(result)
 
 
-@pytest.mark.parametrize("method", ["t", "abc", "percentile", "basic", "bca"])
+@pytest.mark.parametrize("method", ["t", "abc", "percentile", "basic", "bca", "studentized"])
 def test_constant_data_with_every_method(method):
     with pytest.warns(errors.ConstantDataWarning):
         result = ob.bootstrap(np.full(20, 3.0), ob.mean, method=method, rng=0)
@@ -424,7 +424,7 @@ def test_abc_needs_fractional_weights():
     refused(errors.ArgumentError, "Give it a `weights` parameter", X, Counting(), method="abc")
 
 
-@pytest.mark.parametrize("method", ["abc", "bca"])
+@pytest.mark.parametrize("method", ["abc", "bca", "studentized"])
 def test_second_order_methods_are_refused_for_blocks(method):
     refused(
         errors.ArgumentError, "is not valid for blocks of dependent rows", X, ob.mean, method=method, block_length=4

@@ -41,6 +41,7 @@ from orthoboot.functionals.samples import Labels, read_samples
 from orthoboot.functionals.user.callables import as_functional
 from orthoboot.influence import (
     InfluenceFunction,
+    check_of_resamples,
     closed_form,
     design_for,
     ignored_weights,
@@ -128,10 +129,13 @@ def bootstrap(
     confidence_level
         In (0, 1).
     method
-        "normal", "t", "abc", "percentile", "basic" or "bca". The last three need 5 replicates with an influence
-        function in the estimator and 200 without. "auto" takes the best that the run supports, which the result names:
-        BCa where many replicates or a surrogate show the tails, percentiles for kinks and dependent rows, ABC for a
-        smooth statistic that follows its linear part, and else the normal interval, within the range of the statistic.
+        "normal", "t", "abc", "percentile", "basic", "bca" or "studentized". "percentile", "basic" and "bca" need 5
+        replicates with an influence function in the estimator and 200 without. "studentized" (bootstrap-t) needs 200
+        with any, takes 1000 by default, and computes the influence function of every resample: of the catalogue, of
+        functions in jax or torch, or by `influence=` a function of the samples. "auto" takes
+        the best that the run supports, which the result names: BCa where many replicates or a surrogate show the tails,
+        percentiles for kinks and dependent rows, ABC for a smooth statistic that follows its linear part, and else the
+        normal interval, within the range of the statistic.
     alternative
         "two-sided"; "less" for an upper bound, "greater" for a lower bound, as in scipy.
     transform
@@ -260,6 +264,8 @@ def _needing_rows(
     needing = {name: value for name, value in options.items() if value is not None}
     if not (isinstance(influence, str) and influence == "auto"):
         needing["influence"] = influence
+    if interval.needs_influence_of_resamples:
+        needing["method"] = interval.name
     if estimator.needs_influence and interval.needs_linear_law and not grouped:
         needing["method"] = interval.name
     return needing
@@ -322,6 +328,8 @@ class _FirstRound(NamedTuple):
 def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval, budget: Budget) -> _FirstRound:
     """Return the run with its influence function, and the estimator that this allows."""
     regression = requested_regression(influence)
+    if interval.needs_influence_of_resamples:
+        check_of_resamples(f"method={interval.name!r}", influence, run.prepared)
     if regression is not None:
         design = design_for(regression, run.data, run.plan)
         fitted, replicates = regressed(run, design, budget.fitting_round(interval, chosen, design))
@@ -348,7 +356,8 @@ def _found(run: Run, influence: Any, estimator: Estimator, interval: Interval, b
         own = closed_form(run.prepared, run.execution)
         return run.influence_function if own is None else own
     required = interval.needs_influence or not estimator.simulates
-    return run.find_influence(influence, None if required else budget.ordinary_replicates)
+    found = run.find_influence(influence, None if required else budget.ordinary_replicates)
+    return found if interval.needs_influence_of_resamples else found.to_keep()
 
 
 def _usable(estimator: Estimator, interval: Interval, found: InfluenceFunction) -> Estimator:

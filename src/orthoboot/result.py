@@ -26,6 +26,7 @@ from orthoboot.estimators import ESTIMATORS, Estimator, r_squared, slope
 from orthoboot.estimators.diagnostics import diagnosed
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals.output import unique_names
+from orthoboot.influence import check_of_resamples, not_of_resamples
 from orthoboot.intervals import INTERVALS, Ends, Interval
 from orthoboot.presentation import summary as summaries
 from orthoboot.replicates import Replicates, extended, relinearized
@@ -236,8 +237,8 @@ class Result:
         confidence_level
             In (0, 1).
         method
-            "auto", "normal", "t", "abc", "percentile", "basic" or "bca", with as many replicates as `bootstrap` asks
-            for.
+            "auto", "normal", "t", "abc", "percentile", "basic", "bca" or "studentized", with as many replicates as
+            `bootstrap` asks for. "studentized" draws the resamples again and finds the influence function of each.
         alternative
             "two-sided"; "less" for an upper bound, "greater" for a lower bound.
         """
@@ -254,6 +255,8 @@ class Result:
         interval = INTERVALS[asked.method]
         if method is not None:
             _check_interval(interval, ESTIMATORS[asked.estimator], asked)
+        if interval.needs_influence_of_resamples:
+            _check_resamples(interval, asked.run)
         if interval.needs_influence:
             asked = asked._with_influence(f"method={asked.method!r}")
         for warning in asked._ends.warnings:
@@ -469,8 +472,22 @@ def _check_interval(interval: Interval, estimator: Estimator, result: Result) ->
     least = interval.least_resamples(estimator)
     if result.replicates.n_drawn < least:
         asker, got = f"method={interval.name!r} with estimator={estimator.name!r}", result.replicates.n_drawn
-        advice = "`extend` the result first, or use another method."
+        advice = " ".join(filter(None, (interval.why_many, "`extend` the result first, or use another method.")))
         raise ArgumentError(too_few_replicates(asker, least, f"there are {got}", advice))
+
+
+def _check_resamples(interval: Interval, run: Run) -> None:
+    """Raise unless every resample has an influence function of its own that costs no evaluations."""
+    asker = f"method={interval.name!r}"
+    if run.data.is_in_pieces:
+        raise ArgumentError(
+            f"{asker} needs all rows at once, and these are read part by part. Use another method, or load the rows "
+            "into memory first, if they fit."
+        )
+    if run.influence is None:
+        check_of_resamples(asker, "auto", run.prepared)
+    elif run.influence_function.of_rows is None:
+        raise not_of_resamples(asker, f"that of the run is for the data alone: {run.influence_source}")
 
 
 def _checked_slice(replicates: Any) -> slice:

@@ -17,7 +17,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import OrthobootWarning
 from orthoboot.execution.execution import Execution
 from orthoboot.functionals.base import Functional, Prepared
-from orthoboot.functionals.evaluation import Convergence, Evaluation
+from orthoboot.functionals.evaluation import Convergence, Evaluation, evaluated_one_by_one
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.units import PreparedInUnits
 from orthoboot.functionals.user.callables import VectorizedCallable
@@ -44,6 +44,10 @@ _ROWS_AT_ONCE = 1 << 26
 
 _FEWEST_SUMS, _MOST_SUMS = 16, 4096
 """Resamples added up at once: enough that the data are read once for many, and few enough that their sums are small."""
+
+
+_NO_INFLUENCE = "the influence function is not finite there"
+"""Why a resample has no variance of its own."""
 
 
 class ReplicateBatch(NamedTuple):
@@ -153,8 +157,7 @@ class Run:
         if (unit == 1).all():
             return self
         prepared = PreparedInUnits(self.functional, self.data, self.prepared, unit)
-        values = None if self.influence is None else tuple(part / unit for part in self.influence)
-        found = replace(self.influence_function, values=values)
+        found = self.influence_function.divided_by(unit)
         control = None if self.control is None else self.control.in_unit(unit)
         limits = None if self.given_limits is None else (self.given_limits[0] / unit, self.given_limits[1] / unit)
         return replace(self, prepared=prepared, influence_function=found, control=control, given_limits=limits)
@@ -212,6 +215,27 @@ class Run:
         if total is None:
             total = np.sum([resamples.sums(i, part) / len(part) for i, part in enumerate(self.influence)], axis=0)
         return np.where(self._is_flat, 0.0, total - self.linear_mean)
+
+    def resample_variances(self, numbers: Sequence[int]) -> Evaluation:
+        r"""Return the infinitesimal jackknife's variance on the resamples with these numbers, ``(B, k)``.
+
+        .. math:: V_b = \frac1{n^2} \sum_j w_{bj} I_j(w_b)^2
+
+        for independent rows, I the influence function at the weights of the resample: the exact variance of the linear
+        part under the plan, were the resample the data (Davison and Hinkley 1997, section 2.7.2). NaN, with the reason,
+        where there is none. A pure function, for any process; the statistic is not evaluated again.
+        """
+        drawn = Resamples(self.resamples(numbers).weights)
+        with np.errstate(all="ignore"):  # what is not finite is reported
+            return evaluated_one_by_one(self._resample_variance, drawn, self.output.size, _NO_INFLUENCE)
+
+    def _resample_variance(self, resample: Resamples) -> FloatArray:
+        """Return the variance of the linear part were one resample the data, shape ``(k,)``; NaN where it has none."""
+        rows, of_rows = resample.indices(0), self.influence_function.of_rows
+        influence = None if of_rows is None else of_rows(self.prepared, rows)
+        if influence is None:
+            return np.full(self.output.size, np.nan)
+        return self.plan.of_rows(rows).variance(influence)
 
     @property
     def batch_size(self) -> int:

@@ -24,9 +24,14 @@ class Interval(Protocol):
     """What the budget asks of an interval method."""
 
     name: str
+    why_many: str
 
     def least_resamples(self, estimator: Estimator) -> int:
         """Return the fewest replicates for which the method is valid with `estimator`."""
+        ...
+
+    def default_resamples(self, estimator: Estimator) -> int:
+        """Return how many replicates to draw at least where the user does not say."""
         ...
 
 
@@ -64,7 +69,8 @@ class Budget:
         most = limits[name]
         if most is not None and most < least:
             asker = f"method={interval.name!r} with estimator={estimator.name!r}"
-            raise ArgumentError(too_few_replicates(asker, least, f"got {name}={most}", 'Use more, or method="normal".'))
+            advice = " ".join(filter(None, (interval.why_many, 'Use more, or method="normal".')))
+            raise ArgumentError(too_few_replicates(asker, least, f"got {name}={most}", advice))
 
     @property
     def ordinary_replicates(self) -> int:
@@ -77,7 +83,7 @@ class Budget:
         if self.n_resamples is not None:
             return self.n_resamples
         if self.tol is None:
-            return max(estimator.default_resamples, interval.least_resamples(estimator))
+            return max(estimator.default_resamples, interval.default_resamples(estimator))
         start = FIRST_ROUND if estimator.needs_influence else 5 * FIRST_ROUND
         return min(max(start, interval.least_resamples(estimator)), self.max_resamples)
 

@@ -11,6 +11,8 @@ from orthoboot.arrays.units import power_of_two
 from orthoboot.controls.base import ControlValues
 from orthoboot.estimators import Estimator, EstimatorError, Moments, Sample, estimator_error, moments_of
 from orthoboot.estimators.slopes import PRIOR_REPLICATES, TRUSTED_PRIOR
+from orthoboot.execution.execution import batches
+from orthoboot.functionals.evaluation import Evaluation
 from orthoboot.replicates import Replicates
 from orthoboot.run import Run
 from orthoboot.typing import FloatArray
@@ -77,6 +79,15 @@ class Estimation:
             return None
         changes = settled.values - settled.estimate
         return control.on(self.run.resamples(settled.numbers.tolist()), settled.linear, changes)
+
+    @cached_property
+    def resample_variances(self) -> Evaluation:
+        """Return the infinitesimal jackknife's variance on each replicate's resample; see `Run.resample_variances`."""
+        run, numbers = self.run, self.replicates.numbers.tolist()
+        tasks = batches(numbers, run.execution.task_size(len(numbers), run.counts_batch))
+        done = run.execution.completed(run.resample_variances, tasks, in_threads=run.functional.releases_gil)
+        found = {some[0]: outcome for some, outcome in done}
+        return Evaluation.joined(found[some[0]] for some in tasks)
 
     @property
     def prior(self) -> float:

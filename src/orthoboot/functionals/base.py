@@ -257,6 +257,15 @@ class Prepared(ABC, Generic[Statistic]):
         """Return its influence function on the rows, or None if it has none in closed form."""
         return None
 
+    def influence_of_rows(self, rows: tuple[IntArray, ...]) -> Influence | None:
+        """Return its influence function on some rows of each sample, taken as data of their own.
+
+        One value for each of these rows, in their order; None where it has no closed form. It may raise where the
+        statistic is undefined on such rows.
+        """
+        influence: Influence | None = self.functional.at(self.data.taken(rows)).influence()
+        return influence
+
     def linear(self, resamples: Resamples) -> FloatArray | None:
         """Return ``sum_i (1/n_i) weights_i . influence_i`` with its own influence function, shape ``(B, k)``.
 

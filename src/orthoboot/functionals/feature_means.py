@@ -22,7 +22,7 @@ from orthoboot.functionals.differences import curvature_by_differences, jacobian
 from orthoboot.functionals.formula import Formula, PreparedFormula
 from orthoboot.functionals.means_form import MeansForm
 from orthoboot.functionals.product_rows import ProductRows, feature_rows
-from orthoboot.typing import BoolArray, FloatArray, Influence
+from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -284,6 +284,24 @@ class FunctionOfMeans(Formula[FeatureMeans]):
             along = partial(_in_units, self._along(means), means.unit)
             return (as_array(rows.mapped(along, at.output.size, is_centred=True)),)
         return (times_unit(self.derivative_along(means, means.deviations), means.unit),)
+
+    def at_rows(
+        self, at: PreparedFormula[FeatureMeans], rows: tuple[IntArray, ...]
+    ) -> PreparedFormula[FeatureMeans] | None:
+        """Return the statistic at some rows from their features; None where these lack digits or are not held."""
+        means = at.derived
+        if as_pieces(means.deviations) is not None:
+            return None
+        shift, deviations = centred_rows(means.deviations[rows[0]])
+        centre = means.centre + shift
+        v = self.n_variables(len(centre))
+        if v and self._doubtful(means, centre[np.newaxis], v):
+            return None
+        prepared = PreparedFormula[FeatureMeans](self, at.data)
+        own = FeatureMeans(centre, deviations, unit=means.unit)
+        # What is derived from a sample is known here without reading its rows.
+        vars(prepared).update(derived=own, estimate=means.unit * self.value(centre))
+        return prepared
 
     def _along(self, means: FeatureMeans) -> Callable[[FloatArray], FloatArray]:
         """Return `derivative_along` as a function of the changes alone, which does not hold the rows."""

@@ -16,7 +16,7 @@ from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.means_form import MeansForm
 from orthoboot.functionals.output import Output
-from orthoboot.typing import BoolArray, FloatArray, Influence
+from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
 Derived = TypeVar("Derived")
 
@@ -56,6 +56,10 @@ class Formula(Functional, Generic[Derived]):
 
     def influence(self, at: PreparedFormula[Derived]) -> Influence | None:
         """Return its influence function on the rows, or None if it has none in closed form."""
+        return None
+
+    def at_rows(self, at: PreparedFormula[Derived], rows: tuple[IntArray, ...]) -> PreparedFormula[Derived] | None:
+        """Return the statistic at some rows, from what is derived from all; None where it must be derived anew."""
         return None
 
     def linear(self, at: PreparedFormula[Derived], resamples: Resamples) -> FloatArray | None:
@@ -129,6 +133,12 @@ class PreparedFormula(Prepared[Formula[Any]], Generic[Derived]):
         """Return its influence function on the rows; one that is not finite is none."""
         with np.errstate(all="ignore"):
             return self.functional.influence(self)
+
+    def influence_of_rows(self, rows: tuple[IntArray, ...]) -> Influence | None:
+        """Return its influence function on some rows of each sample, taken as data of their own."""
+        with np.errstate(all="ignore"):
+            known = self.functional.at_rows(self, rows)
+            return super().influence_of_rows(rows) if known is None else known.influence()
 
     def linear(self, resamples: Resamples) -> FloatArray | None:
         """Return its linear part on the resamples, shape ``(B, k)``, or None where that needs influence values."""

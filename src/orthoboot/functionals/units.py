@@ -11,7 +11,7 @@ from orthoboot.errors import OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.output import Output
-from orthoboot.typing import BoolArray, FloatArray
+from orthoboot.typing import BoolArray, FloatArray, Influence, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +87,11 @@ class PreparedInUnits(Prepared[Functional]):
         """Return its linear part on the resamples, shape ``(B, k)``, where that needs no influence values."""
         linear = self.of.linear(resamples)
         return None if linear is None else linear / self.unit
+
+    def influence_of_rows(self, rows: tuple[IntArray, ...]) -> Influence | None:
+        """Return its influence function on some rows of each sample."""
+        influence = self.of.influence_of_rows(rows)
+        return None if influence is None else tuple(part / self.unit for part in influence)
 
     def own_values(self, resamples: Resamples) -> FloatArray | None:
         """Return output j on resample j alone."""

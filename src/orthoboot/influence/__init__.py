@@ -17,8 +17,10 @@ from orthoboot.influence.selection import (
     FINITE_DIFFERENCE_ROWS,
     GIVEN,
     InfluenceFunction,
+    check_of_resamples,
     closed_form,
     influence_for,
+    not_of_resamples,
 )
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "InfluenceFunction",
     "Probe",
     "RegressionRequest",
+    "check_of_resamples",
     "closed_form",
     "design_for",
     "finite_difference_bias",
@@ -38,6 +41,7 @@ __all__ = [
     "ignored_weights",
     "influence_for",
     "jackknife_influence",
+    "not_of_resamples",
     "probed",
     "regression_fit",
     "regression_on",

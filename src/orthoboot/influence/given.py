@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from orthoboot.execution.execution import Execution
 from orthoboot.functionals.base import Prepared
 from orthoboot.functionals.output import Output
 from orthoboot.influence.probe import probed
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import FloatArray, Influence, IntArray
 
 CENTRE_TOLERANCE = 0.01
 """How far from zero, in standard deviations, the mean may be before a warning."""
@@ -37,6 +38,39 @@ def given_influence(
     return centred, [finding for finding in findings if finding is not None]
 
 
+@dataclass(frozen=True, eq=False)
+class GivenFunction:
+    """The user's function of the samples, called on the rows of a resample.
+
+    Attributes
+    ----------
+    function
+        What the user wrote.
+    unit
+        What its values are divided by, shape ``(k,)`` or a number.
+    """
+
+    function: Callable[..., Any]
+    unit: FloatArray | float = 1.0
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether it was written within another function, or as a lambda."""
+        return "<" in getattr(self.function, "__qualname__", "<")
+
+    def __call__(self, prepared: Prepared[Any], rows: tuple[IntArray, ...]) -> Influence:
+        """Return its values for the rows, centred and in units; a group that is drawn again has another label."""
+        containers = prepared.data.resampled(rows)
+        returned = _called("influence", self.function, containers)
+        sizes = tuple(map(len, rows))
+        columns = given_columns(returned, replace(prepared.data, sizes=sizes), prepared.output)
+        return tuple((values - values.mean(axis=0)) / self.unit for values in columns)
+
+    def divided_by(self, unit: FloatArray) -> GivenFunction:
+        """Return the function with its values divided by a unit, shape ``(k,)``."""
+        return replace(self, unit=self.unit * unit)
+
+
 def given_columns(influence: Any, data: Data, output: Output) -> Influence:
     """Return the user's influence values as one ``(n_i, k)`` array per sample, checked but not centred."""
     return tuple(
@@ -48,7 +82,7 @@ def given_columns(influence: Any, data: Data, output: Output) -> Influence:
 def per_sample(argument: str, values: Any, data: Data) -> tuple[Any, ...]:
     """Return the user's values for the rows, one entry per sample; a function is called on the samples."""
     if callable(values):
-        values = _called(argument, values, data)
+        values = _called(argument, values, data.containers)
     parts = tuple(values) if isinstance(values, (tuple, list)) and len(data.sizes) > 1 else (values,)
     if len(parts) != len(data.sizes):
         raise InfluenceError(
@@ -75,9 +109,9 @@ def check_finite(argument: str, array: FloatArray) -> None:
         )
 
 
-def _called(argument: str, function: Callable[..., Any], data: Data) -> Any:
+def _called(argument: str, function: Callable[..., Any], containers: Iterable[Any]) -> Any:
     try:
-        return function(*data.containers)
+        return function(*containers)
     except Exception as error:  # the user's function may raise anything
         raise InfluenceError(f"`{argument}` raised {type(error).__name__} on the samples: {error}") from error
 

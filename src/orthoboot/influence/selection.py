@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,11 +23,11 @@ from orthoboot.functionals.user.differentiable import DifferentiableCallable
 from orthoboot.functionals.user.user_function import CallableFunctional
 from orthoboot.influence.engine_values import not_finite
 from orthoboot.influence.finite_difference import finite_difference_influence
-from orthoboot.influence.given import given_influence
+from orthoboot.influence.given import GivenFunction, given_influence
 from orthoboot.influence.jackknife import jackknife_influence, jackknife_units
 from orthoboot.influence.probe import probed
 from orthoboot.plans import Plan
-from orthoboot.typing import FloatArray, Influence
+from orthoboot.typing import FloatArray, Influence, IntArray
 
 GIVEN = "given by the user"
 """The source of influence values that the user brings."""
@@ -48,12 +48,37 @@ _MOST_UNITS = {"finite-difference": FINITE_DIFFERENCE_ROWS, "jackknife": 2_000}
 """The most rows, or groups that the jackknife leaves out, for which "auto" chooses an engine where it needs one."""
 
 
+class InfluenceOfRows(Protocol):
+    """Finds the influence function on the rows of a resample; can be pickled if what the user gave can."""
+
+    def __call__(self, prepared: Prepared[Any], rows: tuple[IntArray, ...]) -> Influence | None:
+        """Return one value for each of the rows, ``(N_i, k)`` for each sample; None where there is none."""
+        ...
+
+    def divided_by(self, unit: FloatArray) -> InfluenceOfRows:
+        """Return the same for the statistic divided by a unit, shape ``(k,)``."""
+        ...
+
+
+class OwnFunction:
+    """The closed form or the derivative that the statistic itself has."""
+
+    def __call__(self, prepared: Prepared[Any], rows: tuple[IntArray, ...]) -> Influence | None:
+        """Return the statistic's own influence function on the rows."""
+        return prepared.influence_of_rows(rows)
+
+    def divided_by(self, unit: FloatArray) -> OwnFunction:
+        """Return itself: the statistic that it is asked of is divided already."""
+        return self
+
+
 @dataclass(frozen=True, eq=False)
 class InfluenceFunction:
     """Influence values, their source and warnings about them.
 
     `values` is None where there is none, and `advice` then says what would bring one, where something would. `own` says
-    that they are the statistic's own, unchanged, so that it can give their linear part itself.
+    that they are the statistic's own, unchanged, so that it can give their linear part itself. `of_rows` finds the
+    influence function again on the rows of a resample; None where that would take evaluations of the statistic.
     """
 
     values: Influence | None
@@ -61,6 +86,18 @@ class InfluenceFunction:
     warnings: tuple[OrthobootWarning, ...] = ()
     advice: str = ""
     own: bool = False
+    of_rows: InfluenceOfRows | None = None
+
+    def divided_by(self, unit: FloatArray) -> InfluenceFunction:
+        """Return the influence function of the statistic divided by a unit, shape ``(k,)``."""
+        values = None if self.values is None else tuple(part / unit for part in self.values)
+        of_rows = None if self.of_rows is None else self.of_rows.divided_by(unit)
+        return replace(self, values=values, of_rows=of_rows)
+
+    def to_keep(self) -> InfluenceFunction:
+        """Return it without a function that no other process could read, such as a lambda: results can be pickled."""
+        is_local = isinstance(self.of_rows, GivenFunction) and self.of_rows.is_local
+        return replace(self, of_rows=None) if is_local else self
 
     @cached_property
     def largest(self) -> FloatArray:
@@ -108,7 +145,8 @@ def influence_for(
     if request is None:
         raise ArgumentError('`influence` must not be None; for the ordinary bootstrap use estimator="standard".')
     values, findings = given_influence(request, prepared, execution)
-    return InfluenceFunction(values, GIVEN, tuple(findings))
+    of_rows = GivenFunction(request) if callable(request) else None
+    return InfluenceFunction(values, GIVEN, tuple(findings), of_rows=of_rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,13 +202,55 @@ def closed_form(prepared: Prepared[Any], execution: Execution) -> InfluenceFunct
         return InfluenceFunction(None, f"none ({str(error).rstrip('.')})")
     if own is None:
         return None
-    found = InfluenceFunction(own, prepared.influence_source, own=True)
+    found = InfluenceFunction(own, prepared.influence_source, own=True, of_rows=OwnFunction())
     if not found.is_finite:
         name = prepared.functional.name
         return InfluenceFunction(None, f"none (the closed form of `{name}` is not finite at these data)")
     found = _without_rounding(found, prepared)
     hidden = _hidden(prepared, own, execution)
     return replace(found, warnings=hidden) if hidden else found
+
+
+def check_of_resamples(asker: str, request: Any, prepared: Prepared[Any]) -> None:
+    """Raise an `InfluenceError` unless `request` is for an influence function that resamples have without refits.
+
+    Called before anything is evaluated: an engine would take as many evaluations on every resample as on the data.
+
+    Parameters
+    ----------
+    asker
+        What needs it, as the user writes it.
+    request
+        As for `influence_for`.
+    prepared
+        The statistic at its data.
+    """
+    if request is None or (isinstance(request, str) and request in PACKAGES):
+        return  # `influence_for` has the words
+    if isinstance(request, str) and request == "auto":
+        name = prepared.functional.name
+        if not _has_own(prepared):
+            raise not_of_resamples(asker, f"`{name}` has none in closed form")
+    elif isinstance(request, str) and request in (*ENGINES, "regression"):
+        raise not_of_resamples(asker, f'influence="{request}" finds it by evaluations of the statistic')
+    elif not (isinstance(request, str) or callable(request)):
+        raise not_of_resamples(asker, "`influence` is that of the data alone")
+
+
+def _has_own(prepared: Prepared[Any]) -> bool:
+    try:
+        return prepared.influence() is not None
+    except InfluenceError:  # which the search for it puts into words
+        return True
+
+
+def not_of_resamples(asker: str, reason: str) -> InfluenceError:
+    """Return the error that resamples have no influence function of their own, with the reason and what to use."""
+    return InfluenceError(
+        f"{asker} needs the influence function of every resample, and {reason}. Use an entry of the catalogue, a "
+        "function with a `weights` parameter written in jax or torch, or `influence=` a function of the samples; or "
+        'method="bca".'
+    )
 
 
 def _differentiated(package: str, prepared: Prepared[Any], execution: Execution) -> InfluenceFunction:
@@ -181,7 +261,8 @@ def _differentiated(package: str, prepared: Prepared[Any], execution: Execution)
             f'influence="{package}" is for functions with a `weights` parameter that are written in {package}; '
             f"`{prepared.functional.name}` is not."
         )
-    return InfluenceFunction(own, prepared.influence_source, _hidden(prepared, own, execution))
+    hidden = _hidden(prepared, own, execution)
+    return InfluenceFunction(own, prepared.influence_source, hidden, of_rows=OwnFunction())
 
 
 def _hidden(prepared: Prepared[Any], influence: Influence, execution: Execution) -> tuple[OrthobootWarning, ...]:

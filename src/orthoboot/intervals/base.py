@@ -48,10 +48,18 @@ class Interval(ABC):
     """Whether it needs influence values even where the estimator does not."""
     needs_linear_law: bool = False
     """Whether it takes the whole distribution of the linear part, where the estimator has one."""
+    needs_influence_of_resamples: bool = False
+    """Whether it needs the influence function of every resample, and so all rows at hand."""
+    why_many: str = ""
+    """Why it needs many replicates whatever the estimator, a sentence for the refusal of fewer."""
 
     def least_resamples(self, estimator: Estimator) -> int:
         """Return the fewest replicates for which the method is valid with `estimator`."""
         return estimator.minimum
+
+    def default_resamples(self, estimator: Estimator) -> int:
+        """Return how many replicates to draw at least where the user does not say."""
+        return self.least_resamples(estimator)
 
     def check(self, functional: Functional, plan: Plan, estimator: Estimator) -> None:  # noqa: B027
         """Raise an `ArgumentError` if the method is not valid here; called before anything is evaluated."""

@@ -126,8 +126,8 @@ class PercentileFamily(Interval):
         size, least = len(estimation.replicates), LEAST_REPLICATES if estimation.estimator.needs_influence else 2
         if size < least:
             unknown = np.full_like(estimation.estimate, np.nan)
-            return Ends(unknown, unknown, unknown, unknown, (_too_few(self.name, size),))
-        known = size - -(-size // _n_groups(size)) >= least
+            return Ends(unknown, unknown, unknown, unknown, (too_few(self.name, size),))
+        known = size - -(-size // n_groups(size)) >= least
         draws, skewness = _draws(estimation), self.skewness(estimation)
         pieces = [
             self._of_some(estimation, outputs, draws, skewness, probabilities, with_errors=known)
@@ -139,9 +139,9 @@ class PercentileFamily(Interval):
         ends, errors = np.where(still, estimation.estimate, ends), np.where(still, 0.0, errors)
         if probabilities[0] <= probabilities[1]:
             ends = _in_order(ends)
-        unknown_error = [] if known else [_unknown_error(size, least)]
+        without_error = [] if known else [unknown_error(size, least)]
         (low, high), (low_error, high_error) = ends, errors
-        return Ends(low, high, low_error, high_error, (*_told(self.name, estimation, pieces), *unknown_error))
+        return Ends(low, high, low_error, high_error, (*_told(self.name, estimation, pieces), *without_error))
 
     def _of_some(
         self,
@@ -315,7 +315,7 @@ def _distributions(
     size = len(replicates)
     if view is None:
         values = replicates.values[:, outputs]
-        without = DistributionsWithoutGroups(values, _n_groups(size))
+        without = DistributionsWithoutGroups(values, n_groups(size))
         return EmpiricalDistribution(values[:, np.newaxis]), iter([without])
     others = (_of_sets(replicates, outputs, view, numbers) for numbers in _without_groups(size))
     return _of_replicates(replicates, outputs, view), others
@@ -384,7 +384,7 @@ def _linear_law(draws: Sequence[Draws], outputs: slice) -> LinearDistribution:
     return LinearDistribution([Draws(part.number, part.values[:, outputs]) for part in draws])
 
 
-def _n_groups(size: int) -> int:
+def n_groups(size: int) -> int:
     """Return how many groups so many replicates make."""
     return min(size, _GROUPS)
 
@@ -400,11 +400,11 @@ def _without_groups(size: int) -> list[IntArray]:
 
     Those that leave as many come together, shape ``(groups, B)``, unless they are so many that memory would suffer.
     """
-    n_groups = _n_groups(size)
-    group = np.arange(size) % n_groups
-    longer = size % n_groups
+    number = n_groups(size)
+    group = np.arange(size) % number
+    longer = size % number
     few = max(1, _AT_ONCE // size)
-    starts = [*range(0, longer, few), *range(longer, n_groups, few), n_groups]
+    starts = [*range(0, longer, few), *range(longer, number, few), number]
     return [
         np.array([np.flatnonzero(group != each) for each in range(start, stop)]) for start, stop in pairwise(starts)
     ]
@@ -415,14 +415,16 @@ def _in_order(ends: FloatArray) -> FloatArray:
     return np.where(ends[0] > ends[1], ends[::-1], ends)
 
 
-def _too_few(method: str, n_resamples: int) -> OrthobootWarning:
+def too_few(method: str, n_resamples: int) -> OrthobootWarning:
+    """Return the warning that there is no interval from so few replicates."""
     return IntervalWarning(
         f'method="{method}" has no interval from the {n_resamples} replicates that are left. `extend` the result, or '
         'use method="normal".'
     )
 
 
-def _unknown_error(n_resamples: int, least: int) -> OrthobootWarning:
+def unknown_error(n_resamples: int, least: int) -> OrthobootWarning:
+    """Return the warning that without a group there would be fewer than the least number of replicates."""
     return FewReplicatesWarning(
         f"the simulation error of the ends is not known with {n_resamples} replicates; use {least + 1} or more."
     )
@@ -465,13 +467,22 @@ def _beyond_numbers(method: str, name: str, tail: float) -> OrthobootWarning:
 
 
 def _extremes(method: str, name: str, tail: float, estimation: Estimation) -> OrthobootWarning:
-    size, informed = len(estimation.replicates), estimation.estimator.needs_influence
-    needed = f"about {round(1 / tail):,}" if tail > _SMALLEST_TAIL else "more"
+    needed = replicates_for(tail)
     advice = (
-        f'which do not follow its influence function. Use estimator="standard" with {needed} replicates'
-        if informed
-        else f'so the end is the most extreme one. Use {needed} replicates, estimator="orthogonal"'
+        f'which do not follow its influence function. Use estimator="standard" with {needed}'
+        if estimation.estimator.needs_influence
+        else f'so the end is the most extreme one. Use {needed}, estimator="orthogonal"'
     )
+    return too_small_a_tail(method, name, tail, len(estimation.replicates), advice)
+
+
+def replicates_for(tail: float) -> str:
+    """Return in words how many ordinary replicates show a tail."""
+    return f"about {round(1 / tail):,} replicates" if tail > _SMALLEST_TAIL else "more replicates"
+
+
+def too_small_a_tail(method: str, name: str, tail: float, size: int, advice: str) -> OrthobootWarning:
+    """Return the warning that an end lies farther out than `size` replicates show."""
     return IntervalWarning(
         f'method="{method}" needs a tail probability of {tail:.2g} for `{name}`, too small for {size:,} replicates, '
         f'{advice}, or method="normal".'

@@ -163,6 +163,16 @@ class Scheme(ABC):
         """
         return None
 
+    def of_rows(self, rows: IntArray) -> Scheme:
+        """Return the scheme that draws from a resample as this one draws from the data.
+
+        Parameters
+        ----------
+        rows
+            The rows of the resample in increasing order, each as often as it is drawn, shape ``(N,)``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not draw its units independently")
+
     def _draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         parts = self.draws(influence)
         if parts is None:

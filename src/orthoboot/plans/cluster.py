@@ -79,6 +79,11 @@ class Cluster(Scheme):
         sizes = self.unit_sizes.astype(np.float64)
         return multinomial_sums(key, stream, replicates, sizes[:, np.newaxis])[:, 0]
 
+    def of_rows(self, rows: IntArray) -> Cluster:
+        """Return the draws of the groups of a resample: one that is drawn twice is two groups."""
+        copies = np.arange(rows.size) - np.searchsorted(rows, rows)
+        return Cluster(copies * self.n_units + self._codes[rows])
+
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return G draws from the groups' totals over n."""
         return (Draws(self.n_units, self.unit_totals(influence) / self.n),)

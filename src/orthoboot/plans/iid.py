@@ -65,6 +65,10 @@ class Iid(Scheme):
         """Return how often the rows of a block are in some resamples, drawn where that block is read."""
         return piecewise_sums.multinomial_block_weights(key, stream, replicates, self.n)
 
+    def of_rows(self, rows: IntArray) -> Iid:
+        """Return as many draws from the rows of a resample."""
+        return Iid(len(rows))
+
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return n draws from ``influence / n``."""
         return (Draws(self.n, np.asarray(influence) / self.n),)

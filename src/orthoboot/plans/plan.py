@@ -35,6 +35,10 @@ class Plan:
         """Return the resamples with the numbers `replicates`; each depends on `key` and its own number alone."""
         return DrawnResamples(self.schemes, key, replicates)
 
+    def of_rows(self, rows: Sequence[IntArray]) -> Plan:
+        """Return the plan that draws from a resample, given by its rows, as this one draws from the data."""
+        return Plan(tuple(scheme.of_rows(part) for scheme, part in zip(self.schemes, rows, strict=True)))
+
     def mean(self, influence: Influence) -> FloatArray:
         """Return the exact mean of the linear part, shape ``(k,)``."""
         return total(s.mean(part) for s, part in self.parts(influence))

@@ -94,6 +94,13 @@ class PreparedDifferentiable(PreparedCallable[DifferentiableCallable]):
         value: FloatArray = self.functional.package.one_by_one(self.program)(ones, *taken)[0]
         return value
 
+    def influence_of_rows(self, rows: tuple[IntArray, ...]) -> Influence | None:
+        """Return its influence function on some rows of each sample, taken as data of their own."""
+        taken = PreparedDifferentiable(self.functional, self.data.taken(rows))
+        if taken.data.sizes == self.data.sizes:  # the program is for as many rows as the data have
+            vars(taken)["program"] = self.program
+        return taken.influence()
+
     def influence(self) -> Influence | None:
         """Return ``n_i`` times the derivative by each weight, centred; raise where there is no derivative.
 

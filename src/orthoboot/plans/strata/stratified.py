@@ -98,6 +98,10 @@ class Stratified(Scheme):
         places[self._sorted_rows] = np.arange(self.n) + np.repeat(before - self._starts, self._sizes)
         return places
 
+    def of_rows(self, rows: IntArray) -> Stratified:
+        """Return the draws within the strata of a resample, which have the sizes of those of the data."""
+        return Stratified(self._codes[rows])
+
     def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
         """Return for each stratum as many draws from its ``influence / n`` as it has rows."""
         strata = np.split(influence[self._sorted_rows] / self.n, self._starts[1:])
