@@ -96,6 +96,7 @@ def test_where_corrections_do_not_show_the_normal_interval_is_enough():
         ("jackknife", {}, "abc"),
         ("standard", {}, "bca"),
         ("standard", {"n_resamples": 50}, "normal"),
+        ("standard", {"n_resamples": 300}, "percentile"),
     ],
 )
 def test_other_estimators_have_their_own(estimator, options, method):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orthoboot.errors import IntervalWarning
 from orthoboot.estimators import r_squared
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.abc import Abc
@@ -49,15 +50,20 @@ class Auto(Interval):
     name = "auto"
 
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
-        """Return the ends of the first candidate that has any, within the range of the statistic."""
-        limits = estimation.run.limits
+        """Return the ends of the first candidate that is sound, or of the last one."""
         for candidate in candidates(estimation):
             ends = candidate.interval.ends(estimation, probabilities)
-            # NaN is not within any limits. Those of an estimate beyond its own limits are none.
-            lowest, highest = np.minimum(limits[0], estimation.estimate), np.maximum(limits[1], estimation.estimate)
-            if ((ends.low >= lowest) & (ends.high <= highest)).all():
+            if _is_sound(ends, estimation):
                 break
         return replace(ends, method=candidate.interval.name, reason=candidate.reason)
+
+
+def _is_sound(ends: Ends, estimation: Estimation) -> bool:
+    """Return whether the ends exist, within the range of the statistic, and the method has no doubts about them."""
+    low, high = estimation.run.limits
+    # NaN is not within any limits; an estimate beyond its own has none.
+    within = (ends.low >= np.minimum(low, estimation.estimate)) & (ends.high <= np.maximum(high, estimation.estimate))
+    return bool(within.all()) and not any(isinstance(warning, IntervalWarning) for warning in ends.warnings)
 
 
 def candidates(estimation: Estimation) -> Iterator[Candidate]:
@@ -71,8 +77,10 @@ def candidates(estimation: Estimation) -> Iterator[Candidate]:
             yield Candidate(Abc(), "no replicates are needed")
         yield Candidate(NaturalNormal(), "there are no replicates")
     elif not estimator.needs_influence and not estimator.always_t:
-        if len(estimation.replicates) >= LEAST_STANDARD:
+        if len(estimation.replicates) >= MANY:
             yield _from_replicates(estimation)
+        if len(estimation.replicates) >= LEAST_STANDARD:
+            yield Candidate(Percentile(), "the replicates are too few for the corrections of BCa")
         yield Candidate(NaturalNormal(), "the replicates are too few for their tails")
     else:
         yield Candidate(Normal(), f'as estimator="{estimator.name}" has it')
