@@ -49,6 +49,9 @@ class Scheme(ABC):
     ordered: ClassVar[bool] = False
     """Whether the order of the rows in a resample means something, as in a time series."""
 
+    automatic: bool = False
+    """Whether the length of its blocks was found from the data."""
+
     takes_pieces: ClassVar[bool] = False
     """Whether it takes values that are computed in pieces."""
 
@@ -70,6 +73,11 @@ class Scheme(ABC):
     @property
     def smallest_stratum(self) -> int | None:
         """Return the number of rows in the smallest stratum where rows are drawn within strata, else None."""
+        return None
+
+    @property
+    def block_length(self) -> int | None:
+        """Return the rows of a block where blocks of rows in time order are drawn, else None."""
         return None
 
     @property
