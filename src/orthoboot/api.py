@@ -139,7 +139,8 @@ def bootstrap(
         the rows instead, from a few more replicates than features. "auto" takes the statistic's own; for a function
         with `weights` its derivative where it is written in jax or torch, else finite differences, two evaluations a
         row, or the jackknife, one a row; for a plain function the jackknife; none, and the standard bootstrap, where
-        these would take more evaluations than its 1000 replicates (or `n_resamples`, if that is more).
+        these would take more evaluations than its 1000 replicates (or `n_resamples`, if that is more). With `groups`
+        both take whole groups in place of rows.
     control
         What is known of a replicate without evaluating it, for estimator="orthogonal". "linear": the linear part.
         "quadratic": the quadratic part as well, for smooth functions of means. "surrogate": a few Newton steps, for

@@ -86,6 +86,11 @@ class Scheme(ABC):
         return None
 
     @property
+    def stratum_codes(self) -> IntArray | None:
+        """Return the stratum of each row where rows are drawn within strata, else None."""
+        return None
+
+    @property
     def unit_sizes(self) -> IntArray | None:
         """Return the rows of each unit where whole groups of any size are drawn, else None."""
         return None
