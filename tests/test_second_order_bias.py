@@ -147,6 +147,14 @@ def test_a_kink_within_strata_has_no_second_order_bias():
     assert result.bias == 0
 
 
+@pytest.mark.parametrize("plan", ["rows", "strata", "groups"])
+def test_a_bias_by_differences_is_the_jackknifes_alone(plan):
+    """The replicates know it not: read by another estimator they are those of a run with that one."""
+    options = {"n_resamples": 20, "rng": 0, **PLANS[plan]}
+    switched = ob.bootstrap(X, weighted_std, estimator="jackknife", **options).with_estimator("orthogonal")
+    assert switched.bias == ob.bootstrap(X, weighted_std, **options).bias
+
+
 # R's boot::abc.ci, whose bias is by second differences within strata
 
 STORED = pathlib.Path(__file__).parent / "r" / "abc_strata.json"
