@@ -152,7 +152,8 @@ def bootstrap(
         the rows instead, from a few more replicates than features. "auto" takes the statistic's own; for a function
         with `weights` its derivative where it is written in jax or torch, else finite differences, two evaluations a
         row, or the jackknife, one a row; for a plain function the jackknife; none, and the standard bootstrap, where
-        these would take more evaluations than its 1000 replicates (or `n_resamples`, if that is more).
+        these would take more evaluations than its 1000 replicates (or `n_resamples`, if that is more). With `groups`
+        both take whole groups in place of rows.
     control
         What is known of a replicate without evaluating it, for estimator="orthogonal". "linear": the linear part.
         "quadratic": the quadratic part as well, for smooth functions of means. "surrogate": a few Newton steps, for
@@ -169,7 +170,9 @@ def bootstrap(
         drawn twice is two groups, with labels of their own. A statsmodels fit with clustered standard errors
         brings its own where none of the three is given.
     block_length
-        Length of the blocks of a time series that are drawn whole. For several samples a tuple.
+        Length of the blocks of a time series that are drawn whole. For several samples a tuple. "auto" finds it from
+        the autocorrelations of the data, sample by sample, by the rule of Politis and White (2004), corrected by
+        Patton, Politis and White (2009): the largest over the columns, in whole rows. `Result.block_length` names it.
     block_kind
         "circular", "moving", or "stationary" with `block_length` the mean of random lengths.
     vectorized
@@ -220,7 +223,8 @@ def bootstrap(
     given = Labels(groups, strata)
     samples, labels = read_samples(data, statistic, paired=paired, labels=given, needs_rows=needs_rows)
     drawn = {**labels._asdict(), "block_length": block_length}
-    plan = plan_for(samples.sizes, block_kind=block_kind, **_plan_options(statistic, samples, drawn))
+    options = _plan_options(statistic, samples, drawn)
+    plan = plan_for(samples.sizes, block_kind=block_kind, data=samples, **options)
     functional = as_functional(statistic, samples, vectorized=vectorized, library=package_asked(influence))
     prepared = functional.prepared(samples)
     interval.check(functional, plan, chosen)

@@ -205,6 +205,17 @@ class Result:
         return self.run.influence_source
 
     @property
+    def block_length(self) -> int | tuple[int | None, ...] | None:
+        """Return the rows of a block, their mean number for stationary blocks; None where no blocks are drawn.
+
+        For several samples a tuple, with None for those that are drawn row by row.
+        """
+        lengths = self.run.plan.block_lengths
+        if all(length is None for length in lengths):
+            return None
+        return lengths[0] if len(lengths) == 1 else lengths
+
+    @property
     def control(self) -> str:
         """Return what each replicate was compared with: "linear", "quadratic" or "surrogate"; "none" without one."""
         estimator, control = ESTIMATORS[self.estimator], self.run.control
@@ -345,6 +356,7 @@ class Result:
             "jackknife_variance": self.jackknife_variance,
             "covariance": self.covariance if with_covariance else None,
             "plan": self.run.plan.description,
+            "block_length": self.block_length,
             "n_resamples": self.n_resamples,
             "n_failed": self.n_failed,
             "influence_source": self.influence_source,

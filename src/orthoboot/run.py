@@ -24,7 +24,7 @@ from orthoboot.functionals.user.callables import VectorizedCallable
 from orthoboot.functionals.user.differentiable import DifferentiableCallable
 from orthoboot.functionals.user.user_function import CallableFunctional
 from orthoboot.influence import FINITE_DIFFERENCE_ROWS, InfluenceFunction, finite_difference_bias, influence_for
-from orthoboot.plans import Iid, Plan, PlanCovariance
+from orthoboot.plans import Cluster, Iid, Plan, PlanCovariance, Stratified
 from orthoboot.typing import BoolArray, FloatArray, Influence, Key
 
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -311,18 +311,19 @@ class Run:
     def second_order_bias(self) -> FloatArray | None:
         """Return the infinitesimal jackknife's bias, shape ``(k,)``, or None at a kink or where it would cost too much.
 
-        In closed form where the statistic has one, else by second differences: two evaluations per row. A nonzero mean
-        of the linear part, as for moving blocks, is a bias too.
+        In closed form where the statistic has one, else by second differences: two evaluations per row, or group where
+        groups are drawn. A nonzero mean of the linear part, as for moving blocks, is a bias too.
         """
         if self._closed_bias is not None:
             return self._closed_bias
-        independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
+        independent = all(isinstance(scheme, (Iid, Stratified, Cluster)) for scheme in self.plan.schemes)
         # Refits, or evaluations of a user's function, cost more than they are worth from where a bootstrap is cheaper.
         most = _MOST_EVALUATIONS // 2 if self.prepared.one_by_one else FINITE_DIFFERENCE_ROWS
-        if not (independent and self.functional.fractional and sum(self.data.sizes) <= most):
+        n_units = sum(scheme.n_units for scheme in self.plan.schemes)
+        if not (independent and self.functional.fractional and n_units <= most):
             return None
         error = None if self.linear_variance is None else np.sqrt(self.linear_variance)
-        return finite_difference_bias(self.prepared, self.execution, error)
+        return finite_difference_bias(self.prepared, self.execution, error, self.plan)
 
     @cached_property
     def known_bias(self) -> FloatArray | None:

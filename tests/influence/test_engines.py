@@ -220,7 +220,7 @@ def test_groups_are_left_out_where_groups_are_drawn():
             frame, lambda d: mean_of_means(d[["g", "x"]].to_numpy()), groups="g", estimator="jackknife", rng=0
         )
     means = np.array([x[groups == g].mean() for g in range(40)])
-    assert result.influence_source.startswith("jackknife, 40 evaluations")
+    assert result.influence_source.startswith("jackknife, groups left out, 40 evaluations")
     # Of a mean of 40 values the jackknife's influence values are exact.
     assert result.standard_error == pytest.approx(means.std() / np.sqrt(40), rel=1e-9)
     assert mean_of_means(rows) == pytest.approx(means.mean())
@@ -248,7 +248,7 @@ def test_groups_and_not_rows_limit_the_jackknife_over_groups(options):
         return x.mean()
 
     result = ob.bootstrap(x, counted, groups=groups, rng=0, **options)
-    assert result.influence_source.startswith("jackknife, 25 evaluations")
+    assert result.influence_source.startswith("jackknife, groups left out, 25 evaluations")
     assert len(calls) < 100
     closed = ob.bootstrap(x, ob.mean, groups=groups, estimator="jackknife")
     assert np.sqrt(result.jackknife_variance) == pytest.approx(closed.standard_error, rel=0.05)

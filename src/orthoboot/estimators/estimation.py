@@ -63,11 +63,14 @@ class Estimation:
 
     @property
     def _informed(self) -> Replicates:
-        """Return the replicates with the bias of second order, where the estimator uses it and no control knows it."""
-        settled = self._settled
-        if not self.estimator.uses_control or self.control_values is not None or settled.second_order_bias is not None:
-            return settled
-        return replace(settled, second_order_bias=self.run.known_bias)
+        """Return the replicates with the bias of second order, where the estimator uses it and no control knows it.
+
+        One that another estimator had found by differences is left aside: a run with this one would not know it.
+        """
+        if not self.estimator.uses_control:
+            return self._settled
+        known = None if self.control_values is not None else self.run.known_bias
+        return replace(self._settled, second_order_bias=known)
 
     @cached_property
     def control_values(self) -> ControlValues | None:

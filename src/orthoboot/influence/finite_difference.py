@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import InfluenceError
 from orthoboot.execution.evaluations import evaluations
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.base import Prepared
 from orthoboot.influence.engine_values import complete_values
+from orthoboot.influence.units import Units, UnitsMoved, units_of
 from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray, Influence, IntArray
 
@@ -34,47 +33,29 @@ _ACCURACY = 1e-4
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True)
-class RowsMoved:
-    """Weights with one row moved up or down, numbered by row.
-
-    Row j has ``(1 - step) + step n`` and the others of its sample ``1 - step``; numbers from n on are the same rows
-    with the opposite step.
-    """
-
-    sizes: tuple[int, ...]
-    sample: int
-    step: float
-
-    def resamples(self, numbers: Sequence[int]) -> Resamples:
-        """Return the weights moved towards or away from each of these rows in turn."""
-        n = self.sizes[self.sample]
-        rows, signs = np.asarray(numbers) % n, np.where(np.asarray(numbers) < n, self.step, -self.step)
-        weights = [np.ones((len(numbers), rows_of_sample)) for rows_of_sample in self.sizes]
-        weights[self.sample] -= signs[:, np.newaxis]
-        weights[self.sample][np.arange(len(numbers)), rows] += signs * n
-        return Resamples(tuple(weights))
-
-
 def finite_difference_influence(prepared: Prepared[Any], execution: Execution, plan: Plan | None = None) -> Influence:
     """Return ``(phi(towards row j) - phi(away from row j)) / (2 step)`` for every row.
 
     Row j's weight grows at the cost of all: weights ``(1 - e) + e n`` on row j and ``1 - e`` elsewhere. It costs two
     evaluations a row, each of n weights. Where the value is so large beside its changes that rounding would show, the
     differences are taken again with a longer step.
+
+    Where the plan draws whole groups their rows are moved together, ``(1 - e) + e G`` on group g of G, at two
+    evaluations a group. The rows of a group share its difference, ``n / (G n_g)`` times it each: the mean of their own
+    influence values for a function that does not change when all weights are multiplied.
     """
     _check(prepared)
-    sizes = prepared.data.sizes
-    with ProgressBar(2 * sum(sizes), unit="evaluation", shown=execution.progress) as bar:
-        return tuple(_differences(prepared, sample, execution, bar) for sample in range(len(sizes)))
+    samples = units_of(prepared.data.sizes, plan)
+    with ProgressBar(2 * sum(units.number for units in samples), unit="evaluation", shown=execution.progress) as bar:
+        return tuple(units.shared(_differences(prepared, units, execution, bar)) for units in samples)
 
 
-def _differences(prepared: Prepared[Any], sample: int, execution: Execution, bar: ProgressBar) -> FloatArray:
-    """Return the differences for the rows of one sample, shape ``(n, k)``; rounding alone counts as zero."""
+def _differences(prepared: Prepared[Any], units: Units, execution: Execution, bar: ProgressBar) -> FloatArray:
+    """Return the differences for the units of one sample, shape ``(G, k)``; rounding alone counts as zero."""
     estimate = np.abs(prepared.estimate)
-    for step in (step / np.sqrt(prepared.data.sizes[sample]) for step in _FIRST_ORDER_STEPS):
+    for step in (step / np.sqrt(units.number) for step in _FIRST_ORDER_STEPS):
         rounding = _EPSILON * estimate / step
-        towards, away = _moved(prepared, sample, step, execution, bar)
+        towards, away = _moved(prepared, UnitsMoved(units, step), execution, bar)
         values = (towards - away) / (2 * step)
         values -= values.mean(axis=0)
         spread = np.abs(values).max(axis=0)
@@ -84,37 +65,55 @@ def _differences(prepared: Prepared[Any], sample: int, execution: Execution, bar
 
 
 def finite_difference_bias(
-    prepared: Prepared[Any], execution: Execution, standard_error: FloatArray | None = None
+    prepared: Prepared[Any],
+    execution: Execution,
+    standard_error: FloatArray | None = None,
+    plan: Plan | None = None,
 ) -> FloatArray | None:
-    """Return ``(1/2) sum_i sum_j d2_ij / n_i**2`` by second differences, shape ``(k,)``: two evaluations per row.
+    """Return ``(1/2) sum_s sum_j d2_sj / n_s**2`` by second differences, shape ``(k,)``: two evaluations per unit.
+
+    ``d2_sj`` is the second derivative towards unit j of the ``n_s`` that take one another's place: the rows of a sample
+    or of a stratum, at the cost of these alone, or groups of rows. The counts of such units have the covariance
+    ``I - 1 1'/n_s``, which is the sum of ``u u' / n_s**2`` over the directions ``u = n_s e_j - 1``; so the bias is
+    exact for a statistic that is quadratic in the counts.
 
     None at a kink, where there is no second derivative and differences grow as one over the step: found where the bias
     is notable beside the standard error.
+
+    Parameters
+    ----------
+    plan
+        How the rows are drawn: independently, within strata, or as groups; rows where it is None.
     """
     _check(prepared)
-    centre, sizes = prepared.centre, prepared.data.sizes
-    bias, kinked = np.zeros_like(centre), False
+    bias, kinked = np.zeros_like(prepared.centre), False
     least = np.inf if standard_error is None else _NOTABLE * standard_error
-    with ProgressBar(2 * sum(sizes), unit="evaluation", shown=execution.progress) as bar:
-        for sample, n in enumerate(sizes):
-            step = _SECOND_ORDER_STEP / np.sqrt(n)
-            towards, away = _moved(prepared, sample, step, execution, bar)
-            second = towards - 2 * centre + away
-            own = second.sum(axis=0) / (2 * step**2 * n**2)
+    sources = [_second_order_moves(units, plan) for units in units_of(prepared.data.sizes, plan)]
+    with ProgressBar(sum(2 * len(one.movable) for one in sources), unit="evaluation", shown=execution.progress) as bar:
+        for source in sources:
+            towards, away = _moved(prepared, source, execution, bar)
+            second = towards - 2 * prepared.centre + away
+            # In every stratum a step times the number of rows that share it is the same.
+            own = second.sum(axis=0) / (2 * source.step**2 * source.units.number**2)
             bias += own
             notable = np.flatnonzero(np.abs(own) > least)
-            kinked = kinked or (notable.size > 0 and _has_kink(prepared, sample, step, second, notable))
+            kinked = kinked or (notable.size > 0 and _has_kink(prepared, source, second, notable))
     return None if kinked else bias
 
 
-def _has_kink(prepared: Prepared[Any], sample: int, step: float, second: FloatArray, outputs: IntArray) -> bool:
-    """Return whether second differences ``(n, k)`` grow with a shorter step, at the largest of each of some outputs."""
-    rows = np.argmax(np.abs(second[:, outputs]), axis=0)
-    moved = RowsMoved(prepared.data.sizes, sample, _LONGER * step)
-    evaluation = prepared.evaluate(moved.resamples([*rows, *(rows + len(second))]))
+def _second_order_moves(units: Units, plan: Plan | None) -> UnitsMoved:
+    strata = None if plan is None else plan.schemes[units.sample].stratum_codes
+    return UnitsMoved(units, _SECOND_ORDER_STEP / np.sqrt(units.number), strata)
+
+
+def _has_kink(prepared: Prepared[Any], source: UnitsMoved, second: FloatArray, outputs: IntArray) -> bool:
+    """Return whether second differences ``(m, k)`` grow with a shorter step, at the largest of each of some outputs."""
+    places = np.argmax(np.abs(second[:, outputs]), axis=0)
+    longer = replace(source, step=_LONGER * source.step)
+    evaluation = prepared.evaluate(longer.resamples([*places, *(places + len(second))]))
     towards, away = np.split(complete_values(_ENGINE, evaluation)[:, outputs], 2)
     long = np.diag(towards - 2 * prepared.centre[outputs] + away) / _LONGER**2
-    return bool((np.abs(second[rows, outputs]) > _GROWTH * np.abs(long)).any())
+    return bool((np.abs(second[places, outputs]) > _GROWTH * np.abs(long)).any())
 
 
 def _check(prepared: Prepared[Any]) -> None:
@@ -126,11 +125,11 @@ def _check(prepared: Prepared[Any]) -> None:
 
 
 def _moved(
-    prepared: Prepared[Any], sample: int, step: float, execution: Execution, bar: ProgressBar
+    prepared: Prepared[Any], source: UnitsMoved, execution: Execution, bar: ProgressBar
 ) -> tuple[FloatArray, FloatArray]:
-    """Return phi with the weight of each row of `sample` in turn moved up and down by `step`, each ``(n, k)``."""
-    sizes = prepared.data.sizes
-    section = f"{_ENGINE} {sample} {step!r}"
-    evaluation = evaluations(prepared, RowsMoved(sizes, sample, step), 2 * sizes[sample], execution, section, bar)
+    """Return phi with the weight of each unit that can move, in turn moved up and down, each ``(m, k)``."""
+    within = "" if source.strata is None else " within strata"
+    section = f"{_ENGINE}{source.units.name}{within} {source.units.sample} {source.step!r}"
+    evaluation = evaluations(prepared, source, 2 * len(source.movable), execution, section, bar)
     towards, away = np.split(complete_values(_ENGINE, evaluation), 2)
     return towards, away

@@ -24,8 +24,9 @@ from orthoboot.functionals.user.user_function import CallableFunctional
 from orthoboot.influence.engine_values import not_finite
 from orthoboot.influence.finite_difference import finite_difference_influence
 from orthoboot.influence.given import GivenFunction, given_influence
-from orthoboot.influence.jackknife import jackknife_influence, jackknife_units
+from orthoboot.influence.jackknife import jackknife_influence
 from orthoboot.influence.probe import probed
+from orthoboot.influence.units import Units, units_of
 from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray, Influence, IntArray
 
@@ -45,7 +46,10 @@ ENGINES: dict[str, Callable[[Prepared[Any], Execution, Plan | None], Influence]]
 EVALUATIONS_PER_UNIT = {"finite-difference": 2, "jackknife": 1}
 
 _MOST_UNITS = {"finite-difference": FINITE_DIFFERENCE_ROWS, "jackknife": 2_000}
-"""The most rows, or groups that the jackknife leaves out, for which "auto" chooses an engine where it needs one."""
+"""The most rows, or groups where these are drawn, for which "auto" chooses an engine where it needs one."""
+
+_OF_GROUPS = {"finite-difference": "groups moved", "jackknife": "groups left out"}
+"""What an engine does where whole groups are drawn."""
 
 
 class InfluenceOfRows(Protocol):
@@ -138,7 +142,7 @@ def influence_for(
         How many ordinary replicates would do instead: "auto" chooses no engine that takes more evaluations. None where
         an influence function is needed in any case.
     plan
-        How the rows are drawn: the jackknife leaves out what is drawn.
+        How the rows are drawn: engines leave out or move what is drawn.
     """
     if isinstance(request, str):
         return _named(request, _Search(prepared, execution, plan), replaced)
@@ -159,15 +163,26 @@ class _Search:
 
     def evaluations(self, engine: str) -> int:
         """Return how many evaluations an engine needs."""
-        return EVALUATIONS_PER_UNIT[engine] * sum(self.units(engine))
+        return EVALUATIONS_PER_UNIT[engine] * sum(units.number for units in self.units)
 
-    def units(self, engine: str) -> tuple[int, ...]:
-        """Return how many rows, or groups that are left out together, of each sample an engine changes in turn."""
-        return jackknife_units(self.prepared, self.plan) if engine == "jackknife" else self.prepared.data.sizes
+    @cached_property
+    def units(self) -> tuple[Units, ...]:
+        """Return what an engine changes in turn: the rows of each sample, or its groups."""
+        return units_of(self.prepared.data.sizes, self.plan)
+
+    @property
+    def most_units(self) -> int:
+        """Return how many units the sample with the most of them has."""
+        return max(units.number for units in self.units)
 
     def cost(self, engine: str) -> str:
         """Return a description of how many evaluations an engine needs."""
         return f"{self.evaluations(engine):,} evaluations"
+
+    def described(self, engine: str) -> str:
+        """Return an engine in words: its name, whether it changes groups, and what it costs."""
+        grouped = any(units.groups is not None for units in self.units)
+        return ", ".join([engine, *([_OF_GROUPS[engine]] if grouped else []), self.cost(engine)])
 
     def values(self, engine: str) -> Influence:
         """Return the influence values of an engine, or raise an `InfluenceError`."""
@@ -188,7 +203,7 @@ def _named(request: str, search: _Search, replaced: int | None) -> InfluenceFunc
     if request not in ENGINES:
         names = ", ".join(repr(name) for name in ("auto", *PACKAGES, *ENGINES, "regression"))
         raise ArgumentError(f"`influence` must be one of {names}, an array or a function; got {request!r}.")
-    return InfluenceFunction(search.values(request), f"{request}, {search.cost(request)} (as asked)")
+    return InfluenceFunction(search.values(request), f"{search.described(request)} (as asked)")
 
 
 def closed_form(prepared: Prepared[Any], execution: Execution) -> InfluenceFunction | None:
@@ -298,7 +313,7 @@ def _automatic(search: _Search, replaced: int | None) -> InfluenceFunction:
     except InfluenceError as error:  # the automatic choice must not end a run that the standard bootstrap can do
         return InfluenceFunction(None, f"none ({str(error).rstrip('.')})")
     why = f"automatic for a {kind} of {n:,} rows"
-    return InfluenceFunction(values, f"{engine}, {search.cost(engine)} ({why})")
+    return InfluenceFunction(values, f"{search.described(engine)} ({why})")
 
 
 def _kind(functional: Functional) -> str:
@@ -330,7 +345,7 @@ def _affordable(search: _Search, replaced: int | None) -> str | None:
     """Return the best engine that takes no more evaluations than the replicates it replaces, or None."""
     engines = _engines(search.prepared)
     if replaced is None:
-        return next((engine for engine in engines if max(search.units(engine)) <= _MOST_UNITS[engine]), None)
+        return next((engine for engine in engines if search.most_units <= _MOST_UNITS[engine]), None)
     return next((engine for engine in engines if search.evaluations(engine) <= replaced), None)
 
 

@@ -49,6 +49,9 @@ class Scheme(ABC):
     ordered: ClassVar[bool] = False
     """Whether the order of the rows in a resample means something, as in a time series."""
 
+    automatic: bool = False
+    """Whether the length of its blocks was found from the data."""
+
     takes_pieces: ClassVar[bool] = False
     """Whether it takes values that are computed in pieces."""
 
@@ -73,8 +76,18 @@ class Scheme(ABC):
         return None
 
     @property
+    def block_length(self) -> int | None:
+        """Return the rows of a block where blocks of rows in time order are drawn, else None."""
+        return None
+
+    @property
     def group_codes(self) -> IntArray | None:
         """Return the group of each row where whole groups are drawn, else None."""
+        return None
+
+    @property
+    def stratum_codes(self) -> IntArray | None:
+        """Return the stratum of each row where rows are drawn within strata, else None."""
         return None
 
     @property

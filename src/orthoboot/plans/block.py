@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -25,6 +25,8 @@ class Blocks(Scheme):
         Rows of the sample.
     length
         Rows of a block, from 1 to n - 1.
+    automatic
+        Whether the length was found from the data; the draws are the same.
     """
 
     kind: ClassVar[str]
@@ -34,13 +36,20 @@ class Blocks(Scheme):
     ordered: ClassVar[bool] = True
     n: int
     length: int
+    automatic: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checked_rows(self.n)
         if not is_whole_number(self.length) or not 1 <= self.length < self.n:
             raise ArgumentError(
-                f"`block_length` must be a whole number from 1 to n - 1 = {self.n - 1}; got {self.length!r}."
+                f"`block_length` must be a whole number from 1 to n - 1 = {self.n - 1}; got {self.length!r}. "
+                '"auto" finds one from the data.'
             )
+
+    @property
+    def block_length(self) -> int:
+        """Return the rows of a block, or their mean number where that is random."""
+        return int(self.length)
 
     @property
     def n_units(self) -> int:

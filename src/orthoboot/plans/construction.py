@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
+from orthoboot.data import Data
 from orthoboot.data.labels_in_pieces import LabelsInPieces
 from orthoboot.errors import ArgumentError
+from orthoboot.plans.automatic_length import AUTOMATIC, automatic_length
 from orthoboot.plans.base import Scheme
 from orthoboot.plans.block import Blocks, CircularBlocks, MovingBlocks, StationaryBlocks
 from orthoboot.plans.cluster import Cluster
@@ -32,6 +34,7 @@ def plan_for(
     groups: Any = None,
     block_length: Any = None,
     block_kind: str = DEFAULT_BLOCK_KIND,
+    data: Data | None = None,
 ) -> Plan:
     """Return the plan that resamples each sample as the options say.
 
@@ -43,9 +46,12 @@ def plan_for(
         One label per row, to draw within strata or to draw whole groups; for several samples a tuple or list with one
         entry per sample, None for one that is drawn row by row.
     block_length
-        Rows of a block, for rows in time order; one number, or for several samples also a tuple or list as above.
+        Rows of a block, for rows in time order, or "auto" to find them from `data`; one for all samples, or for
+        several samples also a tuple or list as above.
     block_kind
         "circular", "moving" or "stationary".
+    data
+        The samples, for a `block_length` of "auto".
 
     Examples
     --------
@@ -67,17 +73,26 @@ def plan_for(
         )
     if not given:
         return Plan(tuple(Iid(n) for n in sizes))
-    make = _scheme_makers(block_kind)[given[0]]
-    entries = _entries(options[given[0]], len(sizes), given[0])
-    return Plan(tuple(Iid(n) if entry is None else make(n, entry) for n, entry in zip(sizes, entries, strict=True)))
+    entries = enumerate(zip(sizes, _entries(options[given[0]], len(sizes), given[0]), strict=True))
+    if given == ["block_length"]:
+        return Plan(tuple(_blocks(n, entry, block_kind, data, sample) for sample, (n, entry) in entries))
+    make = {"strata": _stratified, "groups": _cluster}[given[0]]
+    return Plan(tuple(Iid(n) if entry is None else make(n, entry) for _, (n, entry) in entries))
 
 
-def _scheme_makers(block_kind: str) -> dict[str, Callable[[int, Any], Scheme]]:
-    return {
-        "strata": _stratified,
-        "groups": _cluster,
-        "block_length": lambda n, length: BLOCK_KINDS[block_kind](n, length),
-    }
+def _blocks(n: int, length: Any, block_kind: str, data: Data | None, sample: int) -> Scheme:
+    """Return blocks of a length that is given or to be found from the data; rows where there is none."""
+    if length is None:
+        return Iid(n)
+    scheme = BLOCK_KINDS[block_kind]
+    if data is None or not _is_automatic(length):
+        return scheme(n, length)
+    return scheme(n, automatic_length(data, sample, block_kind), automatic=True)
+
+
+def _is_automatic(length: Any) -> bool:
+    # An array is equal to a text in no single way.
+    return isinstance(length, str) and length == AUTOMATIC
 
 
 def _stratified(n: int, labels: Any) -> Scheme:
@@ -97,7 +112,7 @@ def _entries(option: Any, n_samples: int, argument: str) -> list[Any]:
         return [option]
     if isinstance(option, (tuple, list)) and len(option) == n_samples:
         return list(option)
-    if isinstance(option, Integral) and argument == "block_length":
+    if argument == "block_length" and (isinstance(option, Integral) or _is_automatic(option)):
         return [option] * n_samples
     length = f" of length {len(option)}" if hasattr(option, "__len__") else ""
     raise ArgumentError(

@@ -66,6 +66,17 @@ class Plan:
         return words.replace(" rows + ", " + ") if words.endswith(" rows") and " in " not in words else words
 
     @property
+    def block_lengths(self) -> tuple[int | None, ...]:
+        """Return the rows of a block of each sample, None for one that is not drawn in blocks."""
+        return tuple(scheme.block_length for scheme in self.schemes)
+
+    @property
+    def automatic_lengths(self) -> tuple[int, ...]:
+        """Return the lengths of blocks that were found from the data, of those samples that have one."""
+        found = ((scheme.block_length, scheme.automatic) for scheme in self.schemes)
+        return tuple(length for length, automatic in found if automatic and length is not None)
+
+    @property
     def has_draws(self) -> bool:
         """Return whether the linear part is a sum of independent draws, so that its law is known."""
         return all(scheme.has_draws for scheme in self.schemes)

@@ -14,6 +14,7 @@ from orthoboot.estimators import r_squared, slope
 from orthoboot.estimators.diagnostics import is_constant
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals import Ends
+from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray
 
 _MOST_ROWS = 30
@@ -104,7 +105,18 @@ def notes(answer: Answer) -> list[str]:
         remarks.append("± ? means that there are too few resamples to tell the simulation error.")
     if answer.ends.reason:
         remarks.append(f'Interval: "{answer.ends.method}", since {answer.ends.reason}.')
-    return remarks + _influence_notes(answer.estimation)
+    return remarks + _block_notes(answer.estimation.run.plan) + _influence_notes(answer.estimation)
+
+
+def _block_notes(plan: Plan) -> list[str]:
+    """Return a note on the lengths of blocks that were found from the data; the heading has all lengths."""
+    lengths = plan.automatic_lengths
+    if not lengths:
+        return []
+    plural = "s" if len(lengths) > 1 else ""
+    rows = "row" if lengths == (1,) else "rows"
+    shown = " and ".join(f"{length:,}" for length in lengths)
+    return [f"Block length{plural}: {shown} {rows}, found from the data by the rule of Politis and White."]
 
 
 def _influence_notes(estimation: Estimation) -> list[str]:

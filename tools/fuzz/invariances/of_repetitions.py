@@ -178,6 +178,9 @@ def influence_of_single_rows(asked: Questioned) -> str | None:
     # Leaving out whole rows is a step of another length.
     if "jackknife" in result.influence_source or not case.statistic.fractional or rounding(case) > TOO_ROUGH:
         return None
+    # Where groups are moved their rows share one value.
+    if "groups moved" in result.influence_source:
+        return None
     # Differences that the library takes itself know nothing nearer than their steps.
     towards_rows = "finite-difference" in result.influence_source
     of_parts = getattr(case.statistic, "gradient", "") is None

@@ -62,6 +62,11 @@ class Stratified(Scheme):
         return np.cumsum(self._sizes) - self._sizes
 
     @property
+    def stratum_codes(self) -> IntArray:
+        """Return the stratum of each row, numbered from 0."""
+        return self._codes
+
+    @property
     def smallest_stratum(self) -> int:
         """Return the number of rows in the smallest stratum."""
         return int(self._sizes.min())
