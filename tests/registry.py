@@ -539,6 +539,9 @@ class IntervalRow:
 
 
 INTERVALS = [
+    IntervalRow("auto", "orthogonal", 10),
+    IntervalRow("auto", "orthogonal", 1000),
+    IntervalRow("auto", "standard", 400),
     IntervalRow("normal", "orthogonal", 10),
     IntervalRow("normal", "cheap", 10),
     IntervalRow("normal", "jackknife", 0),

@@ -60,8 +60,8 @@ def refused(kind, message, *args, **options):
         ({"n_resamples": 1, "estimator": "standard"}, "at least 2 for estimator='standard'; got 1."),
         (
             {"method": "BCA"},
-            "`method` must be one of 'normal', 't', 'abc', 'percentile', 'basic', 'bca', 'studentized'; got 'BCA'. "
-            "Did you mean 'bca'?",
+            "`method` must be one of 'auto', 'normal', 't', 'abc', 'percentile', 'basic', 'bca', 'studentized'; got "
+            "'BCA'. Did you mean 'bca'?",
         ),
         ({"method": "exact"}, "`method` must be one of"),
         ({"estimator": "ortogonal"}, "got 'ortogonal'. Did you mean 'orthogonal'?"),
@@ -523,7 +523,7 @@ def test_t_intervals_exist_from_the_first_replicates(estimator, n_resamples):
 def test_a_statistic_that_picks_a_row_is_told_as_one():
     told = pytest.warns(errors.DominantRowWarning, match="one row carries 9.% of the variance of `max`: the statistic")
     with told, pytest.warns(errors.SlopeWarning):
-        ob.bootstrap(np.random.default_rng(0).exponential(size=100), np.max, n_resamples=1000, rng=0)
+        ob.bootstrap(np.random.default_rng(0).exponential(size=100), np.max, n_resamples=500, rng=0)
 
 
 def test_a_count_that_is_cut_to_whole_numbers_is_told_as_a_step_function():
@@ -575,7 +575,7 @@ def test_a_mis_scaled_influence_is_told_with_its_scale():
 
 def test_a_statistic_that_is_not_smooth_is_told():
     with pytest.warns(errors.NonSmoothWarning, match="`median` is not smooth in the data"):
-        ob.bootstrap(X, ob.median, rng=0)
+        ob.bootstrap(X, ob.median, n_resamples=20, rng=0)
 
 
 def test_every_warning_can_be_silenced_by_one_class():

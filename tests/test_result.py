@@ -106,7 +106,7 @@ def test_several_samples_have_a_tuple_of_influence_values():
 
 
 def test_fields_agree_with_each_other():
-    result = ob.bootstrap(TABLE, ob.variance, rng=0)
+    result = ob.bootstrap(TABLE, ob.variance, method="normal", rng=0)
     np.testing.assert_allclose(result.debiased, result.estimate - result.bias)
     np.testing.assert_allclose(result.variance, result.standard_error**2)
     low, high = result.confidence_interval

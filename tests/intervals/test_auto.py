@@ -58,14 +58,24 @@ def test_a_surrogate_has_the_tails():
     assert result.interval_method == "bca"
 
 
-def test_a_smooth_function_of_weights_that_follows_its_linear_part_has_abc():
-    x = np.random.default_rng(1).gamma(4.0, size=400)
-    assert chosen(x, variation) == "abc"
+def test_a_smooth_statistic_that_follows_its_linear_part_has_abc():
+    x = np.random.default_rng(1).gamma(4.0, size=20_000)
+    assert chosen(x, ob.skewness) == "abc"
 
 
-def test_a_plain_function_has_the_tails_of_its_linear_part():
+def test_a_function_of_the_user_has_the_tails_of_its_linear_part_and_no_more_evaluations():
     x = np.random.default_rng(1).gamma(4.0, size=400)
     assert chosen(x, lambda x: x.std() / x.mean()) == "bca"
+    calls = []
+
+    def counted(x, weights):
+        calls.append(1)
+        return variation(x, weights)
+
+    assert chosen(x, counted) == "bca"
+    n_calls = len(calls)
+    chosen(x, counted, method="normal")
+    assert len(calls) == 2 * n_calls
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")

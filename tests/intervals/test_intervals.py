@@ -62,6 +62,8 @@ def test_another_unit_moves_the_interval_along(row):
 
 @every_interval
 def test_outputs_are_answered_one_by_one(row):
+    if row.method == "auto" and row.n_resamples < 1000:
+        pytest.skip("what it chooses from few depends on the number of outputs")
     table = np.random.default_rng(5).gamma(2.0, size=(80, 2))
     together = run(row, table)
     for j in range(2):
@@ -116,7 +118,7 @@ def test_scipy_bca_of_two_samples():
 
 
 def test_the_normal_interval():
-    result = ob.bootstrap(X, ob.variance, rng=0)
+    result = ob.bootstrap(X, ob.variance, method="normal", rng=0)
     half = Z * result.standard_error
     np.testing.assert_allclose(result.confidence_interval, (result.estimate - half, result.estimate + half), rtol=1e-12)
     assert result.simulation_error.low == pytest.approx(Z * result.simulation_error.standard_error, rel=1e-12)

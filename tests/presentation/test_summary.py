@@ -28,7 +28,7 @@ def row(text: str, name: str) -> str:
 
 
 def test_a_summary_says_what_was_done_and_what_came_out():
-    result = ob.bootstrap(X, ob.std, n_resamples=10, rng=0)
+    result = ob.bootstrap(X, ob.std, n_resamples=10, method="normal", rng=0)
     heading, blank, header, line, *rest = result.summary().splitlines()
     assert re.fullmatch(
         r"Orthogonal bootstrap of std: 300 rows, 10 resamples, worth about [\d,]+ ordinary ones", heading

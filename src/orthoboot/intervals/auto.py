@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orthoboot.errors import IntervalWarning
 from orthoboot.estimators import r_squared
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.abc import Abc
@@ -23,8 +22,11 @@ _NEAR_ONE = 0.9
 _NEGLIGIBLE = 0.02
 """Corrections of the ends for bias and skewness that do not matter, in standard errors."""
 
-_TILTED_EVALUATIONS = 6
+_TILTED_EVALUATIONS = 8
 """What ABC takes for each output."""
+
+_CHEAP_EVALUATIONS = 10
+"""Evaluations that need no replicates beside them, as many as the fewest replicates."""
 
 
 class Candidate(NamedTuple):
@@ -40,8 +42,8 @@ class Auto(Interval):
     - BCa, from at least a thousand replicates or from the draws of a surrogate; percentiles for blocks of dependent
       rows, and for quantiles and other kinks, where BCa's corrections are noise.
     - The normal interval, where corrections for bias and skewness would move no end by a fiftieth of a standard error.
-    - ABC, where the statistic is smooth, takes fractional weights and follows its linear part, and its evaluations cost
-      no more than the replicates did; else BCa, from the law of the linear part.
+    - ABC, where the statistic is smooth, takes fractional weights and follows its linear part, and its evaluations are
+      known to cost no more than the replicates did; else BCa, from the law of the linear part.
     - The normal interval, on the natural scale of a statistic whose range has limits.
 
     "paper" and "cheap" have their own, the normal interval and t.
@@ -63,7 +65,7 @@ def _is_sound(ends: Ends, estimation: Estimation) -> bool:
     low, high = estimation.run.limits
     # NaN is not within any limits; an estimate beyond its own has none.
     within = (ends.low >= np.minimum(low, estimation.estimate)) & (ends.high <= np.maximum(high, estimation.estimate))
-    return bool(within.all()) and not any(isinstance(warning, IntervalWarning) for warning in ends.warnings)
+    return bool(within.all()) and not ends.warnings
 
 
 def candidates(estimation: Estimation) -> Iterator[Candidate]:
@@ -118,8 +120,9 @@ def _from_replicates(estimation: Estimation) -> Candidate:
 def _takes_tilts(estimation: Estimation) -> bool:
     """Return whether ABC exists for the run, and costs no more than the replicates."""
     run = estimation.run
-    dear = run.prepared.work is None and _TILTED_EVALUATIONS * run.output.size > max(len(estimation.replicates), 10)
-    return run.functional.smooth and run.functional.fractional and run.plan.has_tilt and not dear
+    cheap = _TILTED_EVALUATIONS * run.output.size <= max(len(estimation.replicates), _CHEAP_EVALUATIONS)
+    is_known = run.prepared.work is not None  # a refit, or a function of the user's, may take minutes
+    return run.functional.smooth and run.functional.fractional and run.plan.has_tilt and is_known and cheap
 
 
 def _is_negligible(estimation: Estimation) -> bool:

@@ -28,7 +28,7 @@ from orthoboot.intervals.percentile import (
 )
 from orthoboot.intervals.saddlepoint import GRID, LinearDistribution
 from orthoboot.intervals.scale import NaturalScale, natural_scale
-from orthoboot.plans import Draws, Plan
+from orthoboot.plans import Draws, Iid, Plan, Scheme
 from orthoboot.replicates import Replicates
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
@@ -373,10 +373,15 @@ def _draws(estimation: Estimation) -> Sequence[Draws] | None:
     run = estimation.run
     if not estimation.estimator.needs_influence or run.influence is None or not run.plan.has_draws:
         return None
-    in_pieces = any(as_pieces(part) is not None for part in run.influence)
-    if in_pieces and sum(run.data.sizes) > LARGEST_LAW:
+    parts = list(run.plan.parts(run.influence))
+    if any(_is_long(scheme, part) for scheme, part in parts):
         return None
-    return run.plan.draws(tuple(map(held, run.influence)))
+    return run.plan.draws(tuple(held(part) if isinstance(scheme, Iid) else part for scheme, part in parts))
+
+
+def _is_long(scheme: Scheme, influence: FloatArray) -> bool:
+    """Return whether the rows that are drawn are read part by part, and too many to be held; of groups totals are."""
+    return isinstance(scheme, Iid) and as_pieces(influence) is not None and len(influence) > LARGEST_LAW
 
 
 def _linear_law(draws: Sequence[Draws], outputs: slice) -> LinearDistribution:

@@ -41,6 +41,7 @@ class StratifiedInPieces(Scheme):
     """
 
     takes_pieces: ClassVar[bool] = True
+    has_draws: ClassVar[bool] = False  # the rows of the strata are not at hand
     labels: LabelsInPieces = field(repr=False)
     n: int = field(init=False)
 
