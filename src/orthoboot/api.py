@@ -13,6 +13,7 @@ from orthoboot.arguments import (
     checked_alternative,
     checked_confidence_level,
     checked_count,
+    checked_flag,
     checked_jobs,
     checked_name,
     too_few_replicates,
@@ -75,6 +76,7 @@ def bootstrap(
     confidence_level: float = 0.95,
     method: str = "normal",
     alternative: str = "two-sided",
+    simultaneous: bool = False,
     estimator: str = "orthogonal",
     influence: Any = "auto",
     control: str = "auto",
@@ -129,6 +131,10 @@ def bootstrap(
         function in the estimator and 200 without.
     alternative
         "two-sided"; "less" for an upper bound, "greater" for a lower bound, as in scipy.
+    simultaneous
+        Whether the intervals of all outputs hold together with `confidence_level`: each has the higher level at which
+        the largest of all standardised outputs, normal with their correlations, stays inside. Needs the covariance
+        matrix.
     estimator
         "orthogonal", "paper", "standard", "cheap" or "jackknife".
     influence
@@ -194,6 +200,7 @@ def bootstrap(
     confidence_level = checked_confidence_level(confidence_level)
     interval = INTERVALS[checked_name("method", method, INTERVALS)]
     alternative = checked_alternative(alternative)
+    simultaneous = checked_flag("simultaneous", simultaneous)
     chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
     budget = Budget.checked(n_resamples, tol, max_resamples, chosen)
     batch = None if batch is None else checked_count("batch", batch, least=1)
@@ -234,7 +241,8 @@ def bootstrap(
         replicates, unmet = _simulated(first, budget)
     _check_weights_matter(first.run, replicates)
     name, standing = first.estimator.name, first.warnings
-    result = Result(first.run, replicates, name, method, confidence_level, alternative, (), standing)
+    reading = (name, method, confidence_level, alternative)
+    result = Result(first.run, replicates, *reading, (), standing, simultaneous=simultaneous)
     trial_warnings = _trials(first, replicates, labels.groups)
     # Mostly there are none, and the run keeps what it has found out about the linear part.
     if trial_warnings:
