@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthoboot.intervals.control import ControlDistribution
-from orthoboot.intervals.percentile import EmpiricalDistribution
-from orthoboot.intervals.saddlepoint import LinearDistribution
+from orthoboot.intervals.laws.control import ControlDistribution
+from orthoboot.intervals.laws.replicated import EmpiricalDistribution
+from orthoboot.intervals.laws.saddlepoint import LinearDistribution
 from orthoboot.plans.base import Draws
 from orthoboot.typing import FloatArray
 

@@ -50,6 +50,7 @@ from orthoboot.functionals import (
     trimmed_mean,
     variance,
 )
+from orthoboot.hypotheses import PermutationTest, permutation_test
 from orthoboot.influence import regression_on
 from orthoboot.result import ConfidenceInterval, Result, SimulationError
 
@@ -64,6 +65,7 @@ __all__ = [
     "ConfidenceInterval",
     "Functional",
     "InfluenceCheck",
+    "PermutationTest",
     "Result",
     "SimulationError",
     "accuracy",
@@ -98,6 +100,7 @@ __all__ = [
     "minimize",
     "norm_of_mean",
     "paired_difference",
+    "permutation_test",
     "plans",
     "precision",
     "quantile",

@@ -13,6 +13,7 @@ from orthoboot.arguments import (
     checked_alternative,
     checked_confidence_level,
     checked_count,
+    checked_flag,
     checked_jobs,
     checked_name,
     checked_transform,
@@ -79,6 +80,7 @@ def bootstrap(
     method: str = "auto",
     alternative: str = "two-sided",
     transform: Any = None,
+    simultaneous: bool = False,
     estimator: str = "orthogonal",
     influence: Any = "auto",
     control: str = "auto",
@@ -142,6 +144,10 @@ def bootstrap(
         The scale of the interval, where the range of the statistic has limits: "log" for positive values, "logit" for
         shares, "fisher" for correlations, or the limits ``(low, high)`` themselves. Normal and t intervals are made on
         that scale, and others stay within the limits. Statistics of the catalogue know their range; "auto" uses it.
+    simultaneous
+        Whether the intervals of all outputs hold together with `confidence_level`: each has the higher level at which
+        the largest of all standardised outputs, normal with their correlations, stays inside. Needs the covariance
+        matrix.
     estimator
         "orthogonal", "paper", "standard", "cheap" or "jackknife".
     influence
@@ -211,6 +217,7 @@ def bootstrap(
     interval = INTERVALS[checked_name("method", method, INTERVALS)]
     alternative = checked_alternative(alternative)
     limits = checked_transform(transform)
+    simultaneous = checked_flag("simultaneous", simultaneous)
     chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
     budget = Budget.checked(n_resamples, tol, max_resamples, chosen)
     batch = None if batch is None else checked_count("batch", batch, least=1)
@@ -253,7 +260,8 @@ def bootstrap(
         replicates, unmet = _simulated(first, budget)
     _check_weights_matter(first.run, replicates)
     name, standing = first.estimator.name, first.warnings
-    result = Result(first.run, replicates, name, method, confidence_level, alternative, (), standing)
+    reading = (name, method, confidence_level, alternative)
+    result = Result(first.run, replicates, *reading, (), standing, simultaneous=simultaneous)
     trial_warnings = _trials(first, replicates, labels.groups)
     # Mostly there are none, and the run keeps what it has found out about the linear part.
     if trial_warnings:

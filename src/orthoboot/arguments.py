@@ -85,6 +85,13 @@ def checked_tolerance(value: Any) -> float:
     return float(value)
 
 
+def checked_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"`{name}` must be True or False; got {value!r}.")
+    return bool(value)
+
+
 def checked_name(argument: str, value: Any, known: Iterable[str]) -> str:
     """Return `value` if it is one of `known`; otherwise raise, list them and suggest the closest."""
     names = list(known)

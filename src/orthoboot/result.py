@@ -12,7 +12,9 @@ from orthoboot.arguments import (
     checked_alternative,
     checked_confidence_level,
     checked_count,
+    checked_flag,
     checked_name,
+    is_real,
     too_few_replicates,
 )
 from orthoboot.errors import (
@@ -20,6 +22,7 @@ from orthoboot.errors import (
     InfluenceError,
     MissingDependencyError,
     OrthobootWarning,
+    StatisticError,
     emit,
 )
 from orthoboot.estimators import ESTIMATORS, Estimator, r_squared, slope
@@ -28,6 +31,7 @@ from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals.output import unique_names
 from orthoboot.influence import check_of_resamples, not_of_resamples
 from orthoboot.intervals import INTERVALS, Ends, Interval
+from orthoboot.intervals.significance import significance
 from orthoboot.presentation import summary as summaries
 from orthoboot.replicates import Replicates, extended, relinearized
 from orthoboot.run import Run
@@ -65,7 +69,7 @@ class Result:
         The statistic at its data, the plan and the seed.
     replicates
         What was simulated.
-    estimator, method, confidence_level, alternative
+    estimator, method, confidence_level, alternative, simultaneous
         How the replicates are read.
     warnings
         All that a careful reader should know.
@@ -82,6 +86,7 @@ class Result:
     alternative: str
     warnings: tuple[OrthobootWarning, ...] = field(default=())
     standing: tuple[OrthobootWarning, ...] = field(default=())
+    simultaneous: bool = field(default=False, kw_only=True)
 
     # What was found
 
@@ -239,7 +244,12 @@ class Result:
     # What more can be asked
 
     def interval(
-        self, confidence_level: float | None = None, method: str | None = None, alternative: str | None = None
+        self,
+        confidence_level: float | None = None,
+        method: str | None = None,
+        alternative: str | None = None,
+        *,
+        simultaneous: bool | None = None,
     ) -> ConfidenceInterval:
         """Return another interval from the same replicates; arguments default to those of the run.
 
@@ -252,7 +262,81 @@ class Result:
             `bootstrap` asks for. "studentized" draws the resamples again and finds the influence function of each.
         alternative
             "two-sided"; "less" for an upper bound, "greater" for a lower bound.
+        simultaneous
+            Whether the intervals of all outputs hold together with `confidence_level`, as in `bootstrap`.
         """
+        asked = self._asked(confidence_level, method, alternative, simultaneous)
+        for warning in asked._ends.warnings:
+            emit(warning)
+        return asked.confidence_interval
+
+    def pvalue(self, null: Any = 0.0, alternative: str | None = None, *, method: str | None = None) -> Any:
+        """Return the p-value of the hypothesis that the parameter equals `null`, from the same replicates.
+
+        It is the smallest alpha for which the interval of level ``1 - alpha`` excludes `null`: in closed form for
+        "normal" and "t", by bisection of the level for the others. Of simultaneous intervals it is adjusted for the
+        number of outputs. The smallest that replicates can show is 1/(B + 1) on one side, where the ends are theirs; a
+        p-value at such a limit comes with a warning. ABC takes about fifty evaluations more.
+
+        The data are resampled as they are, not as if the hypothesis were true; for two samples `permutation_test` does
+        that.
+
+        Parameters
+        ----------
+        null
+            A number for all outputs, or a value in the statistic's own shape.
+        alternative
+            "two-sided"; "less": the parameter is less than `null`, "greater": it is greater. As in scipy the test
+            "less" belongs to the interval "less", which has an upper bound: it rejects where that bound is below
+            `null`. None takes the one of the result.
+        method
+            The interval to invert; that of the result by default.
+
+        Returns
+        -------
+        float, array or dict
+            In the statistic's own shape.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import orthoboot as ob
+        >>> x = np.random.default_rng(0).normal(0.3, size=50)
+        >>> result = ob.bootstrap(x, ob.mean, rng=0)
+        >>> p = result.pvalue(0.0)
+        >>> bool(np.isclose(result.interval(1 - p).low, 0.0))
+        True
+        """
+        asked = self._asked(None, method, alternative, None)
+        values = asked._null_values(null)
+        found = significance(
+            INTERVALS[asked.method],
+            asked._estimation,
+            values,
+            asked.alternative,
+            simultaneous=asked.simultaneous,
+        )
+        for warning in found.warnings:
+            emit(warning)
+        return self._packed(found.pvalues)
+
+    def _null_values(self, null: Any) -> FloatArray:
+        """Return the values of a hypothesis, checked, shape ``(k,)``."""
+        try:
+            given = np.full(len(self.names), float(null)) if is_real(null) else self.run.output.flatten(null)
+        except StatisticError:
+            given = np.full(1, np.nan)
+        if not np.isfinite(given).all():
+            raise ArgumentError(
+                f"`null` must be a finite number, or finite numbers in the shape of `estimate`; got {null!r}. Use 0.0 "
+                "for no effect."
+            )
+        return given
+
+    def _asked(
+        self, confidence_level: float | None, method: str | None, alternative: str | None, simultaneous: bool | None
+    ) -> Result:
+        """Return the result with other settings of its interval, checked; None leaves one as it is."""
         changes: dict[str, Any] = {}
         if confidence_level is not None:
             changes["confidence_level"] = checked_confidence_level(confidence_level)
@@ -260,6 +344,8 @@ class Result:
             changes["method"] = checked_name("method", method, INTERVALS)
         if alternative is not None:
             changes["alternative"] = checked_alternative(alternative)
+        if simultaneous is not None:
+            changes["simultaneous"] = checked_flag("simultaneous", simultaneous)
         asked = replace(self, **changes)
         # The replicates are read alike; a control on them need not be found again.
         vars(asked)["_estimation"] = self._estimation
@@ -270,9 +356,7 @@ class Result:
             _check_resamples(interval, asked.run)
         if interval.needs_influence:
             asked = asked._with_influence(f"method={asked.method!r}")
-        for warning in asked._ends.warnings:
-            emit(warning)
-        return asked.confidence_interval
+        return asked
 
     def with_estimator(self, estimator: str, replicates: slice = slice(None)) -> Result:
         """Return the result of another estimator from the same replicates, or from some of them.
@@ -348,6 +432,7 @@ class Result:
             "confidence_level": self.confidence_level,
             "method": self.interval_method,
             "alternative": self.alternative,
+            "simultaneous": self.simultaneous,
             "estimator": self.estimator,
             "simulation_error": self.simulation_error._asdict(),
             "equivalent_resamples": self.equivalent_resamples,
@@ -412,11 +497,19 @@ class Result:
 
     @cached_property
     def _ends(self) -> Ends:
-        return INTERVALS[self.method].interval(self._estimation, self.confidence_level, self.alternative)
+        return INTERVALS[self.method].interval(
+            self._estimation, self.confidence_level, self.alternative, simultaneous=self.simultaneous
+        )
 
     @property
     def _answer(self) -> summaries.Answer:
-        return summaries.Answer(self._estimation, self._ends, self.confidence_level, self.warnings)
+        return summaries.Answer(
+            self._estimation,
+            self._ends,
+            self.confidence_level,
+            self.warnings,
+            simultaneous=self.simultaneous,
+        )
 
     def _packed(self, flat: FloatArray) -> Any:
         return self.run.output.pack(flat)

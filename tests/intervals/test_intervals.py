@@ -14,7 +14,7 @@ from tests.registry import INTERVALS, IntervalRow
 import orthoboot as ob
 from orthoboot import errors
 from orthoboot.intervals import INTERVALS as KNOWN
-from orthoboot.intervals.saddlepoint import LinearDistribution
+from orthoboot.intervals.laws.saddlepoint import LinearDistribution
 from orthoboot.plans.base import Draws
 
 X = np.random.default_rng(4).gamma(2.0, size=80)

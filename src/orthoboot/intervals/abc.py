@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +13,8 @@ from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning
 from orthoboot.estimators import Estimator
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
-from orthoboot.intervals.base import Ends, Interval, Probabilities
+from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
+from orthoboot.intervals.inversion import EndFunction, excluding_tail
 from orthoboot.intervals.linear import acceleration
 from orthoboot.plans import Plan
 from orthoboot.run import Run
@@ -80,6 +82,24 @@ class Abc(Interval):
         warnings = (*_broken(estimation, sound, tilt.failure), *_beside(estimation, low, high, probabilities))
         return Ends(low, high, low_error, high_error, warnings)
 
+    def exclusion(self, estimation: Estimation, null: FloatArray, above: BoolArray) -> Exclusion:
+        """Return the smallest tail with which an end excludes `null`, from about fifty evaluations more."""
+        return excluding_tail(_end_function(estimation), estimation, null, above)
+
+
+def _end_function(estimation: Estimation) -> EndFunction:
+    """Return the statistic at tilted weights as a function of probabilities; NaN where that is no end."""
+    tilt = _Tilt(estimation.run)
+    curve = _curve(estimation, tilt)
+
+    def end(probabilities: FloatArray) -> FloatArray:
+        position = curve.position(probabilities)
+        value = tilt.values(position)
+        sound = np.isfinite(value) & curve.sound((probabilities,), estimation)
+        return np.where(sound & _rises(tilt, position, value), value, np.nan)
+
+    return end
+
 
 def _rises(tilt: _Tilt, position: FloatArray, end: FloatArray) -> BoolArray:
     """Return whether the statistic still moves away from its value on the data when it comes to an end.
@@ -130,7 +150,7 @@ class _Curve:
     curvature: FloatArray
     shift: FloatArray = field(repr=False)
 
-    def position(self, probability: float) -> FloatArray:
+    def position(self, probability: FloatArray | float) -> FloatArray:
         """Return how far along the tilt the end lies: ``w / (1 - a w)**2``, ``w = shift + z``."""
         w = self._shifted(probability)
         return np.asarray(w / (1 - self.acceleration * w) ** 2)
@@ -141,12 +161,12 @@ class _Curve:
         stretch = (1 + self.acceleration * w) / (1 - self.acceleration * w) ** 3
         return np.asarray(np.abs(stretch * (1 + 2 * self.curvature * self.position(probability))))
 
-    def sound(self, probabilities: Probabilities, estimation: Estimation) -> BoolArray:
+    def sound(self, probabilities: Sequence[FloatArray | float], estimation: Estimation) -> BoolArray:
         """Return whether no end is beyond the pole of `position`, and there is a direction if anything varies."""
         before_pole = [1 - self.acceleration * self._shifted(p) > 0 for p in probabilities]
         return np.asarray(np.all(before_pole, axis=0) & ((self.sigma > 0) | (estimation.standard_error == 0)))
 
-    def _shifted(self, probability: float) -> FloatArray:
+    def _shifted(self, probability: FloatArray | float) -> FloatArray:
         return np.asarray(self.shift + scipy.special.ndtri(probability))
 
 

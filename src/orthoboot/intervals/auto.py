@@ -11,10 +11,11 @@ import numpy as np
 from orthoboot.estimators import r_squared
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.abc import Abc
-from orthoboot.intervals.base import Ends, Interval, Probabilities
+from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
 from orthoboot.intervals.linear import acceleration
 from orthoboot.intervals.normal import NaturalNormal, Normal
 from orthoboot.intervals.percentile_family import LARGEST_LAW, LEAST_STANDARD, MANY, Bca, Percentile
+from orthoboot.typing import BoolArray, FloatArray
 
 _NEAR_ONE = 0.9
 """From this r_squared on the tails of phi are those of its linear part, slightly bent."""
@@ -27,6 +28,10 @@ _TILTED_EVALUATIONS = 8
 
 _CHEAP_EVALUATIONS = 10
 """Evaluations that need no replicates beside them, as many as the fewest replicates."""
+
+
+_USUAL = (0.025, 0.975)
+"""What the ends of a usual interval leave below them."""
 
 
 class Candidate(NamedTuple):
@@ -53,11 +58,22 @@ class Auto(Interval):
 
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
         """Return the ends of the first candidate that is sound, or of the last one."""
-        for candidate in candidates(estimation):
-            ends = candidate.interval.ends(estimation, probabilities)
-            if _is_sound(ends, estimation):
-                break
+        candidate, ends = _chosen(estimation, probabilities)
         return replace(ends, method=candidate.interval.name, reason=candidate.reason)
+
+    def exclusion(self, estimation: Estimation, null: FloatArray, above: BoolArray) -> Exclusion:
+        """Return the smallest tail with which an end excludes `null`, by the method that is chosen for 95%."""
+        candidate, _ = _chosen(estimation, _USUAL)
+        return candidate.interval.exclusion(estimation, null, above)
+
+
+def _chosen(estimation: Estimation, probabilities: Probabilities) -> tuple[Candidate, Ends]:
+    """Return the first candidate that is sound, or the last one, with its ends."""
+    for candidate in candidates(estimation):
+        ends = candidate.interval.ends(estimation, probabilities)
+        if _is_sound(ends, estimation):
+            break
+    return candidate, ends
 
 
 def _is_sound(ends: Ends, estimation: Estimation) -> bool:

@@ -11,8 +11,9 @@ from orthoboot.errors import OrthobootWarning
 from orthoboot.estimators import Estimator
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
+from orthoboot.intervals.simultaneous import Maximum, maximum_of
 from orthoboot.plans import Plan
-from orthoboot.typing import FloatArray
+from orthoboot.typing import BoolArray, FloatArray
 
 Probabilities = tuple[float, float]
 """What the lower and the upper end leave below them."""
@@ -37,6 +38,22 @@ class Ends:
         """Return the ends multiplied by the unit of each output, shape ``(k,)``."""
         low_error, high_error = unit * self.low_error, unit * self.high_error
         return replace(self, low=unit * self.low, high=unit * self.high, low_error=low_error, high_error=high_error)
+
+
+@dataclass(frozen=True, eq=False)
+class Exclusion:
+    """The tail probabilities of ends that exclude a value, each ``(k,)``.
+
+    Attributes
+    ----------
+    tail
+        The smallest; NaN where there is no interval.
+    is_limit
+        Whether every end that there is excludes the value, so that the tail is only the smallest that can be shown.
+    """
+
+    tail: FloatArray
+    is_limit: BoolArray
 
 
 class Interval(ABC):
@@ -68,8 +85,39 @@ class Interval(ABC):
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
         """Return the ends with `probabilities` below them; NaN with a warning where they do not exist."""
 
-    def interval(self, estimation: Estimation, confidence_level: float, alternative: str) -> Ends:
+    @abstractmethod
+    def exclusion(self, estimation: Estimation, null: FloatArray, above: BoolArray) -> Exclusion:
+        """Return the smallest tail probability with which an end excludes `null`.
+
+        Parameters
+        ----------
+        estimation
+            In units.
+        null
+            A value for each output, shape ``(k,)``.
+        above
+            Whether the lower end is to lie above the value, else the upper end below it, shape ``(k,)``.
+        """
+
+    def degrees(self, estimation: Estimation) -> FloatArray | float | None:
+        """Return the degrees of freedom of the standardised outputs, shape ``(k,)`` or one number; None if normal."""
+        return None
+
+    def maximum(self, estimation: Estimation, alternative: str) -> Maximum:
+        """Return the law of the largest standardised output."""
+        covariance = estimation.in_units.covariance
+        return maximum_of(covariance, self.degrees(estimation), two_sided=alternative == "two-sided")
+
+    def simultaneous_level(self, estimation: Estimation, confidence_level: float, alternative: str) -> float:
+        """Return the level of each output's interval at which all of them together have `confidence_level`."""
+        return 1 - self.maximum(estimation, alternative).tail(1 - confidence_level).probability
+
+    def interval(
+        self, estimation: Estimation, confidence_level: float, alternative: str, *, simultaneous: bool = False
+    ) -> Ends:
         """Return the interval: two-sided, or open to the side that `alternative` leaves free, as in scipy."""
+        if simultaneous and len(estimation.estimate) > 1:
+            confidence_level = self.simultaneous_level(estimation, confidence_level, alternative)
         tail = (1 - confidence_level) / 2 if alternative == "two-sided" else 1 - confidence_level
         ends = self.ends(estimation.in_units, (tail, 1 - tail)).times(estimation.unit)
         ends = replace(ends, method=ends.method or self.name)

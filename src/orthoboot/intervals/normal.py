@@ -8,9 +8,9 @@ import numpy as np
 import scipy
 
 from orthoboot.estimators.estimation import Estimation
-from orthoboot.intervals.base import Ends, Interval, Probabilities
+from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
 from orthoboot.intervals.scale import natural_scale
-from orthoboot.typing import FloatArray
+from orthoboot.typing import BoolArray, FloatArray
 
 
 class Normal(Interval):
@@ -28,21 +28,46 @@ class Normal(Interval):
             np.abs(low) * error,
             np.abs(high) * error,
         )
-        return plain if estimation.run.given_limits is None else _brought_back(plain, estimation)
+        return _brought_back(plain, estimation) if self.is_natural(estimation) else plain
+
+    def is_natural(self, estimation: Estimation) -> bool:
+        """Return whether the interval is made on the natural scale: that of a transform which the user gave."""
+        return estimation.run.given_limits is not None
+
+    def exclusion(self, estimation: Estimation, null: FloatArray, above: BoolArray) -> Exclusion:
+        """Return the tail of the normal or t distribution beyond the distance of `null` in standard errors."""
+        if self.is_natural(estimation):
+            null = natural_scale(estimation).position(null)
+        distance = np.where(above, null - estimation.estimate, estimation.estimate - null)
+        # Where nothing varies the interval is the estimate, and excludes all values but this one.
+        apart = np.where(distance < 0, -np.inf, np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = np.where(estimation.standard_error > 0, distance / estimation.standard_error, apart)
+        return Exclusion(self._probability(estimation, score), np.zeros(score.shape, dtype=bool))
+
+    def degrees(self, estimation: Estimation) -> FloatArray | float | None:
+        """Return those of the cheap estimator; none otherwise."""
+        return _degrees(estimation) if estimation.estimator.always_t else None
 
     def _quantile(self, estimation: Estimation, probability: float) -> FloatArray | float:
-        if estimation.estimator.always_t:
-            return _t_quantile(estimation, probability)
-        return float(scipy.special.ndtri(probability))
+        degrees = self.degrees(estimation)
+        if degrees is None:
+            return float(scipy.special.ndtri(probability))
+        return np.asarray(scipy.special.stdtrit(degrees, probability), dtype=np.float64)
+
+    def _probability(self, estimation: Estimation, score: FloatArray) -> FloatArray:
+        degrees = self.degrees(estimation)
+        if degrees is None:
+            return np.asarray(scipy.special.ndtr(score), dtype=np.float64)
+        return np.asarray(scipy.special.stdtr(degrees, score), dtype=np.float64)
 
 
 class NaturalNormal(Normal):
     """``h^-1(phi_hat + z S)``, h the natural scale of the statistic: no end leaves its range."""
 
-    def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
-        """Return the ends of the normal interval, which is that of h too, brought back."""
-        plain = super().ends(estimation, probabilities)
-        return plain if estimation.run.given_limits is not None else _brought_back(plain, estimation)
+    def is_natural(self, estimation: Estimation) -> bool:
+        """Return True."""
+        return True
 
 
 class Student(Normal):
@@ -54,8 +79,9 @@ class Student(Normal):
 
     name = "t"
 
-    def _quantile(self, estimation: Estimation, probability: float) -> FloatArray | float:
-        return _t_quantile(estimation, probability)
+    def degrees(self, estimation: Estimation) -> FloatArray | float | None:
+        """Return the degrees of freedom that the standard error is worth."""
+        return _degrees(estimation)
 
 
 def _brought_back(plain: Ends, estimation: Estimation) -> Ends:
@@ -69,11 +95,12 @@ def _brought_back(plain: Ends, estimation: Estimation) -> Ends:
     return replace(plain, low=low, high=high, low_error=low_error, high_error=high_error)
 
 
-def _t_quantile(estimation: Estimation, probability: float) -> FloatArray | float:
+def _degrees(estimation: Estimation) -> FloatArray | float | None:
+    """Return the degrees of freedom of the estimator, one or more, where they are known; None for the normal limit."""
     n_resamples = len(estimation.replicates)
     degrees = estimation.estimator.degrees_of_freedom(n_resamples, estimation.error.equivalent_resamples)
     if degrees is None:
-        return float(scipy.special.ndtri(probability))
+        return None
     known = np.where(np.isnan(degrees), n_resamples - 1, degrees)
     # Beyond a million degrees of freedom t is the normal to six digits, and `stdtrit` is not made for infinity.
-    return np.asarray(scipy.special.stdtrit(np.clip(known, 1.0, 1e6), probability), dtype=np.float64)
+    return np.asarray(np.clip(known, 1.0, 1e6), dtype=np.float64)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from orthoboot.controls.base import ControlValues, without_groups
 from orthoboot.data.pieces import as_pieces, held
@@ -15,18 +16,19 @@ from orthoboot.errors import ArgumentError, FewReplicatesWarning, IntervalWarnin
 from orthoboot.estimators import Estimator, jackknife_spread, r_squared
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
-from orthoboot.intervals.base import Ends, Interval, Probabilities
-from orthoboot.intervals.control import LEAST_REPLICATES, ControlDistribution, Law
-from orthoboot.intervals.drawn import DrawnDistribution
-from orthoboot.intervals.linear import acceleration
-from orthoboot.intervals.percentile import (
+from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
+from orthoboot.intervals.inversion import EndFunction, excluding_tail
+from orthoboot.intervals.laws.control import LEAST_REPLICATES, ControlDistribution, Law
+from orthoboot.intervals.laws.drawn import DrawnDistribution
+from orthoboot.intervals.laws.replicated import (
     Distribution,
     DistributionsWithoutGroups,
     EmpiricalDistribution,
     bca_levels,
     same_levels,
 )
-from orthoboot.intervals.saddlepoint import GRID, LinearDistribution
+from orthoboot.intervals.laws.saddlepoint import GRID, LinearDistribution
+from orthoboot.intervals.linear import acceleration
 from orthoboot.intervals.scale import NaturalScale, natural_scale
 from orthoboot.plans import Draws, Iid, Plan, Scheme
 from orthoboot.replicates import Replicates
@@ -108,9 +110,9 @@ class PercentileFamily(Interval):
             )
 
     def levels(
-        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: Probabilities
+        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: ArrayLike
     ) -> FloatArray:
-        """Return the levels of the quantiles that the two ends are made of, shape ``(2, *shape)``."""
+        """Return the levels of the quantiles that the ends are made of, shape ``(2, *shape)`` for two."""
         return same_levels(distribution, probabilities)
 
     def from_quantiles(self, quantiles: FloatArray, estimate: FloatArray) -> FloatArray:
@@ -142,6 +144,47 @@ class PercentileFamily(Interval):
         without_error = [] if known else [unknown_error(size, least)]
         (low, high), (low_error, high_error) = ends, errors
         return Ends(low, high, low_error, high_error, (*_told(self.name, estimation, pieces), *without_error))
+
+    def exclusion(self, estimation: Estimation, null: FloatArray, above: BoolArray) -> Exclusion:
+        """Return the smallest tail with which an end excludes `null`, of those that the distribution reaches."""
+        return excluding_tail(self._end_function(estimation), estimation, null, above)
+
+    def _end_function(self, estimation: Estimation) -> EndFunction:
+        """Return the ends of all outputs as a function of their probabilities, without simulation errors."""
+        least = LEAST_REPLICATES if estimation.estimator.needs_influence else 2
+        if len(estimation.replicates) < least:
+            return lambda probabilities: np.full_like(probabilities, np.nan)
+        draws, skewness = _draws(estimation), self.skewness(estimation)
+        pieces = [
+            (outputs, self._end_of_some(estimation, outputs, draws, skewness[outputs]))
+            for outputs in _few_outputs(estimation)
+        ]
+        return lambda probabilities: np.concatenate([end(probabilities[outputs]) for outputs, end in pieces])
+
+    def _end_of_some(
+        self, estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None, skewness: FloatArray
+    ) -> EndFunction:
+        views = _views(estimation, outputs, draws)
+        ends = [self._end_of_view(estimation, outputs, view, skewness) for view in views]
+        if len(ends) == 1:
+            return ends[0]
+        is_first = estimation.moments.control_is_nearer[outputs]
+        return lambda probabilities: np.where(is_first, *(end(probabilities) for end in ends))
+
+    def _end_of_view(
+        self, estimation: Estimation, outputs: slice, view: _View | None, skewness: FloatArray
+    ) -> EndFunction:
+        """Return the ends from the law of one control, or from the replicates alone; NaN beyond what it reaches."""
+        replicates, estimate = estimation.replicates, estimation.replicates.estimate[outputs]
+        distribution, _ = _distributions(replicates, outputs, view)
+        in_sight = _Reach(len(replicates), view, distribution)
+
+        def end(probabilities: FloatArray) -> FloatArray:
+            levels = self.levels(distribution, estimate, skewness, probabilities[np.newaxis, np.newaxis])
+            ends = self.from_quantiles(distribution.quantile(levels), estimate)[0, 0]
+            return np.where(in_sight.holds(levels[0, 0]), ends, np.nan)
+
+        return end
 
     def _of_some(
         self,
@@ -243,6 +286,24 @@ class _View(NamedTuple):
     without_draws: tuple[_View, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class _Reach:
+    """Which levels a distribution reaches: those that `_told` does not warn of."""
+
+    n_replicates: int
+    view: _View | None
+    distribution: Distribution
+
+    def holds(self, levels: FloatArray) -> BoolArray:
+        """Return whether there are values beyond those at the levels, shape ``(k,)``."""
+        tails = np.minimum(levels, 1 - levels)
+        by_replicates = np.asarray(tails * (self.n_replicates + 1) >= 1)
+        if self.view is None or not isinstance(self.distribution, ControlDistribution):
+            return by_replicates
+        by_law = (tails >= _SMALLEST_TAIL) & ~self.view.law.is_edge(levels)
+        return np.where(self.distribution.follows_linear[0], by_law, by_replicates)
+
+
 def _views(estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None) -> list[_View | None]:
     """Return the controls that give some outputs their law: the nearer one first, or both where outputs differ."""
     linear = estimation.replicates.linear
@@ -334,7 +395,7 @@ class Basic(PercentileFamily):
     respects_range = False
 
     def levels(
-        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: Probabilities
+        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: ArrayLike
     ) -> FloatArray:
         """Return the probabilities of the other side."""
         return 1 - same_levels(distribution, probabilities)
@@ -362,7 +423,7 @@ class Bca(PercentileFamily):
         return acceleration(estimation.run.plan, estimation.run.influence)
 
     def levels(
-        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: Probabilities
+        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: ArrayLike
     ) -> FloatArray:
         """Return the corrected levels."""
         return bca_levels(distribution, estimate, skewness, probabilities)

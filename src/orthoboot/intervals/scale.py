@@ -44,6 +44,13 @@ class NaturalScale:
         inside = np.clip(values, self._nearest_low, self._nearest_high)
         return np.where(self.is_curved, self.estimate + (self._g(inside) - self._centre) / self._slope, values)
 
+    def position(self, values: FloatArray) -> FloatArray:
+        """Return where values lie on the natural scale, infinitely far at a limit and beyond."""
+        inside = (values > self.low) & (values < self.high)
+        beyond = np.where(values >= self.high, np.inf, -np.inf)
+        moved = np.where(inside, self.estimate + (self._g(values) - self._centre) / self._slope, beyond)
+        return np.where(self.is_curved, moved, values)
+
     def back(self, values: FloatArray) -> FloatArray:
         """Return values of shape ``(..., k)`` on the plain scale; the inverse of `forward`."""
         if not self.is_curved.any():

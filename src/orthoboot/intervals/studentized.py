@@ -11,8 +11,9 @@ from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning, R
 from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
-from orthoboot.intervals.base import Ends, Interval, Probabilities
-from orthoboot.intervals.percentile import DistributionsWithoutGroups, EmpiricalDistribution, same_levels
+from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
+from orthoboot.intervals.inversion import EndFunction, excluding_tail
+from orthoboot.intervals.laws.replicated import DistributionsWithoutGroups, EmpiricalDistribution, same_levels
 from orthoboot.intervals.percentile_family import (
     LEAST_STANDARD,
     n_groups,
@@ -22,6 +23,7 @@ from orthoboot.intervals.percentile_family import (
     unknown_error,
 )
 from orthoboot.plans import Plan
+from orthoboot.replicates import Replicates
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -96,13 +98,42 @@ class Studentized(Interval):
         _check_half(self.name, estimation, roots, ~still)
         quantiles, errors = np.full((2, 2, len(estimate)), np.nan)
         for outputs, kept in _pieces(roots.known & ~still):
-            t = (replicates.values[kept][:, outputs] - estimate[outputs]) / roots.of_resamples[kept][:, outputs]
+            t = _standardised(replicates, roots, outputs, kept)
             quantiles[:, outputs], errors[:, outputs] = _quantiles(t, 1 - np.asarray(probabilities))
         sound = still | (roots.of_data > 0)
         ends = np.where(still, estimate, np.where(sound, estimate - quantiles * roots.of_data, np.nan))
         ends_errors = np.where(still, 0.0, np.where(sound, errors * roots.of_data, np.nan))
         warnings = _told(self.name, estimation, roots, ~still, sound, probabilities)
         return Ends(ends[0], ends[1], ends_errors[0], ends_errors[1], tuple(warnings))
+
+    def exclusion(self, estimation: Estimation, null: FloatArray, above: BoolArray) -> Exclusion:
+        """Return the smallest tail with which an end excludes `null`, of those that the replicates show."""
+        return excluding_tail(_end_function(estimation), estimation, null, above)
+
+
+def _end_function(estimation: Estimation) -> EndFunction:
+    """Return the ends of all outputs as a function of their probabilities; NaN where so few replicates show none."""
+    replicates, estimate, roots = estimation.replicates, estimation.estimate, _roots(estimation)
+    laws = [
+        (outputs, EmpiricalDistribution(_standardised(replicates, roots, outputs, kept)), len(kept))
+        for outputs, kept in _pieces(roots.known)
+    ]
+
+    def end(probabilities: FloatArray) -> FloatArray:
+        found = np.full_like(probabilities, np.nan)
+        for outputs, law, size in laws:
+            below = probabilities[outputs]
+            ends = estimate[outputs] - law.quantile((1 - below)[np.newaxis])[0] * roots.of_data[outputs]
+            found[outputs] = np.where(np.minimum(below, 1 - below) * (size + 1) >= 1, ends, np.nan)
+        return found
+
+    return end
+
+
+def _standardised(replicates: Replicates, roots: _Roots, outputs: IntArray, kept: IntArray) -> FloatArray:
+    """Return t_b of some outputs on some resamples, shape ``(B, k)``."""
+    changes = replicates.values[kept][:, outputs] - replicates.estimate[outputs]
+    return np.asarray(changes / roots.of_resamples[kept][:, outputs])
 
 
 class _Roots(NamedTuple):

@@ -39,6 +39,7 @@ class Answer:
     ends: Ends
     confidence_level: float
     warnings: tuple[OrthobootWarning, ...]
+    simultaneous: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -162,7 +163,9 @@ def _rounded(worth: float, *, several: bool) -> str:
 
 
 def _cells(answer: Answer) -> list[list[str]]:
-    level = f"{100 * answer.confidence_level:g}% interval ({answer.ends.method})"
+    together = answer.simultaneous and len(answer.names) > 1
+    kind = f"{100 * answer.confidence_level:g}% interval"
+    level = f"{f'simultaneous {kind}s' if together else kind} ({answer.ends.method})"
     header = ["", "estimate", "bias", "", "std. error", "", level, ""]
     return [header, *(_row(answer, j) for j in range(min(len(answer.names), _MOST_ROWS)))]
 

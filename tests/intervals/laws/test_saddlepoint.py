@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from orthoboot.errors import ArgumentError
-from orthoboot.intervals.saddlepoint import LinearDistribution
+from orthoboot.intervals.laws.saddlepoint import LinearDistribution
 from orthoboot.plans.base import Draws
 
 PROBABILITIES = np.array([1e-5, 1e-3, 0.025, 0.3, 0.5, 0.6, 0.975, 0.999, 1 - 1e-5])
@@ -368,7 +368,7 @@ def test_probabilities_outside_the_unit_interval_are_refused(p):
 )
 def test_condensing_a_large_population_changes_no_quantile(sample, monkeypatch):
     condensed = mean_of(sample).quantile(PROBABILITIES)
-    monkeypatch.setattr("orthoboot.intervals.saddlepoint._LARGEST_POPULATION", len(sample))
+    monkeypatch.setattr("orthoboot.intervals.laws.saddlepoint._LARGEST_POPULATION", len(sample))
     np.testing.assert_allclose(
         condensed, mean_of(sample).quantile(PROBABILITIES), atol=1e-6 * mean_of(sample).variance ** 0.5
     )

@@ -9,9 +9,9 @@ from scipy.special import ndtr, ndtri
 
 from orthoboot.errors import ArgumentError
 from orthoboot.estimators import prior_replicates
-from orthoboot.intervals.control import ControlDistribution
-from orthoboot.intervals.percentile import bca_levels
-from orthoboot.intervals.saddlepoint import LinearDistribution
+from orthoboot.intervals.laws.control import ControlDistribution
+from orthoboot.intervals.laws.replicated import bca_levels
+from orthoboot.intervals.laws.saddlepoint import LinearDistribution
 from orthoboot.plans.base import Draws
 
 ENDS = np.array([0.025, 0.975])

@@ -12,7 +12,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from orthoboot.errors import ArgumentError
-from orthoboot.intervals.outputs import by_output
+from orthoboot.intervals.laws.outputs import by_output
 from orthoboot.plans.base import Draws
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 

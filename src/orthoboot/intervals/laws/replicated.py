@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from orthoboot.intervals.outputs import by_output
+from orthoboot.intervals.laws.outputs import by_output
 from orthoboot.typing import FloatArray, IntArray
 
 
@@ -215,8 +215,13 @@ def _rounding(first: FloatArray, last: FloatArray) -> FloatArray:
 
 
 def same_levels(distribution: Distribution, probabilities: ArrayLike) -> FloatArray:
-    """Return `probabilities` as levels of all outputs, shape ``(len(probabilities), *shape)``."""
+    """Return `probabilities` as levels of all outputs, shape ``(len(probabilities), *shape)``.
+
+    Those of more than one dimension are levels already, each output having its own.
+    """
     levels = np.asarray(probabilities, dtype=np.float64)
+    if levels.ndim > 1:
+        return np.broadcast_to(levels, (len(levels), *distribution.shape))
     return np.broadcast_to(levels.reshape(-1, *(1,) * len(distribution.shape)), (len(levels), *distribution.shape))
 
 

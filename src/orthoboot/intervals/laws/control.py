@@ -15,9 +15,9 @@ from orthoboot.arguments import too_few_replicates
 from orthoboot.errors import ArgumentError
 from orthoboot.estimators import prior_replicates
 from orthoboot.estimators.slopes import PRIOR_REPLICATES
-from orthoboot.intervals.monotone import IncreasingLines, roots
-from orthoboot.intervals.outputs import by_output
-from orthoboot.intervals.saddlepoint import GRID
+from orthoboot.intervals.laws.monotone import IncreasingLines, roots
+from orthoboot.intervals.laws.outputs import by_output
+from orthoboot.intervals.laws.saddlepoint import GRID
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 LEAST_REPLICATES = 5
@@ -119,7 +119,7 @@ class ControlDistribution:
 
     Examples
     --------
-    >>> from orthoboot.intervals.saddlepoint import LinearDistribution
+    >>> from orthoboot.intervals.laws.saddlepoint import LinearDistribution
     >>> from orthoboot.plans.base import Draws
     >>> law = LinearDistribution([Draws(10, np.arange(10.0) / 10)])
     >>> linear = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from orthoboot.intervals.saddlepoint import GRID, LinearDistribution
+from orthoboot.intervals.laws.saddlepoint import GRID, LinearDistribution
 from orthoboot.typing import BoolArray, FloatArray
 
 _BINS = 50

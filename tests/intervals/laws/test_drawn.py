@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy
 
-from orthoboot.intervals.drawn import DrawnDistribution
-from orthoboot.intervals.saddlepoint import GRID, LinearDistribution
+from orthoboot.intervals.laws.drawn import DrawnDistribution
+from orthoboot.intervals.laws.saddlepoint import GRID, LinearDistribution
 from orthoboot.plans.base import Draws
 
 RNG = np.random.default_rng(2)

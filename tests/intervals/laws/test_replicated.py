@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from orthoboot.intervals.percentile import DistributionsWithoutGroups, EmpiricalDistribution
+from orthoboot.intervals.laws.replicated import DistributionsWithoutGroups, EmpiricalDistribution
 from orthoboot.intervals.percentile_family import Basic, Bca, Percentile
 
 SAMPLE = np.random.default_rng(1).lognormal(size=25)
