@@ -535,7 +535,7 @@ class IntervalRow:
 
     @property
     def id(self) -> str:
-        return f"{self.method}, {self.estimator}"
+        return f"{self.method}, {self.estimator}, {self.n_resamples}"
 
 
 INTERVALS = [

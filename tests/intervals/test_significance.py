@@ -66,12 +66,12 @@ def test_two_sided_is_twice_the_smaller_side(row):
 
 
 def test_the_p_value_at_the_estimate_of_a_symmetric_interval_is_one():
-    result = ob.bootstrap(X, ob.mean, rng=0)
+    result = ob.bootstrap(X, ob.mean, method="normal", rng=0)
     assert result.pvalue(result.estimate) == 1.0
 
 
 def test_normal_p_values_are_those_of_the_normal_distribution():
-    result = ob.bootstrap(X, ob.mean, rng=0)
+    result = ob.bootstrap(X, ob.mean, method="normal", rng=0)
     score = (result.estimate - 1.7) / result.standard_error
     assert result.pvalue(1.7) == pytest.approx(2 * stats.norm.sf(abs(score)))
     assert result.pvalue(1.7, "less") == pytest.approx(stats.norm.cdf(score))
@@ -91,13 +91,34 @@ def test_t_p_values_have_the_degrees_of_freedom_of_the_interval():
 def test_the_sides_are_those_of_scipy(alternative):
     # The mean's standard error is the t test's but for the divisor, so p-values differ by far less than the sides do.
     scipy_p = stats.ttest_1samp(X, 1.7, alternative=alternative).pvalue
-    assert ob.bootstrap(X, ob.mean, rng=0).pvalue(1.7, alternative) == pytest.approx(scipy_p, abs=0.02)
+    assert ob.bootstrap(X, ob.mean, method="normal", rng=0).pvalue(1.7, alternative) == pytest.approx(scipy_p, abs=0.02)
 
 
 @every_side
 def test_without_a_side_it_is_that_of_the_result(alternative):
     result = ob.bootstrap(X, ob.mean, alternative=alternative, rng=0)
     assert result.pvalue(1.7) == result.pvalue(1.7, alternative)
+
+
+def test_what_auto_chooses_is_inverted():
+    for statistic, n_resamples in ((ob.variance, 1000), (ob.variance, 10), (ob.median, 1000)):
+        result = ob.bootstrap(X, statistic, n_resamples=n_resamples, rng=0)
+        p = result.pvalue(1.2 * result.estimate)
+        assert 0.0 < p < 1.0
+        assert result.interval(1 - p).high == pytest.approx(1.2 * result.estimate, rel=1e-3)
+
+
+def test_a_normal_interval_on_another_scale_is_inverted_there():
+    result = ob.bootstrap(X, ob.mean, method="normal", transform="log", rng=0)
+    score = np.log(2.0 / result.estimate) * result.estimate / result.standard_error
+    assert result.pvalue(2.0) == pytest.approx(2 * stats.norm.sf(abs(score)))
+    assert result.pvalue(-1.0) == 0.0
+
+
+def test_studentized_intervals_are_inverted():
+    result = ob.bootstrap(X, ob.mean, method="studentized", n_resamples=2000, rng=0)
+    p = result.pvalue(1.1 * result.estimate)
+    assert result.interval(1 - p).high == pytest.approx(1.1 * result.estimate, rel=1e-3)
 
 
 def test_another_method_is_inverted_where_it_is_asked_for():
@@ -117,7 +138,7 @@ def test_p_values_have_the_shape_of_the_statistic():
         average = np.average(x, axis=0, weights=weights)
         return {"first": average[0], "rest": average[1:]}
 
-    result = ob.bootstrap(TABLE, means, rng=0)
+    result = ob.bootstrap(TABLE, means, method="normal", rng=0)
     p = result.pvalue({"first": 2.0, "rest": [3.0, 4.0]})
     assert isinstance(p["first"], float)
     assert p["rest"].shape == (2,)
