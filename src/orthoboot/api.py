@@ -65,6 +65,12 @@ from orthoboot.typing import FloatArray
 _REMAINDER = 1e-9
 """A remainder of replicates beyond their linear part that is not rounding, in the largest of the linear parts."""
 
+_CAUTION = 3.0
+"""An error from B replicates is known to some 1/sqrt(B) of itself: so many of these more must be below a tolerance.
+
+Else runs stop where luck has made the reported error small, and the true error is above the tolerance on average.
+"""
+
 _TRIAL_RESAMPLES = 10
 """On how many resamples a statistic that never moves is tried; a few might happen to leave it as it is."""
 
@@ -124,8 +130,8 @@ def bootstrap(
         together, as for sums, ranks and regressions of the catalogue: 4,000,000 over the number of rows, at most 2000.
         "jackknife" uses none; those that are asked for are kept for `with_estimator`.
     tol
-        Add replicates until the relative simulation error of the standard error is below it, starting from
-        `n_resamples`.
+        Add replicates until the relative simulation error of the standard error is below it, with some certainty: an
+        error from few replicates is itself rough. They start from `n_resamples`.
     max_resamples
         The most that `tol` may use.
     confidence_level
@@ -398,9 +404,10 @@ def _simulated(first: _FirstRound, budget: Budget) -> tuple[Replicates, tuple[Or
         replicates = _drawn(first, replicates, first.free - replicates.n_drawn)
     while budget.tol is not None and not replicates.interrupted:
         error = _relative_error(first, replicates)
-        if error <= budget.tol:
+        likely = error * (1 + _CAUTION / math.sqrt(len(replicates)))
+        if likely <= budget.tol:
             break
-        more = min(_further_round(replicates.n_drawn, error / budget.tol), budget.max_resamples - replicates.n_drawn)
+        more = min(_further_round(replicates.n_drawn, likely / budget.tol), budget.max_resamples - replicates.n_drawn)
         if more <= 0:
             return replicates, (_unmet(error, replicates, budget),)
         replicates = _drawn(first, replicates, more)
@@ -467,9 +474,11 @@ def _further_round(n_resamples: int, excess: float) -> int:
 
 
 def _unmet(error: float, replicates: Replicates, budget: Budget) -> OrthobootWarning:
+    assert budget.tol is not None
+    how = "above" if error > budget.tol else "too near to"
     return ToleranceWarning(
         f"after {replicates.n_drawn} replicates the relative simulation error of the standard error is still "
-        f"{error:.2g}, above tol = {budget.tol:g}; max_resamples = {budget.max_resamples}. Raise one of the two."
+        f"{error:.2g}, {how} tol = {budget.tol:g}; max_resamples = {budget.max_resamples}. Raise one of the two."
     )
 
 
