@@ -148,3 +148,61 @@ def test_percentiles_of_kinks_are_those_of_the_replicates_however_many(n_resampl
     result = ob.bootstrap(tuple(samples), ob.difference(ob.median), n_resamples=n_resamples, rng=0)
     for method in ("percentile", "bca"):
         assert result.interval(method=method) == result.with_estimator("standard").interval(method=method)
+
+
+def test_large_data_keep_the_law_of_their_linear_part():
+    """Features of many rows are not held, but ten replicates have no tails of their own."""
+    x = np.random.default_rng(5).exponential(size=200_000)
+    result = ob.bootstrap(x, ob.mean, rng=0)
+    for method in ("percentile", "bca"):
+        low, high = result.interval(method=method)
+        assert (high - low) / result.standard_error == pytest.approx(3.92, abs=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_the_order_of_the_outputs_does_not_matter():
+    table = np.random.default_rng(3).normal(size=(40, 12))
+    table[:, :2] = np.exp(1.5 * table[:, :2])
+    order = [2, 3, 4, 5, 6, 7, 8, 0, 1, 9, 10, 11]
+    one, other = (ob.bootstrap(data, ob.kurtosis, rng=0) for data in (table, table[:, order]))
+    assert one.interval_method == other.interval_method
+    np.testing.assert_allclose(
+        np.array(one.confidence_interval)[:, order], np.array(other.confidence_interval), rtol=1e-9
+    )
+    alone = ob.bootstrap(table[:, 5], ob.kurtosis, rng=0).interval(method=one.interval_method)
+    np.testing.assert_allclose(np.array(one.confidence_interval)[:, 5], alone, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_a_limit_that_is_very_near_sends_no_end_to_infinity():
+    rng = np.random.default_rng(5)
+    truth, found = np.append(rng.normal(size=25), 1e3), np.append(rng.normal(size=25), 1e3)
+    for seed in range(5):
+        result = ob.bootstrap((truth, found), ob.r2, paired=True, n_resamples=10, rng=seed)
+        assert np.isfinite(result.confidence_interval).all()
+        assert result.confidence_interval.high <= 1
+        assert np.isfinite(result.simulation_error).all()
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.DominantRowWarning")
+def test_a_reason_says_what_was_not_to_be_trusted():
+    pairs = np.zeros((40, 2))
+    pairs[0] = [1.0, 0.0]
+    result = ob.bootstrap(pairs, ob.accuracy, rng=0)
+    assert result.interval_reason == 'method="abc" has no end here that can be trusted'
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_where_nothing_varies_that_is_the_reason():
+    assert ob.bootstrap(np.ones(20), ob.mean, rng=0).interval_reason == "nothing varies"
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_the_error_of_an_end_at_equal_replicates_is_that_of_its_rank():
+    """Seeds give one of a few values, and leaving out groups of replicates mostly moves none."""
+    x = np.random.default_rng(2).exponential(size=30)
+    results = [ob.bootstrap(x, ob.median, rng=seed) for seed in range(30)]
+    lows = [result.confidence_interval.low for result in results]
+    assert len(set(lows)) > 1
+    reported = np.mean([result.simulation_error.low for result in results])
+    assert 0.5 * np.std(lows) < reported < 0.2 * results[0].standard_error

@@ -68,11 +68,15 @@ class Auto(Interval):
 
 
 def _chosen(estimation: Estimation, probabilities: Probabilities) -> tuple[Candidate, Ends]:
-    """Return the first candidate that is sound, or the last one, with its ends."""
+    """Return the first candidate that is sound, or the last one, with its ends; say what stands in for another."""
+    rejected = ""
     for candidate in candidates(estimation):
         ends = candidate.interval.ends(estimation, probabilities)
+        if rejected:
+            candidate = candidate._replace(reason=f'method="{rejected}" has no end here that can be trusted')
         if _is_sound(ends, estimation):
             break
+        rejected = rejected or candidate.interval.name
     return candidate, ends
 
 
@@ -87,7 +91,9 @@ def _is_sound(ends: Ends, estimation: Estimation) -> bool:
 def candidates(estimation: Estimation) -> Iterator[Candidate]:
     """Yield the intervals that the run supports, the best one first; the last one always exists."""
     estimator = estimation.estimator
-    if estimator.uses_control:
+    if not estimation.standard_error.any():
+        yield Candidate(Normal(), "nothing varies")
+    elif estimator.uses_control:
         yield from _of_controlled(estimation)
         yield Candidate(NaturalNormal(), "the replicates are too few for their tails, and too far from the linear part")
     elif not estimator.simulates:

@@ -12,6 +12,9 @@ from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
 from orthoboot.intervals.scale import natural_scale
 from orthoboot.typing import BoolArray, FloatArray
 
+_FARTHEST = 3.0
+"""How many times as far from the estimate an end may be on the natural scale as on the plain one."""
+
 
 class Normal(Interval):
     """``phi_hat + z S`` (``alg:ciconstructionob``); with the cheap estimator t quantiles of B degrees of freedom."""
@@ -85,14 +88,23 @@ class Student(Normal):
 
 
 def _brought_back(plain: Ends, estimation: Estimation) -> Ends:
-    """Return ends on the natural scale brought back to the plain one; their errors by its slope."""
+    """Return ends on the natural scale brought back to the plain one; their errors by its slope.
+
+    Where a limit is so near that the scale sends an end far away on the other side, and nobody asked for that scale, it
+    stays where it was, within the limits.
+    """
     scale = natural_scale(estimation)
-    low_error, high_error = (
-        np.abs(scale.back(end + error) - scale.back(end - error)) / 2
-        for end, error in ((plain.low, plain.low_error), (plain.high, plain.high_error))
-    )
-    low, high = scale.back(plain.low), scale.back(plain.high)
-    return replace(plain, low=low, high=high, low_error=low_error, high_error=high_error)
+    chosen = estimation.run.given_limits is not None
+    ends, errors = [], []
+    for end, error in ((plain.low, plain.low_error), (plain.high, plain.high_error)):
+        with np.errstate(invalid="ignore"):
+            back = scale.back(end)
+            error_back = np.abs(scale.back(end + error) - scale.back(end - error)) / 2
+            distance = np.abs(end - estimation.estimate)
+            near = chosen | (np.abs(back - estimation.estimate) <= _FARTHEST * distance) | (distance == 0)
+        ends.append(np.where(near, back, np.clip(end, scale.low, scale.high)))
+        errors.append(np.where(near, error_back, error))
+    return replace(plain, low=ends[0], high=ends[1], low_error=errors[0], high_error=errors[1])
 
 
 def _degrees(estimation: Estimation) -> FloatArray | float | None:

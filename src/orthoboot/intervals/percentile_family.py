@@ -46,6 +46,9 @@ LARGEST_LAW = 100_000
 _LEAST_FITTING = 0.5
 """The least r_squared of a control that many replicates follow."""
 
+_MOST_CARRIED = 0.5
+"""The most of the variance of the linear part that one row may carry where its law is taken for smooth."""
+
 _GROUPS = 20
 """Groups of replicates that are left out in turn to learn the simulation error of an end."""
 
@@ -164,12 +167,9 @@ class PercentileFamily(Interval):
     def _end_of_some(
         self, estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None, skewness: FloatArray
     ) -> EndFunction:
-        views = _views(estimation, outputs, draws)
+        views, which = _views(estimation, outputs, draws)
         ends = [self._end_of_view(estimation, outputs, view, skewness) for view in views]
-        if len(ends) == 1:
-            return ends[0]
-        is_first = estimation.moments.control_is_nearer[outputs]
-        return lambda probabilities: np.where(is_first, *(end(probabilities) for end in ends))
+        return lambda probabilities: np.choose(which, [end(probabilities) for end in ends])
 
     def _end_of_view(
         self, estimation: Estimation, outputs: slice, view: _View | None, skewness: FloatArray
@@ -197,11 +197,9 @@ class PercentileFamily(Interval):
         with_errors: bool,
     ) -> _Piece:
         """Return the ends of some outputs; their errors are NaN unless asked for."""
-        views = _views(estimation, outputs, draws)
+        views, which = _views(estimation, outputs, draws)
         pieces = [self._within(estimation, outputs, view, skewness, probabilities, with_errors) for view in views]
-        if len(pieces) == 1:
-            return pieces[0]
-        return _by_output(pieces, estimation.moments.control_is_nearer[outputs])
+        return pieces[0] if len(pieces) == 1 else _by_output(pieces, which)
 
     def _within(
         self,
@@ -255,11 +253,26 @@ class PercentileFamily(Interval):
         levels, ends = (each[:, 0] for each in of(first))
         errors = spread(others) if with_errors else np.full_like(ends, np.nan)
         if view is None or not isinstance(first, ControlDistribution):
+            errors = np.maximum(errors, self._rank_errors(first, levels, estimate, len(replicates)))
             return _Piece(levels, ends, errors, np.zeros_like(levels, dtype=bool), np.zeros_like(estimate, dtype=bool))
         if with_errors and view.without_draws:
             whole = (_of_replicates(replicates, outputs, other) for other in view.without_draws)
             errors = np.hypot(errors, spread(whole))
         return _Piece(levels, ends, errors, view.law.is_edge(levels), first.follows_linear[0])
+
+    def _rank_errors(
+        self, distribution: Distribution, levels: FloatArray, estimate: FloatArray, size: int
+    ) -> FloatArray:
+        """Return how far ends move with the ranks of their quantiles, by one binomial standard deviation, ``(2, k)``.
+
+        Where replicates are equal, as those of medians are, leaving out groups of them mostly moves nothing.
+        """
+        spread = np.sqrt(levels * (1 - levels) / size)
+        low, high = (
+            self.from_quantiles(distribution.quantile(np.clip(levels + sign * spread, 0, 1)[:, np.newaxis]), estimate)
+            for sign in (-1, 1)
+        )
+        return np.asarray(np.abs(high - low)[:, 0] / 2)
 
 
 class _View(NamedTuple):
@@ -304,29 +317,43 @@ class _Reach:
         return np.where(self.distribution.follows_linear[0], by_law, by_replicates)
 
 
-def _views(estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None) -> list[_View | None]:
-    """Return the controls that give some outputs their law: the nearer one first, or both where outputs differ."""
-    linear = estimation.replicates.linear
-    if draws is None or linear is None or not _is_fitting(estimation, outputs):
-        return [None]
+def _views(
+    estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None
+) -> tuple[list[_View | None], IntArray]:
+    """Return the controls that give some outputs their law, None for the replicates alone, and which one each takes.
+
+    The nearer control, where the replicates need it or follow it. Decided for each output by itself.
+    """
+    linear, fits = estimation.replicates.linear, _fits(estimation)[outputs]
+    nowhere = np.zeros(len(fits), dtype=np.int64)
+    if draws is None or linear is None or not fits.any():
+        return [None], nowhere
     law = _linear_law(draws, outputs)
-    by_linear = _View(linear[:, outputs], law, estimation.prior)
-    control = estimation.control_values
-    if control is None or control.law is None:
-        return [by_linear]
-    nearer = estimation.moments.control_is_nearer[outputs]
-    if not nearer.any():
-        return [by_linear]
-    by_control = _control_view(control, outputs, law, estimation.prior)
-    return [by_control] if nearer.all() else [by_control, by_linear]
+    views: list[_View | None] = [_View(linear[:, outputs], law, estimation.prior)]
+    which = nowhere
+    control, nearer = estimation.control_values, estimation.moments.control_is_nearer[outputs]
+    if control is not None and control.law is not None and nearer.any():
+        by_control = _control_view(control, outputs, law, estimation.prior)
+        views = [by_control] if nearer.all() else [by_control, *views]
+        which = np.where(nearer, 0, len(views) - 1)
+    if not fits.all():
+        views.append(None)
+        which = np.where(fits, which, len(views) - 1)
+    return views, which
 
 
-def _is_fitting(estimation: Estimation, outputs: slice) -> bool:
-    """Return whether the replicates need the law of their control, or follow it: else many of them do without."""
-    if len(estimation.replicates) < MANY:
-        return True
-    explained = r_squared(estimation.moments)[outputs]
-    return estimation.run.functional.smooth and bool((explained >= _LEAST_FITTING).all())
+def _fits(estimation: Estimation) -> BoolArray:
+    """Return which outputs need the law of their control, or follow it: many replicates do without, shape ``(k,)``.
+
+    The law of a linear part that one row carries is one of steps, which its smooth approximation does not show.
+    """
+    run = estimation.run
+    if len(estimation.replicates) < MANY or run.influence is None or run.linear_variance is None:
+        return np.ones(len(estimation.estimate), dtype=bool)
+    largest = (run.influence_function.largest / max(run.data.sizes)) ** 2
+    carried = largest > _MOST_CARRIED * run.linear_variance
+    explained = r_squared(estimation.moments) >= _LEAST_FITTING
+    return np.asarray(run.functional.smooth & explained & ~carried)
 
 
 def _rescaled(replicates: Replicates, outputs: slice, scale: NaturalScale) -> Replicates:
@@ -352,10 +379,9 @@ def _control_view(control: ControlValues, outputs: slice, law: LinearDistributio
     return whole._replace(without_draws=tuple(without(*group) for group in groups))
 
 
-def _by_output(pieces: Sequence[_Piece], is_first: BoolArray) -> _Piece:
-    """Return the first piece for some outputs and the second one for the others."""
-    first, second = pieces
-    return _Piece(*(np.where(is_first, one, other) for one, other in zip(first, second, strict=True)))
+def _by_output(pieces: Sequence[_Piece], which: IntArray) -> _Piece:
+    """Return for each output what one of the pieces says."""
+    return _Piece(*(np.choose(which, each) for each in zip(*pieces, strict=True)))
 
 
 def _of_replicates(replicates: Replicates, outputs: slice, view: _View) -> ControlDistribution:
@@ -435,7 +461,7 @@ def _draws(estimation: Estimation) -> Sequence[Draws] | None:
     if not estimation.estimator.needs_influence or run.influence is None or not run.plan.has_draws:
         return None
     parts = list(run.plan.parts(run.influence))
-    if any(_is_long(scheme, part) for scheme, part in parts):
+    if run.data.is_in_pieces and any(_is_long(scheme, part) for scheme, part in parts):
         return None
     return run.plan.draws(tuple(held(part) if isinstance(scheme, Iid) else part for scheme, part in parts))
 
