@@ -69,7 +69,7 @@ class OverRows(Sweep):
     values = ROWS
     words = f"rows n, with B = {FEW_RESAMPLES} resamples"
     limit_from = ROWS[0]
-    free = 0.0
+    free = 0.45
 
     def exponent(self, example: Example, quantity: str, estimator: str) -> float:
         """Return -2a for the debiased value and -2a - 1 for the variance estimate.
