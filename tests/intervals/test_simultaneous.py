@@ -237,7 +237,7 @@ def test_five_coefficients_are_covered_together():
     for seed in range(n_sets):
         design = rng.standard_normal((400, 5)) @ mixing.T
         y = design @ truth + rng.standard_normal(400)
-        result = ob.bootstrap((design, y), ob.linear_regression, paired=True, n_resamples=10, rng=seed)
+        result = ob.bootstrap((design, y), ob.linear_regression, paired=True, n_resamples=10, method="normal", rng=seed)
         for simultaneous in (True, False):
             low, high = result.interval(simultaneous=simultaneous)
             holds = bool(((low <= truth) & (truth <= high)).all())
