@@ -206,3 +206,12 @@ def test_the_error_of_an_end_at_equal_replicates_is_that_of_its_rank():
     assert len(set(lows)) > 1
     reported = np.mean([result.simulation_error.low for result in results])
     assert 0.5 * np.std(lows) < reported < 0.2 * results[0].standard_error
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.DominantRowWarning")
+def test_a_row_that_carries_the_variance_leaves_percentiles():
+    """BCa would ask for a tail that two thousand replicates do not show."""
+    x = np.append(np.random.default_rng(0).exponential(size=29), 15.0)
+    result = ob.bootstrap(x, ob.variance, rng=0)
+    assert result.interval_method == "percentile"
+    assert result.interval_reason == 'method="bca" has no end here that can be trusted'

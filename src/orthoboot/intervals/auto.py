@@ -102,7 +102,7 @@ def candidates(estimation: Estimation) -> Iterator[Candidate]:
         yield Candidate(NaturalNormal(), "there are no replicates")
     elif not estimator.needs_influence and not estimator.always_t:
         if len(estimation.replicates) >= MANY:
-            yield _from_replicates(estimation)
+            yield from _from_replicates(estimation)
         if len(estimation.replicates) >= LEAST_STANDARD:
             yield Candidate(Percentile(), "the replicates are too few for the corrections of BCa")
         yield Candidate(NaturalNormal(), "the replicates are too few for their tails")
@@ -114,7 +114,7 @@ def _of_controlled(estimation: Estimation) -> Iterator[Candidate]:
     """Yield the candidates of the default estimator but the last."""
     run, control = estimation.run, estimation.control_values
     if len(estimation.replicates) >= MANY:
-        yield _from_replicates(estimation)
+        yield from _from_replicates(estimation)
     elif control is not None and control.law is not None and estimation.moments.control_is_nearer.all():
         reason = "the draws of the surrogate have the tails"
         yield Candidate(Bca() if run.plan.has_tilt else Percentile(), reason)
@@ -127,16 +127,19 @@ def _of_controlled(estimation: Estimation) -> Iterator[Candidate]:
             yield Candidate(Bca() if run.plan.has_tilt else Percentile(), "the tails are those of the linear part")
 
 
-def _from_replicates(estimation: Estimation) -> Candidate:
-    """Return the interval of enough replicates for their own tails."""
+def _from_replicates(estimation: Estimation) -> Iterator[Candidate]:
+    """Yield the intervals of enough replicates for their own tails: BCa where it is valid, and percentiles."""
     run, size = estimation.run, len(estimation.replicates)
+    shown = f"{size:,} replicates show the tails"
     if not run.functional.smooth:
-        return Candidate(Percentile(), f"{size:,} replicates show the tails, and the statistic is not smooth")
-    if not run.plan.has_tilt:
-        return Candidate(Percentile(), f"{size:,} replicates show the tails, and the rows are dependent")
-    if run.influence is None:
-        return Candidate(Percentile(), f"{size:,} replicates show the tails, and BCa needs influence values")
-    return Candidate(Bca(), f"{size:,} replicates show the tails")
+        yield Candidate(Percentile(), f"{shown}, and the statistic is not smooth")
+    elif not run.plan.has_tilt:
+        yield Candidate(Percentile(), f"{shown}, and the rows are dependent")
+    elif run.influence is None:
+        yield Candidate(Percentile(), f"{shown}, and BCa needs influence values")
+    else:
+        yield Candidate(Bca(), shown)
+        yield Candidate(Percentile(), shown)
 
 
 def _takes_tilts(estimation: Estimation) -> bool:

@@ -561,7 +561,7 @@ def _beyond_numbers(method: str, name: str, tail: float) -> OrthobootWarning:
 def _extremes(method: str, name: str, tail: float, estimation: Estimation) -> OrthobootWarning:
     needed = replicates_for(tail)
     advice = (
-        f'which do not follow its influence function. Use estimator="standard" with {needed}'
+        f'which do not follow the law of their linear part. Use estimator="standard" with {needed}'
         if estimation.estimator.needs_influence
         else f'so the end is the most extreme one. Use {needed}, estimator="orthogonal"'
     )
