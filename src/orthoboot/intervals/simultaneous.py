@@ -172,10 +172,12 @@ class Maximum:
 
     @cached_property
     def _factor(self) -> FloatArray:
-        """Return a factor of the correlations with rows of length one, shape ``(k, r)``."""
+        """Return the symmetric root of the correlations with rows of length one, shape ``(k, k)``.
+
+        It is the only one: of equal eigenvalues every processor has other vectors, and with them other draws.
+        """
         values, vectors = np.linalg.eigh(self.correlation)
-        kept = values > max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps
-        factor: FloatArray = vectors[:, kept] * np.sqrt(values[kept])
+        factor: FloatArray = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         factor /= np.linalg.norm(factor, axis=1, keepdims=True)
         return factor
 
