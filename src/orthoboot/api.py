@@ -140,10 +140,10 @@ def bootstrap(
         "normal", "t", "abc", "percentile", "basic", "bca" or "studentized". "percentile", "basic" and "bca" need 5
         replicates with an influence function in the estimator and 200 without. "studentized" (bootstrap-t) needs 200
         with any, takes 1000 by default, and computes the influence function of every resample: of the catalogue, of
-        functions in jax or torch, or by `influence=` a function of the samples. "auto" takes
-        the best that the run supports, which the result names: BCa where many replicates or a surrogate show the tails,
-        percentiles for dependent rows, ABC for a smooth statistic that follows its linear part, and else the
-        normal interval, within the range of the statistic.
+        functions in jax or torch, or by `influence=` a function of the samples. "auto" takes the best that the run
+        supports, which the result names: BCa where many replicates or a surrogate show the tails, percentiles for
+        dependent rows, ABC for a smooth statistic that follows its linear part, and else the normal interval, within
+        the range of the statistic.
     alternative
         "two-sided"; "less" for an upper bound, "greater" for a lower bound, as in scipy.
     transform

@@ -69,8 +69,8 @@ class Maximum:
     .. math:: U(c) = k p\, E\Bigl[\frac{P(R > c / a(u))}{\sum_j P(R > c / a_j(u))}\Bigr],
 
     with p the tail probability of one output. The quotient lies between 1/k and 1, so that the relative error does not
-    grow as p falls. The seed is fixed. The critical value of `tail` has a relative error below 0.5% at levels of 80%
-    and more, mostly of 0.1% and less; `Tail.error` says it.
+    grow as p falls. The seed is fixed. The critical value of `tail` has a relative error of 0.1% mostly, and below
+    0.5% for the correlations of the tests, at levels of 80% and more; `Tail.error` says it for others.
 
     Parameters
     ----------
