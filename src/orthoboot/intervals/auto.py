@@ -12,9 +12,10 @@ from orthoboot.estimators import r_squared
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.abc import Abc
 from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
+from orthoboot.intervals.laws.views import LARGEST_LAW, MANY
 from orthoboot.intervals.linear import acceleration
 from orthoboot.intervals.normal import NaturalNormal, Normal
-from orthoboot.intervals.percentile_family import LARGEST_LAW, LEAST_STANDARD, MANY, Bca, Percentile
+from orthoboot.intervals.percentile_family import LEAST_STANDARD, Bca, Percentile
 from orthoboot.typing import BoolArray, FloatArray
 
 _NEAR_ONE = 0.9

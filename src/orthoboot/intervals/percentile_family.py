@@ -10,16 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orthoboot.controls.base import ControlValues, without_groups
-from orthoboot.data.pieces import as_pieces, held
 from orthoboot.errors import ArgumentError, FewReplicatesWarning, IntervalWarning, OrthobootWarning
-from orthoboot.estimators import Estimator, jackknife_spread, r_squared
+from orthoboot.estimators import Estimator, jackknife_spread
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
 from orthoboot.intervals.inversion import EndFunction, excluding_tail
-from orthoboot.intervals.laws.control import LEAST_REPLICATES, ControlDistribution, Law
-from orthoboot.intervals.laws.drawn import DrawnDistribution
+from orthoboot.intervals.laws.control import LEAST_REPLICATES, ControlDistribution
 from orthoboot.intervals.laws.replicated import (
     Distribution,
     DistributionsWithoutGroups,
@@ -27,36 +24,22 @@ from orthoboot.intervals.laws.replicated import (
     bca_levels,
     same_levels,
 )
-from orthoboot.intervals.laws.saddlepoint import GRID, LinearDistribution
+from orthoboot.intervals.laws.saddlepoint import GRID
+from orthoboot.intervals.laws.views import View, linear_draws, views_of
 from orthoboot.intervals.linear import acceleration
 from orthoboot.intervals.scale import NaturalScale, natural_scale
-from orthoboot.plans import Draws, Iid, Plan, Scheme
+from orthoboot.plans import Draws, Plan
 from orthoboot.replicates import Replicates
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 LEAST_STANDARD = 200
 """Fewer ordinary replicates leave the tails to chance."""
 
-MANY = 1000
-"""So many replicates have the tails themselves, where a control does not fit."""
-
-LARGEST_LAW = 100_000
-"""Rows beyond which their linear part is normal for all that intervals show, and its law takes long to find."""
-
-_LEAST_FITTING = 0.5
-"""The least r_squared of a control that many replicates follow."""
-
-_MOST_CARRIED = 0.5
-"""The most of the variance of the linear part that one row may carry where its law is taken for smooth."""
-
 _GROUPS = 20
 """Groups of replicates that are left out in turn to learn the simulation error of an end."""
 
 _SMALLEST_TAIL = 1e-15
 """Tails below this are lost to rounding in 1 - p."""
-
-_REACH = 2.0
-"""How far out, in standard deviations, a few replicates are followed where the control itself has the tails."""
 
 _AT_ONCE = 2**18
 """The largest array, in numbers: many outputs and groups are taken in pieces of this size."""
@@ -133,7 +116,7 @@ class PercentileFamily(Interval):
             unknown = np.full_like(estimation.estimate, np.nan)
             return Ends(unknown, unknown, unknown, unknown, (too_few(self.name, size),))
         known = size - -(-size // n_groups(size)) >= least
-        draws, skewness = _draws(estimation), self.skewness(estimation)
+        draws, skewness = linear_draws(estimation), self.skewness(estimation)
         pieces = [
             self._of_some(estimation, outputs, draws, skewness, probabilities, with_errors=known)
             for outputs in _few_outputs(estimation)
@@ -157,7 +140,7 @@ class PercentileFamily(Interval):
         least = LEAST_REPLICATES if estimation.estimator.needs_influence else 2
         if len(estimation.replicates) < least:
             return lambda probabilities: np.full_like(probabilities, np.nan)
-        draws, skewness = _draws(estimation), self.skewness(estimation)
+        draws, skewness = linear_draws(estimation), self.skewness(estimation)
         pieces = [
             (outputs, self._end_of_some(estimation, outputs, draws, skewness[outputs]))
             for outputs in _few_outputs(estimation)
@@ -167,12 +150,12 @@ class PercentileFamily(Interval):
     def _end_of_some(
         self, estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None, skewness: FloatArray
     ) -> EndFunction:
-        views, which = _views(estimation, outputs, draws)
+        views, which = views_of(estimation, outputs, draws)
         ends = [self._end_of_view(estimation, outputs, view, skewness) for view in views]
         return lambda probabilities: np.choose(which, [end(probabilities) for end in ends])
 
     def _end_of_view(
-        self, estimation: Estimation, outputs: slice, view: _View | None, skewness: FloatArray
+        self, estimation: Estimation, outputs: slice, view: View | None, skewness: FloatArray
     ) -> EndFunction:
         """Return the ends from the law of one control, or from the replicates alone; NaN beyond what it reaches."""
         replicates, estimate = estimation.replicates, estimation.replicates.estimate[outputs]
@@ -197,7 +180,7 @@ class PercentileFamily(Interval):
         with_errors: bool,
     ) -> _Piece:
         """Return the ends of some outputs; their errors are NaN unless asked for."""
-        views, which = _views(estimation, outputs, draws)
+        views, which = views_of(estimation, outputs, draws)
         pieces = [self._within(estimation, outputs, view, skewness, probabilities, with_errors) for view in views]
         return pieces[0] if len(pieces) == 1 else _by_output(pieces, which)
 
@@ -205,7 +188,7 @@ class PercentileFamily(Interval):
         self,
         estimation: Estimation,
         outputs: slice,
-        view: _View | None,
+        view: View | None,
         skewness: FloatArray,
         probabilities: Probabilities,
         with_errors: bool,
@@ -229,7 +212,7 @@ class PercentileFamily(Interval):
         self,
         estimation: Estimation,
         outputs: slice,
-        view: _View | None,
+        view: View | None,
         skewness: FloatArray,
         probabilities: Probabilities,
         with_errors: bool,
@@ -275,36 +258,12 @@ class PercentileFamily(Interval):
         return np.asarray(np.abs(high - low)[:, 0] / 2)
 
 
-class _View(NamedTuple):
-    """A control on the replicates, with its law.
-
-    Attributes
-    ----------
-    values
-        The control, of mean zero, shape ``(B, k)``.
-    law
-        Its law.
-    prior
-        How many replicates with slope one the prior of its slope is worth.
-    reach
-        How far the curve of the residuals is followed.
-    without_draws
-        The same with each group of the draws left out that its law is known from; none if that is exact.
-    """
-
-    values: FloatArray
-    law: Law
-    prior: float
-    reach: float = np.inf
-    without_draws: tuple[_View, ...] = ()
-
-
 @dataclass(frozen=True, eq=False)
 class _Reach:
     """Which levels a distribution reaches: those that `_told` does not warn of."""
 
     n_replicates: int
-    view: _View | None
+    view: View | None
     distribution: Distribution
 
     def holds(self, levels: FloatArray) -> BoolArray:
@@ -317,45 +276,6 @@ class _Reach:
         return np.where(self.distribution.follows_linear[0], by_law, by_replicates)
 
 
-def _views(
-    estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None
-) -> tuple[list[_View | None], IntArray]:
-    """Return the controls that give some outputs their law, None for the replicates alone, and which one each takes.
-
-    The nearer control, where the replicates need it or follow it. Decided for each output by itself.
-    """
-    linear, fits = estimation.replicates.linear, _fits(estimation)[outputs]
-    nowhere = np.zeros(len(fits), dtype=np.int64)
-    if draws is None or linear is None or not fits.any():
-        return [None], nowhere
-    law = _linear_law(draws, outputs)
-    views: list[_View | None] = [_View(linear[:, outputs], law, estimation.prior)]
-    which = nowhere
-    control, nearer = estimation.control_values, estimation.moments.control_is_nearer[outputs]
-    if control is not None and control.law is not None and nearer.any():
-        by_control = _control_view(control, outputs, law, estimation.prior)
-        views = [by_control] if nearer.all() else [by_control, *views]
-        which = np.where(nearer, 0, len(views) - 1)
-    if not fits.all():
-        views.append(None)
-        which = np.where(fits, which, len(views) - 1)
-    return views, which
-
-
-def _fits(estimation: Estimation) -> BoolArray:
-    """Return which outputs need the law of their control, or follow it: many replicates do without, shape ``(k,)``.
-
-    The law of a linear part that one row carries is one of steps, which its smooth approximation does not show.
-    """
-    run = estimation.run
-    if len(estimation.replicates) < MANY or run.influence is None or run.linear_variance is None:
-        return np.ones(len(estimation.estimate), dtype=bool)
-    largest = (run.influence_function.largest / max(run.data.sizes)) ** 2
-    carried = largest > _MOST_CARRIED * run.linear_variance
-    explained = r_squared(estimation.moments) >= _LEAST_FITTING
-    return np.asarray(run.functional.smooth & explained & ~carried)
-
-
 def _rescaled(replicates: Replicates, outputs: slice, scale: NaturalScale) -> Replicates:
     """Return the replicates with the values of some outputs on their natural scale."""
     values = replicates.values.copy()
@@ -363,40 +283,24 @@ def _rescaled(replicates: Replicates, outputs: slice, scale: NaturalScale) -> Re
     return replace(replicates, values=values)
 
 
-def _control_view(control: ControlValues, outputs: slice, law: LinearDistribution, prior: float) -> _View:
-    """Return a control whose law is known from draws."""
-    assert control.law is not None
-    drawn, linear = control.law.control[:, outputs], control.law.linear[:, outputs]
-    values, mean = control.values[:, outputs], control.mean[outputs]
-
-    def without(kept: BoolArray, group_mean: FloatArray, variance: FloatArray) -> _View:
-        known = DrawnDistribution(drawn[kept] - group_mean, linear[kept], variance, law)
-        return _View(values + mean - group_mean, known, prior, _REACH)
-
-    law_without = control.law.means_without[:, outputs], control.law.variances_without[:, outputs]
-    groups = zip(without_groups(len(drawn)), *law_without, strict=True)
-    whole = without(np.ones(len(drawn), dtype=bool), mean, control.variance[outputs])
-    return whole._replace(without_draws=tuple(without(*group) for group in groups))
-
-
 def _by_output(pieces: Sequence[_Piece], which: IntArray) -> _Piece:
     """Return for each output what one of the pieces says."""
     return _Piece(*(np.choose(which, each) for each in zip(*pieces, strict=True)))
 
 
-def _of_replicates(replicates: Replicates, outputs: slice, view: _View) -> ControlDistribution:
+def _of_replicates(replicates: Replicates, outputs: slice, view: View) -> ControlDistribution:
     """Return the distribution that all replicates give, shape ``(1, k)``."""
     return _of_sets(replicates, outputs, view, np.arange(len(replicates))[np.newaxis])
 
 
-def _of_sets(replicates: Replicates, outputs: slice, view: _View, numbers: IntArray) -> ControlDistribution:
+def _of_sets(replicates: Replicates, outputs: slice, view: View, numbers: IntArray) -> ControlDistribution:
     """Return the distributions for sets of replicates with `numbers` ``(sets, B)``, shape ``(sets, k)``."""
     estimate, values = replicates.estimate[outputs], replicates.values[numbers.T, outputs]
     return ControlDistribution(estimate, values, view.values[numbers.T], view.law, view.reach, view.prior)
 
 
 def _distributions(
-    replicates: Replicates, outputs: slice, view: _View | None
+    replicates: Replicates, outputs: slice, view: View | None
 ) -> tuple[Distribution, Iterator[Distribution]]:
     """Return the distribution of all replicates, shape ``(1, k)``, and those without each group, ``(groups, k)``."""
     size = len(replicates)
@@ -453,27 +357,6 @@ class Bca(PercentileFamily):
     ) -> FloatArray:
         """Return the corrected levels."""
         return bca_levels(distribution, estimate, skewness, probabilities)
-
-
-def _draws(estimation: Estimation) -> Sequence[Draws] | None:
-    """Return the draws that the linear part is the sum of, or None to use the replicates alone."""
-    run = estimation.run
-    if not estimation.estimator.needs_influence or run.influence is None or not run.plan.has_draws:
-        return None
-    parts = list(run.plan.parts(run.influence))
-    if run.data.is_in_pieces and any(_is_long(scheme, part) for scheme, part in parts):
-        return None
-    return run.plan.draws(tuple(held(part) if isinstance(scheme, Iid) else part for scheme, part in parts))
-
-
-def _is_long(scheme: Scheme, influence: FloatArray) -> bool:
-    """Return whether the rows that are drawn are read part by part, and too many to be held; of groups totals are."""
-    return isinstance(scheme, Iid) and as_pieces(influence) is not None and len(influence) > LARGEST_LAW
-
-
-def _linear_law(draws: Sequence[Draws], outputs: slice) -> LinearDistribution:
-    """Return the exact law of the linear part of some outputs."""
-    return LinearDistribution([Draws(part.number, part.values[:, outputs]) for part in draws])
 
 
 def n_groups(size: int) -> int:

@@ -1,0 +1,133 @@
+"""Which law the outputs of a run have: that of a control on its replicates, or none but theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from orthoboot.controls.base import ControlValues, without_groups
+from orthoboot.data.pieces import as_pieces, held
+from orthoboot.estimators import r_squared
+from orthoboot.estimators.estimation import Estimation
+from orthoboot.intervals.laws.control import Law
+from orthoboot.intervals.laws.drawn import DrawnDistribution
+from orthoboot.intervals.laws.saddlepoint import LinearDistribution
+from orthoboot.plans import Draws, Iid, Scheme
+from orthoboot.typing import BoolArray, FloatArray, IntArray
+
+MANY = 1000
+"""So many replicates have the tails themselves, where a control does not fit."""
+
+LARGEST_LAW = 100_000
+"""Rows beyond which their linear part is normal for all that intervals show, and its law takes long to find."""
+
+_LEAST_FITTING = 0.5
+"""The least r_squared of a control that many replicates follow."""
+
+_MOST_CARRIED = 0.5
+"""The most of the variance of the linear part that one row may carry where its law is taken for smooth."""
+
+_REACH = 2.0
+"""How far out, in standard deviations, a few replicates are followed where the control itself has the tails."""
+
+
+class View(NamedTuple):
+    """A control on the replicates, with its law.
+
+    Attributes
+    ----------
+    values
+        The control, of mean zero, shape ``(B, k)``.
+    law
+        Its law.
+    prior
+        How many replicates with slope one the prior of its slope is worth.
+    reach
+        How far the curve of the residuals is followed.
+    without_draws
+        The same with each group of the draws left out that its law is known from; none if that is exact.
+    """
+
+    values: FloatArray
+    law: Law
+    prior: float
+    reach: float = np.inf
+    without_draws: tuple[View, ...] = ()
+
+
+def linear_draws(estimation: Estimation) -> Sequence[Draws] | None:
+    """Return the draws that the linear part is the sum of, or None to use the replicates alone."""
+    run = estimation.run
+    if not estimation.estimator.needs_influence or run.influence is None or not run.plan.has_draws:
+        return None
+    parts = list(run.plan.parts(run.influence))
+    if run.data.is_in_pieces and any(_is_long(scheme, part) for scheme, part in parts):
+        return None
+    return run.plan.draws(tuple(held(part) if isinstance(scheme, Iid) else part for scheme, part in parts))
+
+
+def _is_long(scheme: Scheme, influence: FloatArray) -> bool:
+    """Return whether the rows that are drawn are read part by part, and too many to be held; of groups totals are."""
+    return isinstance(scheme, Iid) and as_pieces(influence) is not None and len(influence) > LARGEST_LAW
+
+
+def _linear_law(draws: Sequence[Draws], outputs: slice) -> LinearDistribution:
+    """Return the exact law of the linear part of some outputs."""
+    return LinearDistribution([Draws(part.number, part.values[:, outputs]) for part in draws])
+
+
+def views_of(
+    estimation: Estimation, outputs: slice, draws: Sequence[Draws] | None
+) -> tuple[list[View | None], IntArray]:
+    """Return the controls that give some outputs their law, None for the replicates alone, and which one each takes.
+
+    The nearer control, where the replicates need it or follow it. Decided for each output by itself.
+    """
+    linear, fits = estimation.replicates.linear, _fits(estimation)[outputs]
+    nowhere = np.zeros(len(fits), dtype=np.int64)
+    if draws is None or linear is None or not fits.any():
+        return [None], nowhere
+    law = _linear_law(draws, outputs)
+    views: list[View | None] = [View(linear[:, outputs], law, estimation.prior)]
+    which = nowhere
+    control, nearer = estimation.control_values, estimation.moments.control_is_nearer[outputs]
+    if control is not None and control.law is not None and nearer.any():
+        by_control = _control_view(control, outputs, law, estimation.prior)
+        views = [by_control] if nearer.all() else [by_control, *views]
+        which = np.where(nearer, 0, len(views) - 1)
+    if not fits.all():
+        views.append(None)
+        which = np.where(fits, which, len(views) - 1)
+    return views, which
+
+
+def _fits(estimation: Estimation) -> BoolArray:
+    """Return which outputs need the law of their control, or follow it: many replicates do without, shape ``(k,)``.
+
+    The law of a linear part that one row carries is one of steps, which its smooth approximation does not show.
+    """
+    run = estimation.run
+    if len(estimation.replicates) < MANY or run.influence is None or run.linear_variance is None:
+        return np.ones(len(estimation.estimate), dtype=bool)
+    largest = (run.influence_function.largest / max(run.data.sizes)) ** 2
+    carried = largest > _MOST_CARRIED * run.linear_variance
+    explained = r_squared(estimation.moments) >= _LEAST_FITTING
+    return np.asarray(run.functional.smooth & explained & ~carried)
+
+
+def _control_view(control: ControlValues, outputs: slice, law: LinearDistribution, prior: float) -> View:
+    """Return a control whose law is known from draws."""
+    assert control.law is not None
+    drawn, linear = control.law.control[:, outputs], control.law.linear[:, outputs]
+    values, mean = control.values[:, outputs], control.mean[outputs]
+
+    def without(kept: BoolArray, group_mean: FloatArray, variance: FloatArray) -> View:
+        known = DrawnDistribution(drawn[kept] - group_mean, linear[kept], variance, law)
+        return View(values + mean - group_mean, known, prior, _REACH)
+
+    law_without = control.law.means_without[:, outputs], control.law.variances_without[:, outputs]
+    groups = zip(without_groups(len(drawn)), *law_without, strict=True)
+    whole = without(np.ones(len(drawn), dtype=bool), mean, control.variance[outputs])
+    return whole._replace(without_draws=tuple(without(*group) for group in groups))
