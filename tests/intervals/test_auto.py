@@ -215,3 +215,11 @@ def test_a_row_that_carries_the_variance_leaves_percentiles():
     result = ob.bootstrap(x, ob.variance, rng=0)
     assert result.interval_method == "percentile"
     assert result.interval_reason == 'method="bca" has no end here that can be trusted'
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_a_row_of_the_smaller_sample_may_carry_the_variance():
+    rng = np.random.default_rng(0)
+    samples = np.append(rng.exponential(size=19), 40.0), rng.exponential(size=1500)
+    result = ob.bootstrap(samples, ob.difference(ob.variance), rng=0)
+    assert result.interval(method="percentile") == result.with_estimator("standard").interval(method="percentile")

@@ -111,7 +111,8 @@ def _fits(estimation: Estimation) -> BoolArray:
     run = estimation.run
     if len(estimation.replicates) < MANY or run.influence is None or run.linear_variance is None:
         return np.ones(len(estimation.estimate), dtype=bool)
-    largest = (run.influence_function.largest / max(run.data.sizes)) ** 2
+    found = zip(run.influence_function.largest_by_sample, run.influence, strict=True)
+    largest = np.max([(largest / len(part)) ** 2 for largest, part in found], axis=0)
     carried = largest > _MOST_CARRIED * run.linear_variance
     explained = r_squared(estimation.moments) >= _LEAST_FITTING
     return np.asarray(run.functional.smooth & explained & ~carried)
