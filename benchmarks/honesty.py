@@ -20,7 +20,12 @@ from benchmarks.coverage import Case, _case
 from benchmarks.surrogates import logistic
 
 import orthoboot as ob
+from orthoboot.estimators import ESTIMATORS
+from orthoboot.estimators.estimation import Estimation
+from orthoboot.intervals.auto import chosen
+from orthoboot.intervals.base import Ends
 
+TAILS = (0.025, 0.975)
 QUANTITIES = ("bias", "standard error", "low", "high")
 N_TRUTH = 200_000
 """Rows times replicates are limited too: a hundred million."""
@@ -73,15 +78,12 @@ def honesty(case: Case, data_seed: int, size: int, n_seeds: int) -> Honesty:
     data, options = case.data(np.random.default_rng([data_seed, 16]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        probe = ob.bootstrap(data, case.statistic, n_resamples=10, rng=0, **options)
-        n_truth = int(min(N_TRUTH, 1e8 / sum(probe.run.data.sizes)))
-        n_truth = 20_000 if probe.run.prepared.one_by_one else n_truth
-        whole = ob.bootstrap(data, case.statistic, n_resamples=n_truth, rng=10**6, method="normal", **options)
+        whole = truth(case, data, options)
         found = []
         for seed in range(n_seeds):
             run = ob.bootstrap(data, case.statistic, n_resamples=size or None, rng=seed, **options)
-            truth = _first(whole.bias, whole.standard_error, *_ends_like(whole, run))
-            found.append([answers(run) - truth, _first(*run.simulation_error)])
+            true = _first(whole.bias, whole.standard_error, *_ends_like(whole, run))
+            found.append([answers(run) - true, _first(*run.simulation_error)])
     error, reported = np.moveaxis(np.array(found), 1, 0) / float(np.ravel(whole.standard_error)[0])
     with np.errstate(divide="ignore", invalid="ignore"):
         # Exact answers differ from the truth by its own error alone.
@@ -89,17 +91,30 @@ def honesty(case: Case, data_seed: int, size: int, n_seeds: int) -> Honesty:
     return Honesty(z, reported, error)
 
 
-_KEPT: dict[tuple[int, str], Any] = {}
+def truth(case: Case, data: Any, options: dict[str, Any]) -> ob.Result:
+    """Return the result of very many replicates."""
+    probe = ob.bootstrap(data, case.statistic, n_resamples=10, rng=0, **options)
+    number = 20_000 if probe.run.prepared.one_by_one else int(min(N_TRUTH, 1e8 / sum(probe.run.data.sizes)))
+    return ob.bootstrap(data, case.statistic, n_resamples=number, rng=10**6, method="normal", **options)
 
 
-def _ends_like(whole: ob.Result, run: ob.Result) -> Any:
-    """Return the interval of very many replicates by the method that a run took."""
-    key = id(whole), run.interval_method
+_KEPT: dict[tuple[int, type], Ends] = {}
+
+
+def _ends_like(whole: ob.Result, run: ob.Result) -> tuple[Any, Any]:
+    """Return the interval of very many replicates by the method, and on the scale, that a run took."""
+    interval = chosen(_estimation(run, "orthogonal"), TAILS)[0].interval
+    key = id(whole), type(interval)
     if key not in _KEPT:
-        _KEPT.clear()
-        estimator = "standard" if run.interval_method in ("percentile", "bca") else "orthogonal"
-        _KEPT[key] = whole.with_estimator(estimator).interval(method=run.interval_method)
-    return _KEPT[key]
+        if any(number != id(whole) for number, _ in _KEPT):
+            _KEPT.clear()
+        estimator = "standard" if interval.name in ("percentile", "bca") else "orthogonal"
+        _KEPT[key] = interval.ends(_estimation(whole, estimator), TAILS)
+    return _KEPT[key].low, _KEPT[key].high
+
+
+def _estimation(result: ob.Result, estimator: str) -> Estimation:
+    return Estimation(result.run, result.replicates, ESTIMATORS[estimator])
 
 
 def row(case: Case, size: int, sets: list[Honesty]) -> str:
@@ -139,7 +154,12 @@ def main() -> None:
 
 def _of_name(name: str, data_seed: int, size: int, n_seeds: int) -> Honesty:
     """Return `honesty` of the case of a name: cases hold functions that other processes cannot read."""
-    return honesty(next(case for case in CASES if case.name == name), data_seed, size, n_seeds)
+    return honesty(case_of_name(name), data_seed, size, n_seeds)
+
+
+def case_of_name(name: str) -> Case:
+    """Return the case."""
+    return next(case for case in CASES if case.name == name)
 
 
 if __name__ == "__main__":

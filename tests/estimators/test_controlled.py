@@ -67,7 +67,6 @@ def test_the_bias_is_shrunk_towards_the_one_that_is_known(known):
     t = np.sqrt(12) * m / float(rest.std(ddof=1))
     weight = max(0.0, 1 - 4 / t**2)
     assert ORTHOGONAL.bias(alone)[0] == pytest.approx(known + weight * m, rel=1e-9)
-    assert ORTHOGONAL.bias_doubt(alone)[0] == pytest.approx((1 - weight) * abs(m), rel=1e-9)
 
 
 def test_a_bias_is_not_believed_where_the_control_explains_little():
@@ -77,16 +76,63 @@ def test_a_bias_is_not_believed_where_the_control_explains_little():
     assert ORTHOGONAL.bias(alone)[0] == pytest.approx(float(rest.mean()) - 3.0, rel=1e-9)
 
 
-def test_what_shrinkage_does_to_the_variance_counts_as_error():
+def by_linear_part(size=12, cubic=0.05, known_bias=0.25):
+    """Return the sums with the linear part as the control, and the replicates less it."""
+    replicates, _ = sample(size, cubic=cubic)
+    informed = replace(replicates, second_order_bias=np.array([known_bias]))
+    return moments_of(informed, None, 20.0), replicates.values - 3.0 - replicates.linear, replicates.linear
+
+
+def test_the_curvature_is_what_the_replicates_show_or_what_is_known():
+    whole, residuals, _ = by_linear_part(known_bias=0.01)
+    assert whole.curvature[0] == pytest.approx(centred_square(residuals) / 11 / V, rel=1e-12)
+    # Where a statistic bends in one direction the variance of second order is twice the square of its mean.
+    assert by_linear_part(known_bias=3.0)[0].curvature[0] == pytest.approx(2 * 3.0**2 / V, rel=1e-12)
+    replicates, control = sample()
+    of_control = moments_of(replicates, replace(control, beyond_linear=np.array([7.0])))
+    assert of_control.curvature[0] == of_control.by_linear.curvature[0] == pytest.approx(7.0 / V)
+
+
+@pytest.mark.parametrize("known_bias", [0.0, 0.25, 3.0])
+def test_a_slope_that_is_off_by_the_next_order_counts_as_error(known_bias):
+    whole, residuals, linear = by_linear_part(known_bias=known_bias)
+    rho = max(centred_square(residuals) / 11, 2 * known_bias**2) / V
+    tau = min(rho / (1 + 3 * rho), 3 * np.sqrt(centred_square(residuals) / 11 / V))
+    # The slope is one plus the raw excess, of which the prior leaves B/(B + k).
+    raw = (residuals - residuals.mean()).T @ linear / centred_square(linear)
+    kept = float((whole.slope - 1)[0] / raw[0, 0])
+    assert ORTHOGONAL.doubt(whole)[0] == pytest.approx(2 * tau * np.sqrt(1 - kept), rel=1e-9)
+
+
+def test_a_known_bias_is_uncertain_to_third_order():
+    """At most by the noise of the simulated one."""
+    doubts = []
+    for known_bias in (0.01, 0.3, 3.0):
+        whole, residuals, linear = by_linear_part(known_bias=known_bias)
+        left = residuals + (1 - whole.slope) * linear
+        noise = left.std(ddof=1) / np.sqrt(12)
+        rho = min(max(centred_square(residuals) / 11, 2 * known_bias**2) / V, 1.0)
+        third_order = rho**1.5 * np.sqrt(ORTHOGONAL.variance(whole)[0]) / 2
+        assert ORTHOGONAL.bias_doubt(whole)[0] == pytest.approx(min(noise, third_order), rel=1e-9)
+        doubts.append(noise < third_order)
+    assert doubts == [False, False, True]
+    assert ORTHOGONAL.bias_doubt(by_linear_part(known_bias=np.nan)[0])[0] == 0
+
+
+def test_the_doubt_of_a_slope_falls_as_one_over_b_in_the_end():
+    doubts = [ORTHOGONAL.doubt(moments_of(sample(size, cubic=0.3)[0], None, 20.0))[0] for size in (400, 4000)]
+    assert doubts[0] / doubts[1] == pytest.approx(10, rel=0.3)
+
+
+def test_what_shrinkage_does_to_the_variance_counts_as_error_of_a_surrogate():
     replicates, control = sample(cubic=0.3)
-    whole = moments_of(replicates, control)
-    alone = replace(whole, by_linear=None, prior=20.0)
+    law = SimulatedLaw(np.zeros((40, 1)), np.zeros((40, 1)), np.zeros((2, 1)), np.ones((2, 1)))
+    alone = replace(moments_of(replicates, replace(control, law=law), 20.0), by_linear=None)
     P, C = (each[:, 0] - each.mean() for each in (replicates.values, control.values))
     raw = (P @ C) / (C @ C)
     unshrunk = raw**2 * W + centred_square(P - raw * C) / 11
     expected = abs(np.log(unshrunk / ORTHOGONAL.variance(alone)[0]))
-    assert ORTHOGONAL.doubt(alone)[0] == pytest.approx(expected / 2, rel=1e-9)
-    assert ORTHOGONAL.doubt(replace(alone, prior=5.0))[0] == 0
+    assert ORTHOGONAL.doubt(alone)[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_deleted_moments_are_those_without_one():

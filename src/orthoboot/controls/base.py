@@ -55,6 +55,8 @@ class ControlValues:
         Returns its covariance, shape ``(k, k)``.
     law
         The draws that mean and variance come from; None if they are exact.
+    beyond_linear
+        The exact variance of ``C - L``, shape ``(k,)``, where it is known.
     """
 
     values: FloatArray
@@ -62,6 +64,7 @@ class ControlValues:
     variance: FloatArray
     covariance: Callable[[], FloatArray]
     law: SimulatedLaw | None = None
+    beyond_linear: FloatArray | None = None
 
 
 class Control(ABC):

@@ -64,8 +64,10 @@ class Quadratic(Control):
         moved = np.sum([resamples.sums(i, part) / len(part) for i, part in enumerate(self.scores)], axis=0)
         # Not row by row: where groups of unequal size are drawn the number of rows varies, and one feature is that.
         curved = _bent(self.bends, moved - self.plan.mean(self.scores)) / 2
-        mean = self._moments.mean
-        return ControlValues(linear + curved - mean, mean, np.diag(self.covariance()).copy(), self.covariance)
+        mean, variance = self._moments.mean, np.diag(self.covariance()).copy()
+        beyond_linear = np.diag(self._moments.quadratic).copy()
+        values = linear + curved - mean
+        return ControlValues(values, mean, variance, self.covariance, beyond_linear=beyond_linear)
 
     def covariance(self) -> FloatArray:
         """Return the exact covariance of ``L + Q``, shape ``(k, k)``."""

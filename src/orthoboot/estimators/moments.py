@@ -45,6 +45,11 @@ class Moments:
         The bias of second order, shape ``(k,)``, or the control's own; NaN where neither is known.
     prior
         How many replicates with slope one the prior of the slope is worth at most.
+    second_order
+        The variance of second order as far as it is known, shape ``(k,)``: that of the quadratic part, or twice the
+        square of the known bias, which is it where the statistic bends in one direction; zero where neither is known.
+    is_expansion
+        Whether C is the statistic's expansion to some order, so that its slope is off by the next one.
     by_linear
         The same sums with the linear part as the control, where C is another one.
     """
@@ -60,13 +65,35 @@ class Moments:
     control_variance: FloatArray
     known_bias: FloatArray
     prior: float = PRIOR_REPLICATES
+    second_order: FloatArray | float = 0.0
+    is_expansion: bool = True
     by_linear: Moments | None = None
 
     @cached_property
     def slope(self) -> FloatArray:
         """Return beta, the slope of P on C, shrunk towards one; one where nothing can be learnt."""
+        return 1 + ratio(self.cross, self.control + self._prior_sum, otherwise=0.0)
+
+    @property
+    def shrinkage(self) -> FloatArray:
+        """Return the share of the prior in the slope, shape ``(k,)``, between 0 and 1."""
+        return ratio(self._prior_sum, self.control + self._prior_sum, otherwise=1.0)
+
+    @cached_property
+    def _prior_sum(self) -> FloatArray:
+        """Return ``k V``, what the replicates of the prior add to the sum of C**2."""
         prior = prior_replicates(self.size, self.total, self.residual, self.cross, self.control, self.prior)
-        return 1 + ratio(self.cross, self.control + prior * self.control_variance, otherwise=0.0)
+        return np.asarray(prior * self.control_variance)
+
+    @property
+    def curvature(self) -> FloatArray:
+        """Return the variance beyond the linear part over that of the linear part, shape ``(k,)``.
+
+        As the replicates show it, or as it is known to second order, whichever is larger.
+        """
+        linear = self if self.by_linear is None else self.by_linear
+        beyond = np.maximum(linear.residual / (self.size - 1), self.second_order)
+        return ratio(beyond, linear.control_variance, otherwise=np.inf)
 
     @cached_property
     def control_share(self) -> FloatArray:
@@ -107,13 +134,16 @@ def moments_of(
     prior
         How many replicates with slope one the prior of the slope is worth at most.
     """
-    by_linear = _sums(_parts(replicates), linear_variance(replicates), _known_bias(replicates, control), prior)
+    known_bias = _known_bias(replicates, control)
+    by_linear = _sums(_parts(replicates), linear_variance(replicates), known_bias, prior)
     if control is None:
-        return by_linear
+        return replace(by_linear, second_order=2 * np.nan_to_num(known_bias) ** 2)
+    exact = control.law is None
     # The next order moves with the linear part too, so that the slope of a quadratic control is not quite one.
-    own_prior = PRIOR_REPLICATES if control.law is None else prior
-    found = _sums(_parts(replicates, control), control.variance, control.mean, own_prior)
-    return replace(found, by_linear=by_linear)
+    found = _sums(_parts(replicates, control), control.variance, control.mean, PRIOR_REPLICATES if exact else prior)
+    second_order = 0.0 if control.beyond_linear is None else control.beyond_linear
+    by_linear = replace(by_linear, second_order=second_order)
+    return replace(found, by_linear=by_linear, second_order=second_order, is_expansion=exact)
 
 
 def _known_bias(replicates: Replicates, control: ControlValues | None) -> FloatArray:

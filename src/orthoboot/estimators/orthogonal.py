@@ -9,9 +9,9 @@ import numpy as np
 from orthoboot.controls.base import ControlValues
 from orthoboot.estimators.base import Estimator, Sample
 from orthoboot.estimators.moments import Moments, centred_parts
-from orthoboot.estimators.slopes import PRIOR_REPLICATES, ratio
+from orthoboot.estimators.slopes import ratio
 from orthoboot.replicates import Replicates
-from orthoboot.typing import FloatArray
+from orthoboot.typing import BoolArray, FloatArray
 
 _BELIEVED = 2.0
 """How many of its standard errors a difference from the known bias must have to count at all."""
@@ -19,8 +19,17 @@ _BELIEVED = 2.0
 _EXPLAINED = 2.0
 """A control knows the bias where its variance is at least so many times what it leaves."""
 
-_TRUSTED_DOUBT = 0.5
-"""How much of what shrinkage does to the variance counts as its error, where the influence function is trusted."""
+_SATURATION = 3.0
+"""Curvatures beyond a third move the slope no farther: the replicates show them."""
+
+_UNSEEN = 3.0
+"""How many times larger than ten replicates show it what the control leaves may be."""
+
+_STRAIGHT = 1e-30
+"""A curvature that is none."""
+
+_FEW = 20
+"""Replicates beyond which the jackknife sees the noise of the slope by itself."""
 
 
 class Orthogonal(Estimator):
@@ -75,18 +84,21 @@ class Orthogonal(Estimator):
         return 1 + 2 / size
 
     def bias_doubt(self, moments: Moments) -> FloatArray:
-        """Return the part of the simulated bias that is not believed, shape ``(k,)``.
+        """Return how far a known bias may be from the true one, shape ``(k,)``; zero where none is known.
 
-        Leaving out replicates does not show it, as long as no single one makes a difference that counts.
+        It is of third order, about ``rho**1.5 S/2`` with rho the `Moments.curvature` and S the standard error, and no
+        more than the noise of the simulated bias, ``s(P - beta C)/sqrt(B)``, which is its error where none is known.
         """
-        return _mixed(moments, lambda some: np.abs(_disbelieved(some)))
+        return _mixed(moments, _bias_doubt)
 
     def doubt(self, moments: Moments) -> FloatArray:
-        """Return what the shrinkage of the slope does to the logarithm of the variance, or half of it, ``(k,)``.
+        """Return what the shrinkage of the slope may do to the logarithm of the variance, shape ``(k,)``.
 
-        It is a bias where the slope is not one, which leaving out replicates does not show either. Half of it counts
-        for the linear part where the influence function is trusted, all of it for another control, and nothing where
-        the prior is weak.
+        It is a bias where the slope is not one, which leaving out replicates does not show. The slope of an expansion
+        is off by about its `Moments.curvature`, rho, since the next order moves with the linear part by as much as the
+        variance of this one. So the slopes of statistics have a spread about one of
+        ``tau = min(rho/(1 + 3 rho), 3 s(P - C)/sqrt(V))``, the second by the inequality of Cauchy and Schwarz, and the
+        prior of k replicates leaves ``tau sqrt(k/(B + k))`` of it.
         """
         return _mixed(moments, _doubt)
 
@@ -100,13 +112,26 @@ def _mixed(moments: Moments, quantity: Callable[[Moments], FloatArray]) -> Float
 
 
 def _doubt(moments: Moments) -> FloatArray:
-    counts = 1.0 if moments.by_linear is not None else _TRUSTED_DOUBT if moments.prior > PRIOR_REPLICATES else 0.0
-    if not counts:
-        return np.zeros_like(moments.slope)
+    if not moments.is_expansion:
+        return _shrinkage_effect(moments)
+    left = ratio(moments.residual / (moments.size - 1), moments.control_variance, otherwise=0.0)
+    # rho/(1 + 3 rho), for an infinite rho too.
+    spread = np.minimum(1 / (1 / np.maximum(moments.curvature, _STRAIGHT) + _SATURATION), _UNSEEN * np.sqrt(left))
+    return np.asarray(2 * spread * np.sqrt(moments.shrinkage * min(1.0, _FEW / moments.size)))
+
+
+def _bias_doubt(moments: Moments) -> FloatArray:
+    left = _variance_left(moments)
+    third_order = np.minimum(moments.curvature, 1.0) ** 1.5 * np.sqrt(_variance(moments)) / 2
+    return np.where(_knows_bias(moments, left), np.minimum(third_order, np.sqrt(left / moments.size)), 0.0)
+
+
+def _shrinkage_effect(moments: Moments) -> FloatArray:
+    """Return the logarithm of the variance by the unshrunk slope over that by the shrunk one, without its sign."""
     raw = 1 + ratio(moments.cross, moments.control, otherwise=0.0)
     unshrunk = raw**2 * moments.control_variance + moments.residual_about(raw) / (moments.size - 1)
     quotient = ratio(unshrunk, _variance(moments), otherwise=1.0)
-    return counts * np.abs(np.log(np.where(quotient > 0, quotient, 1.0)))
+    return np.abs(np.log(np.where(quotient > 0, quotient, 1.0)))
 
 
 def _mixed_covariance(first: FloatArray, second: FloatArray, share: FloatArray) -> FloatArray:
@@ -147,9 +172,12 @@ def _disbelieved(moments: Moments) -> FloatArray:
     difference, noise = _simulated_bias(moments) - known, left / moments.size
     t_squared = np.where(noise > 0, ratio(difference**2, noise, otherwise=0.0), np.inf)
     weight = np.maximum(0.0, 1 - ratio(np.full_like(t_squared, _BELIEVED**2), t_squared, otherwise=1.0))
-    # A control that explains little, as at a correlation near one, knows little of the bias.
-    is_known = np.isfinite(known) & (moments.control_variance > _EXPLAINED * left)
-    return np.where(is_known, (1 - weight) * np.nan_to_num(difference), 0.0)
+    return np.where(_knows_bias(moments, left), (1 - weight) * np.nan_to_num(difference), 0.0)
+
+
+def _knows_bias(moments: Moments, left: FloatArray) -> BoolArray:
+    """Return where the bias of second order is known; a control that explains little knows little of it."""
+    return np.asarray(np.isfinite(moments.known_bias) & (moments.control_variance > _EXPLAINED * left))
 
 
 def _variance(moments: Moments) -> FloatArray:

@@ -46,6 +46,8 @@ class Functional(ABC):
         What tables and messages call it.
     smooth
         Whether it is differentiable in the weights.
+    kinked
+        Whether its derivative jumps where a resample takes another row to a cut, as that of a trimmed mean does.
     fractional
         Whether it can be evaluated at weights that are not whole numbers.
     paired
@@ -72,6 +74,7 @@ class Functional(ABC):
 
     name: str = "statistic"
     smooth: bool = True
+    kinked: bool = False
     fractional: bool = True
     paired: bool = False
     batched: bool = True
@@ -287,7 +290,8 @@ class Prepared(ABC, Generic[Statistic]):
     @property
     def exact_influence(self) -> bool:
         """Return whether its influence function is its derivative: neither damped, nor that of one side of a kink."""
-        return self.functional.smooth and not self.functional.by_user
+        functional = self.functional
+        return functional.smooth and not (functional.kinked or functional.by_user)
 
     @property
     def fixed(self) -> BoolArray | None:

@@ -60,16 +60,16 @@ class Auto(Interval):
 
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
         """Return the ends of the first candidate that is sound, or of the last one."""
-        candidate, ends = _chosen(estimation, probabilities)
+        candidate, ends = chosen(estimation, probabilities)
         return replace(ends, method=candidate.interval.name, reason=candidate.reason)
 
     def exclusion(self, estimation: Estimation, null: FloatArray, above: BoolArray) -> Exclusion:
         """Return the smallest tail with which an end excludes `null`, by the method that is chosen for 95%."""
-        candidate, _ = _chosen(estimation, _USUAL)
+        candidate, _ = chosen(estimation, _USUAL)
         return candidate.interval.exclusion(estimation, null, above)
 
 
-def _chosen(estimation: Estimation, probabilities: Probabilities) -> tuple[Candidate, Ends]:
+def chosen(estimation: Estimation, probabilities: Probabilities) -> tuple[Candidate, Ends]:
     """Return the first candidate that is sound, or the last one, with its ends; say what stands in for another."""
     rejected = ""
     for candidate in candidates(estimation):

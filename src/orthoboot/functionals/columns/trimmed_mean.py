@@ -27,6 +27,8 @@ class TrimmedMean(SortedColumnStatistic):
 
     p: float
 
+    kinked = True
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", _checked_share(self.p))
 
