@@ -150,5 +150,5 @@ class ControlSearch:
     def _why_not_surrogate(self) -> str:
         name = self.prepared.functional.name
         if self.prepared.surrogate is None:
-            return f"is for fitted models whose loss is known; `{name}` has no surrogate."
+            return f"is for fitted models whose loss is known and for constrained optima; `{name}` has no surrogate."
         return f"breaks down: the Newton steps of `{name}` find no minimum on too many resamples."

@@ -130,6 +130,16 @@ def test_a_corner_of_a_linear_programme_is_followed():
     np.testing.assert_allclose(surrogate, values, rtol=0, atol=1e-12)
 
 
+def test_a_corner_that_stays_where_it_is_needs_none():
+    """Replicates jump from corner to corner: frozen constraints know nothing of that."""
+    prices = ob.minimize(
+        lambda x, xi: -(x @ xi), np.full(2, 0.5), equality=budget, inequality=short_sales, library="jax"
+    )
+    rows = RNG.normal([1.0, 0.8], 1.0, size=(40, 2))
+    assert prices.prepared(read(rows)).surrogate is None
+    assert result_of(prices, rows).control == "linear"
+
+
 def test_there_is_no_value_without_a_minimum():
     functional = ob.minimize(lambda x, xi: xi[1] * (x**2).sum() / 2 - xi[0] * x.sum(), 1, library="jax")
     surrogate = functional.prepared(read(np.array([[1.0, 2.0], [3.0, 2.0]]))).surrogate

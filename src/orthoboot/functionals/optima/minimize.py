@@ -37,6 +37,8 @@ OUTPUTS = ("solution", "value", "both")
 
 _WEAK = 1e-6
 """How near to zero, beside the other terms, a constraint or its pull is called zero in a warning."""
+_STILL = 1e-12
+"""Part of a number below which its change with xi is rounding."""
 _LISTED = 6
 """Constraints that a warning names before it counts the others."""
 
@@ -123,7 +125,13 @@ class SolvedProblem(FunctionOfMeans):
         return self._outputs(self.means.centre, self.optimum)
 
     def surrogate(self) -> FrozenConstraints | None:
-        """Return the statistic with the constraints held that bind at the data, for many resamples at once."""
+        """Return the statistic with the constraints held that bind at the data, for many resamples at once.
+
+        None in a corner that does not move with xi: nothing changes there until another corner is better.
+        """
+        changes = np.abs(self.jacobian(self.means.centre)) @ self.means.scale
+        if (changes <= _STILL * np.abs(self.outputs())).all():
+            return None
         return frozen_constraints(self.means, self._start, _parts(self.of))
 
     @cached_property
