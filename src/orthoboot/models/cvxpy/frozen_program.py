@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from orthoboot.models.cvxpy.cone_program import SolvedProgram
     from orthoboot.models.cvxpy.solution import SolutionMap
 
-MOST_PARAMETERS = 256
-"""Parameters for which a problem is compiled again to see how it depends on them: a millisecond each."""
+MOST_PARAMETERS = 100
+"""Parameters for which a problem is compiled again to see how it depends on them: half a millisecond each."""
 _MOST_UNKNOWNS = 512
-_SOLVE, _COMPILATION = 7e6, 5e6
-"""What a solve, and a compilation for another parameter, cost in operations: a millisecond or so."""
-_DRAWS = 2000
-"""Among which the compilations are shared."""
+_SOLVE, _COMPILATION = 7e6, 2.5e6
+"""What a solve, and a compilation for another parameter, cost in operations: 1.5 and 0.5 milliseconds."""
+_SOLVES = 10
+"""Which are to cost no less than the compilations and the draws."""
 _REPRODUCED = 1e-6
 """How far, beside the largest number of its target, the surrogate may be off the solution at the data."""
 
@@ -174,14 +174,14 @@ class FrozenProgram(Surrogate):
 
     @property
     def work(self) -> float:
-        """Return the operations of one resample: its estimates, its system, and its share of the compilations."""
+        """Return the operations of the estimates and of the system of one resample."""
         estimates = sum(2 * (estimate.work or 0.0) * estimate.output.size for estimate in self.estimates)
-        return float(estimates + self.frozen.work + _COMPILATION * len(self.moving) / _DRAWS)
+        return float(estimates + self.frozen.work)
 
     @property
     def replaced_work(self) -> float:
-        """Return the operations of one solve: its calls, and its steps, each of them a system of equations."""
-        return _SOLVE + 10 * self.frozen.work
+        """Return the operations of one solve, a call and the systems of its steps, less a tenth of the compilations."""
+        return max(_SOLVE + 10 * self.frozen.work - _COMPILATION * len(self.moving) / _SOLVES, 0.0)
 
 
 def frozen_conditions(solved: SolvedProgram, point: FloatArray) -> FrozenConditions | None:
