@@ -71,8 +71,8 @@ def returns(n: int, n_assets: int) -> Callable[[np.random.Generator], np.ndarray
     return lambda rng: rng.multivariate_normal(np.zeros(n_assets), covariance, size=n)
 
 
-def portfolio(n_assets: int) -> Any:
-    """Return the smallest variance of a portfolio without short sales."""
+def portfolio(n_assets: int, output: str = "value") -> Any:
+    """Return the smallest variance of a portfolio without short sales, or its shares."""
 
     def variance(x: Any, xi: Any) -> Any:
         mean, second = xi[:n_assets], xi[n_assets:].reshape(n_assets, n_assets)
@@ -88,9 +88,18 @@ def portfolio(n_assets: int) -> Any:
         equality=lambda x, xi: x.sum() - 1,
         inequality=lambda x, xi: -x,
         parameters=moments,
-        output="value",
+        output=output,
         library="jax",
     )
+
+
+def convex_portfolio(n_assets: int) -> Any:
+    """Return the same shares by cvxpy."""
+    import cvxpy as cp
+
+    factor, shares = cp.Parameter((n_assets, n_assets)), cp.Variable(n_assets)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(factor @ shares)), [cp.sum(shares) == 1, shares >= 0])
+    return ob.from_cvxpy(problem, {factor: ob.covariance_factor}, shares)
 
 
 def least_squares() -> Any:
@@ -113,6 +122,8 @@ def cases() -> list[Case]:
         Case("logistic, n=200, d=5", logistic(200, 5), ob.logistic_regression, **fits, goal=".02"),
         Case("Poisson, n=200, d=5", counts(200, 5), ob.glm("poisson"), **fits, goal=".02"),
         Case("portfolio, value", returns(200, 5), portfolio(5), "quadratic", n_truth=3000, goal=".05/.04/.03"),
+        Case("portfolio, shares", returns(200, 5), portfolio(5, "solution"), "surrogate", n_truth=3000),
+        Case("portfolio by cvxpy, shares", returns(200, 5), convex_portfolio(5), "surrogate", n_truth=3000),
         Case("median, n=200", exponential(200), ob.median, "auto", goal=".36/.32/.20"),
     ]
 

@@ -169,8 +169,8 @@ def bootstrap(
     control
         What is known of a replicate without evaluating it, for estimator="orthogonal". "linear": the linear part.
         "quadratic": the quadratic part as well, for smooth functions of means. "surrogate": a few Newton steps, for
-        fitted models, drawn 2000 times and corrected by the replicates. "auto": one of these where it costs little, for
-        large models with fewer draws. It counts by how near it is to the replicates.
+        fitted models and constrained optima, drawn 2000 times and corrected by the replicates. "auto": one of these
+        where it costs little, for large models with fewer draws. It counts by how near it is to the replicates.
     paired
         Whether the rows of several samples belong together and are drawn together.
     strata

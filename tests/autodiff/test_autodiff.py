@@ -58,6 +58,23 @@ def test_the_derivatives_are_those_of_calculus(package: Autodiff, method, f, arg
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [(0, lambda inner, matrix: (inner**3).sum()), (1, lambda i, m: 3 * i**2 @ m), (2, lambda i, m: (m.T * 6 * i) @ m)],
+)
+def test_many_points_side_by_side_have_arrays_of_their_own(package: Autodiff, order, expected):
+    points, matrices = np.stack([POINT, DIRECTION]), np.stack([MATRIX, 2 * MATRIX])
+    found = package.side_by_side(total, order)(points, matrices)
+    each = [expected(matrix @ point, matrix) for point, matrix in zip(points, matrices, strict=True)]
+    np.testing.assert_allclose(found, np.stack(each), rtol=1e-13)
+
+
+def test_a_path_that_depends_on_the_numbers_cannot_be_taken_side_by_side(package: Autodiff):
+    bent = package.side_by_side(lambda point: point.sum() if point[0] > 0 else -point.sum())
+    with pytest.raises(Exception, match="control flow|bool"):
+        bent(np.stack([POINT, -POINT]))
+
+
 def test_many_numbers_give_the_same_derivative_as_few(jax):
     """Beyond a size outputs are taken one after the other."""
     numpy = jax.numpy

@@ -111,3 +111,12 @@ class Autodiff(ABC):
         The bits of each value depend on its point alone. Side by side, under a vectorising map, they would depend on
         how many points there are: the products of many are matrix products, which round otherwise.
         """
+
+    @abstractmethod
+    def side_by_side(self, f: PackageFunction, order: int = 0) -> NumpyFunction:
+        """Return f, which is one number, or its derivative at many points together, each with its own further arrays.
+
+        ``(B, p)`` and arrays whose first axis has length B to ``(B,)``, ``(B, p)`` or ``(B, p, p)`` for the orders 0, 1
+        and 2. The bits of a value depend on the number of points. What it returns raises where the steps of f depend
+        on its numbers.
+        """

@@ -141,6 +141,11 @@ class Jax(Autodiff):
         """Return f at each of many points: a loop inside one program, or a loop of calls where there is no program."""
         return _kept(f, "one_by_one", lambda: _one_by_one(f))
 
+    def side_by_side(self, f: PackageFunction, order: int = 0) -> NumpyFunction:
+        """Return f or its derivative at many points under a vectorising map."""
+        derivative = (f, jax.grad(f), jax.hessian(f))[order]
+        return _compiled(jax.vmap(derivative))
+
 
 def _reverse(f: PackageFunction) -> PackageFunction:
     """Return the derivative of f, one pass backwards for each output.

@@ -111,6 +111,16 @@ class Torch(Autodiff):
 
         return self._numpy_function(values)
 
+    def side_by_side(self, f: PackageFunction, order: int = 0) -> NumpyFunction:
+        """Return f or its derivative at many points under a vectorising map."""
+
+        def value(point: Any, *rest: Any) -> Any:
+            return f(point.clone(), *rest)
+
+        slope = torch.func.grad(value)
+        derivative = (value, slope, torch.func.jacrev(slope))[order]
+        return self._numpy_function(torch.func.vmap(derivative))
+
     def _numpy_function(self, f: PackageFunction) -> NumpyFunction:
         def numpy_function(*arguments: Any) -> FloatArray:
             with _recording():

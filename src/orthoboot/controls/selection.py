@@ -33,6 +33,9 @@ _LARGEST_FORM = 256
 _MOST_WORK = 5e9
 """Floating-point operations that "auto" takes for the draws of a surrogate: about a second."""
 
+_REPLICATES = 10
+"""Replicates of a search: "auto" draws a surrogate for no more work than theirs."""
+
 _DRAWS, _FEWEST_DRAWS = 2000, 300
 """Draws of a surrogate, and the fewest that "auto" thinks worth it."""
 
@@ -108,7 +111,8 @@ class ControlSearch:
         # Replicates that are made together cost no more than the draws of a surrogate.
         if surrogate is None or (limited and self.prepared.work is not None):
             return None
-        n_draws = min(int(_MOST_WORK / surrogate.work), _DRAWS) if limited else _DRAWS
+        affordable = min(_MOST_WORK, _REPLICATES * surrogate.replaced_work) / surrogate.work
+        n_draws = min(int(affordable), _DRAWS) if limited else _DRAWS
         if n_draws < _FEWEST_DRAWS:
             return None
         return surrogate_control(
@@ -146,5 +150,5 @@ class ControlSearch:
     def _why_not_surrogate(self) -> str:
         name = self.prepared.functional.name
         if self.prepared.surrogate is None:
-            return f"is for fitted models whose loss is known; `{name}` has no surrogate."
+            return f"is for fitted models whose loss is known and for constrained optima; `{name}` has no surrogate."
         return f"breaks down: the Newton steps of `{name}` find no minimum on too many resamples."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -42,3 +43,8 @@ class Surrogate(ABC):
     @abstractmethod
     def work(self) -> float:
         """Return how many floating-point operations one resample takes: counted, not measured."""
+
+    @property
+    def replaced_work(self) -> float:
+        """Return how many operations one replicate takes; infinite where that is not known, and surely many."""
+        return math.inf

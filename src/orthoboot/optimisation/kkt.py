@@ -311,16 +311,32 @@ def with_constancy(optimum: Optimum, xi: FloatArray) -> Optimum:
 
     So it is for a quadratic objective under linear constraints, whose parameter stands in linear terms only.
     """
+    # Moved together, x and xi leave a function of their difference as it is.
+    if not (is_linear_in_unknowns(optimum, xi) and _has_same_matrix(optimum, xi, with_parameter=True)):
+        return optimum
+    return replace(optimum, system=replace(optimum.system, constant=True))
+
+
+def is_linear_in_unknowns(optimum: Optimum, xi: FloatArray) -> bool:
+    """Return whether the KKT matrix is bit for bit the same for other x and multipliers at the same parameter.
+
+    So it is for any quadratic objective under linear constraints: one Newton step is exact.
+    """
+    return _has_same_matrix(optimum, xi, with_parameter=False)
+
+
+def _has_same_matrix(optimum: Optimum, xi: FloatArray, *, with_parameter: bool) -> bool:
+    """Return whether the KKT matrix is the same far away, on both sides."""
     system, lagrangian = optimum.system, optimum.system.problem.lagrangian
     for side in (-1.0, 1.0):
-        moved = (value + side * (1 + np.abs(value)) for value in (optimum.x, optimum.multipliers, xi))
+        x, multipliers, other = (value + side * (1 + np.abs(value)) for value in (optimum.x, optimum.multipliers, xi))
         try:
-            matrix = lagrangian.matrix(*moved)
+            matrix = lagrangian.matrix(x, multipliers, other if with_parameter else xi)
         except Exception:  # functions of the user's that do not exist so far away prove nothing
-            return optimum
+            return False
         if not np.array_equal(matrix, system.matrix):
-            return optimum
-    return replace(optimum, system=replace(system, constant=True))
+            return False
+    return True
 
 
 def settled(

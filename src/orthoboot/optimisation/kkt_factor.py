@@ -32,7 +32,7 @@ def kkt_factor(matrix: FloatArray, names: tuple[str, ...], n_constraints: int) -
         The number m of rows of A.
     """
     p = len(matrix) - n_constraints
-    bounds, held = _bounds(matrix[p:, :p])
+    bounds, held = lone_variables(matrix[p:, :p])
     rest = np.setdiff1d(np.arange(len(matrix)), np.concatenate([held, p + bounds]))
     inner = _scaled_factor(matrix[np.ix_(rest, rest)], tuple(names[i] for i in rest), int(np.sum(rest >= p)))
     return _SchurComplement(matrix, inner, p + bounds, held, rest)
@@ -55,7 +55,7 @@ def variable_units(hessian: FloatArray) -> FloatArray:
     return units
 
 
-def _bounds(jacobian: FloatArray) -> tuple[IntArray, IntArray]:
+def lone_variables(jacobian: FloatArray) -> tuple[IntArray, IntArray]:
     """Return the constraints that hold one variable alone, and these variables; one constraint for each of them."""
     single = np.flatnonzero(np.count_nonzero(jacobian, axis=1) == 1)
     held, first = np.unique(np.argmax(jacobian[single] != 0, axis=1), return_index=True)
@@ -82,17 +82,28 @@ class _SchurComplement(FactoredMatrix):
         return solution
 
 
+def kkt_scales(matrix: FloatArray, n_constraints: int) -> FloatArray:
+    """Return the diagonal D, shape ``(p + m,)``, for which the Hessian and the gradients in ``D K D`` have size one.
+
+    Examples
+    --------
+    >>> kkt_scales(np.array([[4.0, 10.0], [10.0, 0.0]]), 1).tolist()
+    [0.5, 0.2]
+    """
+    p = len(matrix) - n_constraints
+    units = variable_units(matrix[:p, :p])
+    lengths = np.linalg.norm(matrix[p:, :p] * units, axis=1)
+    return np.concatenate([units, 1 / np.where(lengths > 0, lengths, 1.0)])
+
+
 def _scaled_factor(matrix: FloatArray, names: tuple[str, ...], n_constraints: int) -> FactoredMatrix:
     """Return the factors of ``D K D``: the Hessian and each constraint's gradient have size one on both sides of it.
 
     Then the units of the objective and of the constraints do not decide what counts as singular.
     """
-    p = len(matrix) - n_constraints
-    units = variable_units(matrix[:p, :p])
-    lengths = np.linalg.norm(matrix[p:, :p] * units, axis=1)
-    scales = np.concatenate([units, 1 / np.where(lengths > 0, lengths, 1.0)])
     if not len(matrix):
         return _EmptyFactors()
+    scales = kkt_scales(matrix, n_constraints)
     operator = DenseOperator(
         matrix * np.outer(scales, scales), title="the KKT matrix", names=names, singular_causes=_SINGULAR_CAUSES
     )

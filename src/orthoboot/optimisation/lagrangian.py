@@ -50,6 +50,9 @@ class LagrangianPrograms:
         self.gradient = library.gradient(of_everything)
         self.product = library.hessian_product(of_everything)
         self.curvature = library.hessian(along_directions)
+        self.objectives = library.side_by_side(objective)
+        self.gradients = library.side_by_side(lagrangian, 1)
+        self.matrices = library.side_by_side(lagrangian, 2)
 
 
 class Lagrangian:
@@ -123,6 +126,18 @@ class Lagrangian:
     def matrix(self, x: FloatArray, multipliers: FloatArray, xi: FloatArray) -> FloatArray:
         """Return the second derivative of L by ``(x, lambda)``, shape ``(p + m, p + m)``."""
         return self.programs.matrix(np.concatenate([x, multipliers]), xi)
+
+    def objectives(self, points: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return f at many x ``(B, p)``, each with a xi of its own ``(B, q)``, shape ``(B,)``."""
+        return self.programs.objectives(points, parameters)
+
+    def gradients(self, points: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return the derivative of L by ``(x, lambda)`` at many of them, each with its xi, shape ``(B, p + m)``."""
+        return self.programs.gradients(points, parameters)
+
+    def matrices(self, points: FloatArray, parameters: FloatArray) -> FloatArray:
+        """Return the second derivative of L by ``(x, lambda)`` at many of them, shape ``(B, p + m, p + m)``."""
+        return self.programs.matrices(points, parameters)
 
     def mixed_product(
         self, x: FloatArray, multipliers: FloatArray, xi: FloatArray, direction: FloatArray

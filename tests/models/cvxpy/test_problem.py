@@ -449,7 +449,7 @@ def test_an_inaccurate_solution_is_told(monkeypatch: pytest.MonkeyPatch) -> None
 
     def short_of_precise(self: Any, options: dict[str, float]) -> str:
         solved = status(self, options)
-        return "solver_error" if options is solution._PRECISE else f"{solved}_inaccurate"
+        return "solver_error" if options is solution.PRECISE else f"{solved}_inaccurate"
 
     monkeypatch.setattr(solution.SolutionMap, "_status", short_of_precise)
     (finding,) = prepared.findings()

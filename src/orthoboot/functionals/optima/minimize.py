@@ -21,7 +21,9 @@ from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.means_form import MeansForm
+from orthoboot.functionals.optima.frozen_constraints import FrozenConstraints, frozen_constraints
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.functionals.user.returned_values import feature_rows
 from orthoboot.functionals.user.row_by_row import rows_together
 from orthoboot.functionals.user.user_function import value_of
@@ -35,6 +37,8 @@ OUTPUTS = ("solution", "value", "both")
 
 _WEAK = 1e-6
 """How near to zero, beside the other terms, a constraint or its pull is called zero in a warning."""
+_STILL = 1e-12
+"""Part of a number below which its change with xi is rounding."""
 _LISTED = 6
 """Constraints that a warning names before it counts the others."""
 
@@ -119,6 +123,16 @@ class SolvedProblem(FunctionOfMeans):
     def outputs(self) -> FloatArray:
         """Return the statistic on the data, shape ``(k,)``."""
         return self._outputs(self.means.centre, self.optimum)
+
+    def surrogate(self) -> FrozenConstraints | None:
+        """Return the statistic with the constraints held that bind at the data, for many resamples at once.
+
+        None in a corner that does not move with xi: nothing changes there until another corner is better.
+        """
+        changes = np.abs(self.jacobian(self.means.centre)) @ self.means.scale
+        if (changes <= _STILL * np.abs(self.outputs())).all():
+            return None
+        return frozen_constraints(self.means, self._start, _parts(self.of))
 
     @cached_property
     def _system(self) -> System:
@@ -267,6 +281,11 @@ class PreparedOptimum(Prepared[ConstrainedOptimum]):
     def means_form(self) -> MeansForm | None:
         """Return the value as a function of xi with the constraints held that bind at the data."""
         return self._function_of_mean.means_form()
+
+    @cached_property
+    def surrogate(self) -> Surrogate | None:
+        """Return the optimum with the constraints held that bind at the data."""
+        return self.solved.surrogate()
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return warnings about dependent gradients and about constraints that may stop binding."""

@@ -26,8 +26,10 @@ from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.functionals.user.recognition import recognized
 from orthoboot.functionals.user.returned_values import feature_rows
+from orthoboot.models.cvxpy.frozen_program import TargetRounding, frozen_program, rounded
 from orthoboot.typing import FloatArray, Influence
 
 if TYPE_CHECKING:
@@ -179,7 +181,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the targets at the parameters of each resample, shape ``(B, k)``."""
         points = np.hstack([estimate.values(resamples) for estimate in self.estimates])
-        return _rounded(self.value(points.T).T, self._units)
+        return rounded(self.value(points.T).T, self._units)
 
     def value(self, points: FloatArray) -> FloatArray:
         """Return the targets at parameters in columns ``(K, ...)``, shape ``(k, ...)``; each column is solved alone."""
@@ -189,7 +191,7 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
     @cached_property
     def estimate(self) -> FloatArray:
         """Return the targets at the estimates of the parameters, shape ``(k,)``."""
-        return _rounded(self.solution, self._units)
+        return rounded(self.solution, self._units)
 
     def influence(self) -> Influence | None:
         """Return the derivative of the targets times the influence of the parameters, or None if either is unknown."""
@@ -228,6 +230,22 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
         trace = curvature_by_differences(self.value, self.point, directions, sum(self.data.sizes))
         bias: FloatArray = jacobian @ np.concatenate(biases) + trace / 2
         return bias
+
+    @cached_property
+    def surrogate(self) -> Surrogate | None:
+        """Return the targets with the constraints held that bind at the data, for linear and quadratic programs.
+
+        None for others, and where the estimates of the parameters are not cheap themselves.
+        """
+        parts, influence = self.parameter_influence, self._influence
+        if parts is None or influence is None or any(estimate.work is None for estimate in self.estimates):
+            return None
+        moving, varying = (np.any([part.any(axis=0) for part in each], axis=0) for each in (parts, influence))
+        # In a corner of a linear program nothing moves until another corner is better, which frozen constraints hide.
+        if not varying.any():
+            return None
+        rounding = TargetRounding(self._units, np.where(varying, np.nan, self.estimate))
+        return frozen_program(self.solutions, self.estimates, np.flatnonzero(moving), rounding)
 
     def findings(self, convergence: Convergence = NO_FITS) -> tuple[OrthobootWarning, ...]:
         """Return warnings about the influence function and about slow refits."""
@@ -338,12 +356,6 @@ class PreparedConvexOptimum(Prepared[ConvexOptimum]):
     def _listed(self, numbers: Any) -> str:
         names = [self.output.names[i] for i in numbers]
         return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
-
-
-def _rounded(numbers: FloatArray, units: FloatArray) -> FloatArray:
-    """Return the nearest multiples of units; a unit of zero leaves its number as it is."""
-    multiples = np.divide(numbers, units, out=np.zeros_like(numbers), where=units > 0)
-    return np.where(units > 0, np.round(multiples) * units, numbers)
 
 
 def _standard_errors(influence: Influence) -> FloatArray:

@@ -21,7 +21,7 @@ from orthoboot.typing import FloatArray
 from orthoboot.warning_scopes import silenced
 
 _TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
-_PRECISE = dict.fromkeys(_TOLERANCES, 1e-12) | {f"reduced_{name}": 1e-8 for name in _TOLERANCES}
+PRECISE = dict.fromkeys(_TOLERANCES, 1e-12) | {f"reduced_{name}": 1e-8 for name in _TOLERANCES}
 """As far as double precision goes; what ends short of it but within the solver's usual tolerance is still taken."""
 _PERMISSIVE: dict[str, float] = {}
 """The solver's own tolerances, for problems that are too badly scaled for better ones."""
@@ -94,7 +94,7 @@ class SolutionMap:
 
     def __call__(self, point: FloatArray) -> FloatArray:
         """Return the targets as a vector ``(k,)``, at the parameters as a vector ``(K,)``."""
-        with self._at(point):
+        with self.at(point):
             self._solve()
             return np.concatenate([np.ravel(target.value) for target in self.targets])
 
@@ -103,7 +103,7 @@ class SolutionMap:
 
         For a target :math:`t(x, p)` that is :math:`t_p + t_x\,dx/dp`, by one adjoint solve for each of its numbers.
         """
-        with self._at(point):
+        with self.at(point):
             partials = self._partials() if self._solve_cone_program() else None
             return None if partials is None else np.stack([self._adjoint(by_leaf) for by_leaf in partials])
 
@@ -114,7 +114,7 @@ class SolutionMap:
 
     def is_accurate(self, point: FloatArray) -> bool:
         """Return whether the solver reached the tolerance that it calls optimal."""
-        with self._at(point):
+        with self.at(point):
             return self._solve()
 
     def spread(self, point: FloatArray) -> FloatArray:
@@ -123,7 +123,7 @@ class SolutionMap:
         The objective is tilted by a millionth part, one way and the other. A unique solution stays where it is, or
         nearly so; of several, each problem has another one. Zero where the solver fails, for nothing is known then.
         """
-        with self._at(point):
+        with self.at(point):
             self._solve()
             targets = np.concatenate([np.ravel(target.value) for target in self.targets])
             solved = [np.copy(variable.value) for variable in self.problem.variables()]
@@ -194,7 +194,7 @@ class SolutionMap:
         return output_like(examples[0], name, columns if examples[0].ndim == 1 else None)
 
     @contextmanager
-    def _at(self, point: FloatArray) -> Iterator[None]:
+    def at(self, point: FloatArray) -> Iterator[None]:
         """Set the parameters to `point`, with other threads locked out meanwhile."""
         pieces = np.split(point, np.cumsum([parameter.size for parameter in self.parameters])[:-1])
         with _CVXPY:
@@ -202,12 +202,18 @@ class SolutionMap:
                 _assign(parameter, np.reshape(value, parameter.shape))
             yield
 
+    def assume(self, point: FloatArray) -> None:
+        """Set the parameters to `point` under the lock that `at` holds, without a look at what they may be."""
+        pieces = np.split(point, np.cumsum([parameter.size for parameter in self.parameters])[:-1])
+        for parameter, value in zip(self.parameters, pieces, strict=True):
+            parameter.save_value(np.reshape(value, parameter.shape))
+
     def _solve(self) -> bool:
         """Solve at the current parameter values; return whether the solver reached the tolerance it calls optimal."""
-        for options in (_PRECISE, _PERMISSIVE):
+        for options in (PRECISE, _PERMISSIVE):
             status = self._status(options)
             if status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-                return status == cp.OPTIMAL or options is _PRECISE
+                return status == cp.OPTIMAL or options is PRECISE
         raise FitError(_failure(status))
 
     def _status(self, options: dict[str, float]) -> str:
