@@ -13,8 +13,8 @@ import numpy as np
 from orthoboot.arrays.products import product_alike
 from orthoboot.functionals.regression.design_in_pieces import pair_columns, symmetric
 from orthoboot.functionals.regression.row_losses import LossFunction, RowLosses
-from orthoboot.functionals.regression.search_limits import REGULAR
 from orthoboot.functionals.surrogate import Surrogate
+from orthoboot.solvers.side_by_side import positive_solutions
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 STEPS, MOST_STEPS = 3, 20
@@ -29,8 +29,6 @@ _LARGEST_TABLE = 1 << 23
 _NUMBERS_IN_CACHE, _FEWEST_AT_ONCE = 1 << 15, 16
 """Of the rows of the resamples whose steps are made at once: their arrays stay in the cache, unless these would be so
 few resamples that a table of products is read too often."""
-_LANES = 16
-"""Numbers that no processor has more of in a register."""
 _OPERATIONS_OF_A_LOSS = 40
 """What the exponential of a row and its derivatives cost, in multiplications."""
 
@@ -328,40 +326,3 @@ def _is_impossible(shares: FloatArray, losses: FloatArray) -> BoolArray:
     """Return for which resamples a row drawn has an infinite loss, shape ``(B,)``."""
     broken = ~np.isfinite(losses.reshape(shares.shape))
     return np.asarray((broken & (shares > 0)).any(axis=1))
-
-
-def positive_solutions(matrices: FloatArray, right: FloatArray, *, least_pivot: float = REGULAR) -> FloatArray:
-    """Return ``matrix^-1 right`` for many matrices, shape ``(B, d)``; NaN where one is not positive definite.
-
-    By Cholesky's factors, column by column for all matrices together. A pivot is what is left of a column's square
-    once it is freed of those before it, so that a share of it says in any units how close to singular a matrix is. Each
-    matrix is treated alike whatever the others, to the last bit.
-
-    Parameters
-    ----------
-    matrices, right
-        Shapes ``(B, d, d)`` and ``(B, d)``.
-    least_pivot
-        The share of its column's square below which a pivot is taken for zero.
-
-    Examples
-    --------
-    >>> positive_solutions(np.array([[[4.0, 2.0], [2.0, 5.0]], [[1.0, 2.0], [2.0, 1.0]]]), np.ones((2, 2)))
-    array([[0.1875, 0.125 ],
-           [   nan,    nan]])
-    """
-    number, d = right.shape
-    # The matrices side by side in memory, so that each operation is one of long stretches; filled up to whole
-    # registers of the processor, since what is left over may be rounded in another way.
-    filled = -(-number // _LANES) * _LANES
-    factor, solution = np.zeros((d, d, filled)), np.zeros((d, filled))
-    factor[:, :, :number], solution[:, :number] = matrices.transpose(1, 2, 0), right.T
-    with np.errstate(all="ignore"):
-        for j in range(d):
-            column = factor[j:, j] - np.einsum("ikb,kb->ib", factor[j:, :j], factor[j, :j])
-            pivot = np.where(column[0] > least_pivot * factor[j, j], column[0], np.nan)
-            factor[j:, j] = column / np.sqrt(pivot)
-            solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j, :j], solution[:j])) / factor[j, j]
-        for j in reversed(range(d)):
-            solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j + 1 :, j], solution[j + 1 :])) / factor[j, j]
-    return np.ascontiguousarray(solution[:, :number].T)
