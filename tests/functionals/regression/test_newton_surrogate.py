@@ -24,6 +24,7 @@ from orthoboot.functionals.regression.row_losses import (
     TweedieLoss,
 )
 from orthoboot.functionals.surrogate import Surrogate
+from orthoboot.optimisation import first_steps
 from orthoboot.typing import FloatArray
 
 RNG = np.random.default_rng(14)
@@ -135,7 +136,7 @@ def _literal_steps(surrogate: NewtonSurrogate, weights: FloatArray, n_steps: int
 
 @pytest.fixture
 def no_fourth_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(newton_surrogate, "SHRINKING", np.inf)
+    monkeypatch.setattr(first_steps, "SHRINKING", np.inf)
 
 
 @pytest.mark.usefixtures("no_fourth_step")
