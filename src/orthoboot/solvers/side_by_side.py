@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from orthoboot.typing import FloatArray
@@ -47,3 +49,28 @@ def positive_solutions(matrices: FloatArray, right: FloatArray, *, least_pivot: 
         for j in reversed(range(d)):
             solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j + 1 :, j], solution[j + 1 :])) / factor[j, j]
     return np.ascontiguousarray(solution[:, :number].T)
+
+
+def solutions(matrices: FloatArray, right: FloatArray) -> FloatArray:
+    """Return ``matrix^-1 right`` for many matrices, shape ``(B, d)``; NaN where one is singular or not finite.
+
+    Parameters
+    ----------
+    matrices, right
+        Shapes ``(B, d, d)`` and ``(B, d)``.
+
+    Examples
+    --------
+    >>> solutions(np.array([[[0.0, 2.0], [1.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]]), np.ones((2, 2)))
+    array([[1. , 0.5],
+           [nan, nan]])
+    """
+    usable = np.isfinite(matrices).all(axis=(1, 2)) & np.isfinite(right).all(axis=1)
+    found = np.full(right.shape, np.nan)
+    try:
+        found[usable] = np.linalg.solve(matrices[usable], right[usable][..., np.newaxis])[..., 0]
+    except np.linalg.LinAlgError:  # of one of them, which is not named
+        for place in np.flatnonzero(usable):
+            with suppress(np.linalg.LinAlgError):
+                found[place] = np.linalg.solve(matrices[place], right[place])
+    return found
