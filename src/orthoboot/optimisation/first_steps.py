@@ -14,7 +14,7 @@ STEPS, MOST_STEPS = 3, 20
 for which it does not, such as those that nearly separate the classes, take some more."""
 SHRINKING = 0.05
 """Near a minimum the decrement falls faster than this from step to step; on the way to infinity it does not."""
-_NEGLIGIBLE = 1e-10
+NEGLIGIBLE = 1e-10
 """Of the first decrement: one that is so small is rounding, be it larger than the one before."""
 
 
@@ -39,7 +39,13 @@ StepsFrom = Callable[[FloatArray, IntArray], Steps]
 
 
 def ends_of_first_steps(
-    steps_from: StepsFrom, start: FloatArray, number: int, *, n_steps: int = STEPS, most: int = MOST_STEPS
+    steps_from: StepsFrom,
+    start: FloatArray,
+    number: int,
+    *,
+    n_steps: int = STEPS,
+    most: int = MOST_STEPS,
+    negligible: float = NEGLIGIBLE,
 ) -> FloatArray:
     """Return where the first Newton steps of many searches end, shape ``(B, p)``.
 
@@ -56,6 +62,8 @@ def ends_of_first_steps(
         How many searches.
     n_steps, most
         How many steps each takes, and at most. Where both are one, as for linear equations, every step is taken.
+    negligible
+        Share of its first decrement from which on a search has settled however its steps shrink.
 
     Examples
     --------
@@ -72,7 +80,7 @@ def ends_of_first_steps(
     for taken in range(1, most + 1):
         walks = walks.moved(steps_from(walks.point, walks.numbers))
         if taken >= n_steps:
-            settled = np.isfinite(walks.decrement) if most == 1 else walks.has_settled
+            settled = np.isfinite(walks.decrement) if most == 1 else walks.has_settled(negligible)
             found[walks.numbers[settled]] = walks.point[settled]
             walks = walks.some(~settled)
         if not walks.numbers.size:
@@ -100,10 +108,9 @@ class _Walks(NamedTuple):
     previous: FloatArray
     first: FloatArray
 
-    @property
-    def has_settled(self) -> BoolArray:
+    def has_settled(self, negligible: float) -> BoolArray:
         """Return which of them are at their end but for an error that does not matter."""
-        settled: BoolArray = self.decrement <= np.maximum(SHRINKING * self.previous, _NEGLIGIBLE * self.first)
+        settled: BoolArray = self.decrement <= np.maximum(SHRINKING * self.previous, negligible * self.first)
         return settled
 
     def moved(self, steps: Steps) -> _Walks:

@@ -15,7 +15,7 @@ from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.functionals import glm, linear_regression, logistic_regression
 from orthoboot.functionals.regression import newton_surrogate
-from orthoboot.functionals.regression.newton_surrogate import CrossProductsOfMany, LinearOutputs, NewtonSurrogate
+from orthoboot.functionals.regression.newton_surrogate import CrossProductsOfMany, NewtonSurrogate
 from orthoboot.functionals.regression.row_losses import (
     FamilyLoss,
     HuberLoss,
@@ -23,7 +23,7 @@ from orthoboot.functionals.regression.row_losses import (
     MultinomialLoss,
     TweedieLoss,
 )
-from orthoboot.functionals.surrogate import Surrogate
+from orthoboot.functionals.surrogate import LinearOutputs, Surrogate
 from orthoboot.optimisation import first_steps
 from orthoboot.typing import FloatArray
 

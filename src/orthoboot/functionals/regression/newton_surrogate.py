@@ -13,7 +13,7 @@ import numpy as np
 from orthoboot.arrays.products import product_alike
 from orthoboot.functionals.regression.design_in_pieces import pair_columns, symmetric
 from orthoboot.functionals.regression.row_losses import LossFunction, RowLosses
-from orthoboot.functionals.surrogate import Surrogate
+from orthoboot.functionals.surrogate import Outputs, Surrogate
 from orthoboot.optimisation.first_steps import STEPS, Steps, ends_of_first_steps
 from orthoboot.solvers.side_by_side import positive_solutions
 from orthoboot.typing import BoolArray, FloatArray, IntArray
@@ -25,29 +25,6 @@ _NUMBERS_IN_CACHE, _FEWEST_AT_ONCE = 1 << 15, 16
 few resamples that a table of products is read too often."""
 _OPERATIONS_OF_A_LOSS = 40
 """What the exponential of a row and its derivatives cost, in multiplications."""
-
-Outputs = Callable[[FloatArray, FloatArray], FloatArray]
-"""Takes parameters ``(B, p)``, NaN where there are none, and the weights ``(B, n)`` of their resamples, and returns the
-outputs of the statistic, ``(B, k)``."""
-
-
-@dataclass(frozen=True, eq=False)
-class LinearOutputs:
-    """Outputs that are linear in the parameters: ``theta @ matrix.T + offset``.
-
-    Attributes
-    ----------
-    matrix, offset
-        Shapes ``(k, p)`` and ``(k,)``.
-    """
-
-    matrix: FloatArray
-    offset: FloatArray
-
-    def __call__(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return the outputs of parameters ``(B, p)``, shape ``(B, k)``."""
-        outputs: FloatArray = theta @ self.matrix.T + self.offset
-        return outputs
 
 
 @dataclass(frozen=True, eq=False)
