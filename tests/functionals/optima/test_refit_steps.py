@@ -227,3 +227,21 @@ def test_ten_refits_beat_those_with_the_linear_part(jax: Any, seed: int) -> None
     # The truth has an error of .02, and 2000 draws leave about as much.
     assert errors["surrogate"] < 0.05
     assert errors["surrogate"] < 0.5 * errors["linear"]
+
+
+def test_a_small_network_keeps_the_linear_part(jax: Any) -> None:
+    """Newton steps leave the region where its loss is convex: too many find no minimum, which a few draws show."""
+    tanh = jax.numpy.tanh
+
+    def network(theta: Any, X: Any, y: Any) -> Any:
+        return (y - tanh(X[:, :2] @ theta[:4].reshape(2, 2) + theta[4:6]) @ theta[6:8] - theta[8]) ** 2
+
+    generator = np.random.default_rng(1)
+    y = np.sin(X[:, 0]) + X[:, 1] ** 2 / 2 + 0.3 * generator.standard_normal(N)
+    functional = ob.m_estimator(
+        network,
+        init=generator.standard_normal(9),
+        penalty=lambda theta: 0.01 * (theta**2).sum(),
+        target=lambda theta: tanh(theta[4:6]) @ theta[6:8] + theta[8],
+    )
+    assert result_of(functional, y).control == "linear"

@@ -329,7 +329,7 @@ def m_estimator(
     conditions"; the M-estimators of the paper's ``subsection:CIconstructionexample``.
 
     The first fit is L-BFGS and then Newton's method with a line search, to the precision of rounding; refits are
-    Newton's method from there, with the weights of the resample.
+    Newton's method from there, with the weights of the resample, and their surrogate is its first three steps.
 
     Parameters
     ----------
