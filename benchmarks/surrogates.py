@@ -155,7 +155,7 @@ def cases() -> list[Case]:
             n_truth=5000,
         ),
         Case("RLM, biweight, n=100, d=4", outliers(100, 4), RobustRegression("TukeyBiweight"), **fits, n_truth=5000),
-        Case("RLM, trimmed, n=200, d=3", outliers(200, 3), RobustRegression("TrimmedMean"), **fits, n_truth=5000),
+        Case("RLM, trimmed, n=200, d=3", outliers(200, 3), RobustRegression("TrimmedMean"), "auto", True, 5000),
         Case("portfolio, value", returns(200, 5), portfolio(5), "quadratic", n_truth=3000, goal=".05/.04/.03"),
         Case("median, n=200", exponential(200), ob.median, "auto", goal=".36/.32/.20"),
     ]
