@@ -78,13 +78,13 @@ def ends_of_first_steps(
     found = np.full((number, len(start)), np.nan)
     walks = _started(start, number)
     for taken in range(1, most + 1):
+        if not walks.numbers.size:
+            break
         walks = walks.moved(steps_from(walks.point, walks.numbers))
         if taken >= n_steps:
             settled = np.isfinite(walks.decrement) if most == 1 else walks.has_settled(negligible)
             found[walks.numbers[settled]] = walks.point[settled]
             walks = walks.some(~settled)
-        if not walks.numbers.size:
-            break
     return found
 
 

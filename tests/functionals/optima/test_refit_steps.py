@@ -22,6 +22,7 @@ import orthoboot as ob
 from orthoboot.controls import selection
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
+from orthoboot.functionals.optima import refit_steps
 from orthoboot.functionals.optima.refit_steps import RefitSteps
 from orthoboot.optimisation.first_steps import ends_of_first_steps
 from orthoboot.typing import FloatArray
@@ -120,6 +121,14 @@ def test_weights_count_by_their_ratios(library: str) -> None:
     surrogate = prepared(CLASSES, library, loss=logistic(library), penalty=ridge_penalty).surrogate
     plain, tripled = (surrogate.values_at((factor * WEIGHTS[:5],)) for factor in (1.0, 3.0))
     np.testing.assert_allclose(tripled, plain, rtol=1e-10)
+
+
+def test_few_hessians_are_held_at_once(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    surrogate = prepared(NUMBERS, library, loss=squares_and_fourth_powers).surrogate
+    together = surrogate.values(Resamples((WEIGHTS,)))
+    monkeypatch.setattr(refit_steps, "_HESSIANS_AT_ONCE", 7 * 3**2)
+    np.testing.assert_allclose(surrogate.values(Resamples((WEIGHTS,))), together, rtol=1e-12)
+    assert surrogate.values_at((WEIGHTS[:0],)).shape == (0, 3)
 
 
 def test_a_resample_without_a_fit_has_no_value(library: str) -> None:

@@ -19,6 +19,9 @@ from orthoboot.typing import FloatArray, IntArray
 _OPERATIONS_OF_A_LOSS = 40
 """What the loss of a row costs, in multiplications, besides those with its parameters: that of an exponential."""
 
+_HESSIANS_AT_ONCE = 1 << 21
+"""Numbers of the Hessians that are held at once, sixteen megabytes."""
+
 
 class FittedConditions(Protocol):
     """What is refitted: an M-estimator at its data, as `MEstimatorFit`; it can be pickled."""
@@ -80,9 +83,11 @@ class RefitSteps(Surrogate):
         return True
 
     def values_at(self, weights: tuple[FloatArray, ...]) -> FloatArray:
-        """Return the target where the steps end, shape ``(B, k)``."""
+        """Return the target where the steps end, shape ``(B, k)``; so few at once that their Hessians can be held."""
+        at_once = max(_HESSIANS_AT_ONCE // len(self.at.fit) ** 2, 1)
+        parts = (weights[0][start : start + at_once] for start in range(0, max(len(weights[0]), 1), at_once))
         with np.errstate(all="ignore"):  # what overflows has no value
-            return self._targets(self.parameters(weights[0]))
+            return np.concatenate([self._targets(self.parameters(part)) for part in parts])
 
     def parameters(self, weights: FloatArray) -> FloatArray:
         """Return the parameters where the steps end for weights ``(B, n)``, shape ``(B, p)``; NaN where they do not."""
