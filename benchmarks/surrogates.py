@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -109,8 +110,40 @@ def least_squares() -> Any:
     return ob.from_sklearn(LinearRegression(fit_intercept=False), target="coef_")
 
 
+def own_logistic(d: int) -> Any:
+    """Return a logistic regression as a user writes it, as a loss in jax."""
+    from jax.nn import softplus
+
+    return ob.m_estimator(lambda theta, X, y: softplus(X @ theta) - y * (X @ theta), init=d)
+
+
+class RobustRegression:
+    """The coefficients of statsmodels' RLM, which is made for its data; the tables are of the first one."""
+
+    def __init__(self, norm: str) -> None:
+        self.norm = norm
+
+    def __call__(self, X: np.ndarray, y: np.ndarray) -> Any:
+        """Return the model of the data."""
+        import statsmodels.api as sm
+
+        model = sm.RLM(y, X, M=getattr(sm.robust.norms, self.norm)())
+        return ob.from_statsmodels(model.fit(maxiter=2000, tol=1e-12))
+
+
+def outliers(n: int, d: int, *, skewed: bool = False) -> Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]:
+    """Return a generator of a regression with t errors of three degrees of freedom, or with skewed ones."""
+
+    def generate(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        X = np.column_stack([np.ones(n), rng.standard_normal((n, d - 1))])
+        errors = rng.exponential(size=n) ** 1.5 if skewed else rng.standard_t(3, size=n)
+        return X, X.sum(axis=1) + errors
+
+    return generate
+
+
 def cases() -> list[Case]:
-    """Return the cases; models are made here, since scikit-learn and jax are optional."""
+    """Return the cases; models are made here, since scikit-learn, statsmodels and jax are optional."""
     fits = {"control": "surrogate", "paired": True}
     return [
         Case("correlation of lognormal, n=200", lognormal_pair(200), ob.correlation, "quadratic", goal=".21/.15/.10"),
@@ -121,6 +154,17 @@ def cases() -> list[Case]:
         Case("OLS, n=1000, d=10", heteroscedastic(1000, 10), least_squares(), **fits, goal=".02"),
         Case("logistic, n=200, d=5", logistic(200, 5), ob.logistic_regression, **fits, goal=".02"),
         Case("Poisson, n=200, d=5", counts(200, 5), ob.glm("poisson"), **fits, goal=".02"),
+        Case("own logistic, n=100, d=5", logistic(100, 5), own_logistic(5), **fits, n_truth=5000),
+        Case("RLM, t errors, n=100, d=4", outliers(100, 4), RobustRegression("HuberT"), **fits, n_truth=5000),
+        Case(
+            "RLM, skewed errors, n=200, d=3",
+            outliers(200, 3, skewed=True),
+            RobustRegression("HuberT"),
+            **fits,
+            n_truth=5000,
+        ),
+        Case("RLM, biweight, n=100, d=4", outliers(100, 4), RobustRegression("TukeyBiweight"), **fits, n_truth=5000),
+        Case("RLM, trimmed, n=200, d=3", outliers(200, 3), RobustRegression("TrimmedMean"), "auto", True, 5000),
         Case("portfolio, value", returns(200, 5), portfolio(5), "quadratic", n_truth=3000, goal=".05/.04/.03"),
         Case("portfolio, shares", returns(200, 5), portfolio(5, "solution"), "surrogate", n_truth=3000),
         Case("portfolio by cvxpy, shares", returns(200, 5), convex_portfolio(5), "surrogate", n_truth=3000),
@@ -145,7 +189,8 @@ def near_separated() -> list[Case]:
 def run(case: Case, data: Any, n_resamples: int, seed: int, **options: Any) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ob.bootstrap(data, case.statistic, n_resamples=n_resamples, paired=case.paired, rng=seed, **options)
+        statistic = case.statistic(*data) if isinstance(case.statistic, RobustRegression) else case.statistic
+        return ob.bootstrap(data, statistic, n_resamples=n_resamples, paired=case.paired, rng=seed, **options)
 
 
 def parts(result: Result, size: int, estimator: str = "orthogonal") -> Iterator[Result]:
@@ -162,8 +207,8 @@ class Answers:
 
     case: Case
     data: Any
+    seed: int
     truth: Result
-    plain: Result
     linear: list[Result]
     control: list[Result]
 
@@ -172,12 +217,16 @@ class Answers:
         """Return the answers about the data set of a seed."""
         data = case.generate(np.random.default_rng([seed, 14]))
         truth = run(case, data, case.n_truth, 10_000 + seed, estimator="standard")
-        plain = run(case, data, N_PLAIN, 20_000 + seed, estimator="standard")
         seeds = [1000 * seed + number for number in range(n_runs)]
         n_resamples = max(*SIZES, *ERROR_SIZES) * SMALL
         linear = [run(case, data, n_resamples, each, control="linear") for each in seeds]
         control = [_with_control(case, result) for result in linear]
-        return Answers(case, data, truth, plain, linear, control)
+        return Answers(case, data, seed, truth, linear, control)
+
+    @cached_property
+    def plain(self) -> Result:
+        """Return the plain replicates."""
+        return run(self.case, self.data, N_PLAIN, 20_000 + self.seed, estimator="standard")
 
     @property
     def variance(self) -> float:

@@ -11,6 +11,7 @@ import pytest
 from tests import elsewhere
 
 from orthoboot.autodiff import Autodiff, autodiff, autodiff_for, package_asked, package_named, package_of, selection
+from orthoboot.autodiff.base import points_at_once
 from orthoboot.errors import ArgumentError, InfluenceError, MissingDependencyError
 
 POINT = np.array([0.5, -1.0, 2.0])
@@ -73,6 +74,38 @@ def test_a_path_that_depends_on_the_numbers_cannot_be_taken_side_by_side(package
     bent = package.side_by_side(lambda point: point.sum() if point[0] > 0 else -point.sum())
     with pytest.raises(Exception, match="control flow|bool"):
         bent(np.stack([POINT, -POINT]))
+
+
+def weighted(point, weights, matrix):
+    return weights @ (matrix @ point) ** 3
+
+
+def pulled(point, weights, matrix):
+    return matrix.T @ (weights * (matrix @ point) ** 3)
+
+
+@pytest.mark.parametrize("number", [1, 5, 600])
+def test_derivatives_side_by_side_are_those_of_each(package: Autodiff, number):
+    """Each point with weights of its own; 600 are taken in three chunks."""
+    generator = np.random.default_rng(number)
+    points, weights = generator.normal(size=(number, 3)), generator.random((number, 4))
+    inner, matrix = points @ MATRIX.T, package.array(MATRIX)
+    slopes, curvatures = 3 * weights * inner**2, 6 * weights * inner
+    found = package.gradients_and_hessians(weighted)(points, weights, matrix)
+    assert found.shape == (number, 4, 3)
+    np.testing.assert_allclose(found[:, 0], slopes @ MATRIX, rtol=1e-12, atol=1e-12)
+    hessians = np.einsum("bn,np,nq->bpq", curvatures, MATRIX, MATRIX)
+    np.testing.assert_allclose(found[:, 1:], hessians, rtol=1e-12, atol=1e-12)
+    found = package.values_and_jacobians(pulled)(points, weights, matrix)
+    np.testing.assert_allclose(found[:, 0], (weights * inner**3) @ MATRIX, rtol=1e-12, atol=1e-12)
+    transposed = np.einsum("bn,np,nq->bqp", slopes, MATRIX, MATRIX)
+    np.testing.assert_allclose(found[:, 1:], transposed, rtol=1e-12, atol=1e-12)
+
+
+def test_derivatives_side_by_side_are_held_for_few_points_at_a_time():
+    assert points_at_once(10, 2) == 256
+    assert points_at_once(5000, 20) == 5
+    assert points_at_once(10_000_000, 3) == 1
 
 
 def test_many_numbers_give_the_same_derivative_as_few(jax):

@@ -157,6 +157,18 @@ def test_one_that_has_too_often_no_value_is_refused():
         misled(lambda s, rng: np.where(rng.random() < 0.2, np.nan, s), 10)
 
 
+def test_one_without_values_is_given_up_after_a_hundred_draws():
+    drawn = []
+
+    def mostly_nothing(s, rng):
+        drawn.append(1)
+        return np.where(rng.random() < 0.5, np.nan, s)
+
+    with pytest.raises(ob.errors.ArgumentError, match="breaks down"):
+        misled(mostly_nothing, 10)
+    assert len(drawn) == 100
+
+
 def test_explosions_are_found_by_the_probes():
     _, wrong = misled(WRONG["explosions"], 10)
     assert wrong.run.control.contradicted.any()

@@ -14,6 +14,10 @@ PackageFunction = Callable[..., Any]
 NumpyFunction = Callable[..., FloatArray]
 """The same for everybody else: takes numpy arrays, or arrays of the package, and returns numpy arrays."""
 
+_NUMBERS_SIDE_BY_SIDE, _MOST_SIDE_BY_SIDE = 1 << 19, 256
+"""Numbers of the rows, for all directions, at the points whose derivatives are taken at once: four megabytes for each
+of the few arrays that these take. And the most points."""
+
 Programs = TypeVar("Programs")
 """What is derived from functions written in the package, such as all derivatives that a search needs."""
 
@@ -120,3 +124,28 @@ class Autodiff(ABC):
         and 2. The bits of a value depend on the number of points. What it returns raises where the steps of f depend
         on its numbers.
         """
+
+    def is_traced(self, f: PackageFunction) -> bool:
+        """Return whether f is a program, whose steps are the same at every point."""
+        return False
+
+    @abstractmethod
+    def gradients_and_hessians(self, f: PackageFunction) -> NumpyFunction:
+        """Return both derivatives of f, which is one number, at many points side by side.
+
+        ``(points, weights, *rest)``, of shapes ``(B, p)`` and ``(B, n)``, gives ``(B, p + 1, p)``: the gradient of
+        ``f(point, weights, *rest)`` by the point, and below it the second derivative. A few points at a time, so that
+        memory is bounded. The package may raise where the steps of f depend on the numbers of the point.
+        """
+
+    @abstractmethod
+    def values_and_jacobians(self, f: PackageFunction) -> NumpyFunction:
+        """Return f, which has shape ``(p,)``, and its derivative at many points, as `gradients_and_hessians` does.
+
+        Row j + 1 is the derivative by coordinate j of the point: the transpose of the Jacobian.
+        """
+
+
+def points_at_once(n: int, p: int) -> int:
+    """Return how many points with weights ``(n,)`` to take side by side: their derivatives by p directions are held."""
+    return max(min(_NUMBERS_SIDE_BY_SIDE // max(n * p, 1), _MOST_SIDE_BY_SIDE), 1)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orthoboot.autodiff.base import Autodiff, NumpyFunction, PackageFunction, Programs
+from orthoboot.autodiff.base import Autodiff, NumpyFunction, PackageFunction, Programs, points_at_once
 from orthoboot.errors import InfluenceError
 from orthoboot.typing import FloatArray
 
@@ -146,6 +146,18 @@ class Jax(Autodiff):
         derivative = (f, jax.grad(f), jax.hessian(f))[order]
         return _compiled(jax.vmap(derivative))
 
+    def is_traced(self, f: PackageFunction) -> bool:
+        """Return whether f is what `traced` returned."""
+        return isinstance(f, _Program)
+
+    def gradients_and_hessians(self, f: PackageFunction) -> NumpyFunction:
+        """Return both derivatives, forward over reverse."""
+        return _side_by_side(_value_and_derivative(jax.grad(f)))
+
+    def values_and_jacobians(self, f: PackageFunction) -> NumpyFunction:
+        """Return the value and the derivative, forward."""
+        return _side_by_side(_value_and_derivative(f))
+
 
 def _reverse(f: PackageFunction) -> PackageFunction:
     """Return the derivative of f, one pass backwards for each output.
@@ -162,6 +174,36 @@ def _reverse(f: PackageFunction) -> PackageFunction:
         return rows.reshape(*value.shape, *point.shape)
 
     return derivative
+
+
+def _value_and_derivative(f: PackageFunction) -> PackageFunction:
+    """Return f and, below it, its derivative by each coordinate of the point, in one pass forward."""
+
+    def both(point: Any, *rest: Any) -> Any:
+        value, forward = jax.linearize(lambda at: f(at, *rest), point)
+        by_coordinate = jax.vmap(forward)(jnp.eye(point.size, dtype=point.dtype))
+        return jnp.concatenate([value[jnp.newaxis], by_coordinate])
+
+    return both
+
+
+def _side_by_side(f: PackageFunction) -> NumpyFunction:
+    """Return ``(points, weights, *rest) -> values`` in chunks of one size, the last one padded: one program for all."""
+
+    def program(points: Any, weights: Any, *rest: Any) -> Any:
+        return jax.vmap(lambda point, own: f(point, own, *rest))(points, weights)
+
+    compiled = _compiled(program)
+
+    def numpy_function(points: FloatArray, weights: FloatArray, *rest: Any) -> FloatArray:
+        size = points_at_once(weights.shape[1], points.shape[1])
+        found = []
+        for start in range(0, len(points), size):
+            taken = np.minimum(np.arange(start, start + size), len(points) - 1)
+            found.append(compiled(points[taken], weights[taken], *rest)[: len(points) - start])
+        return np.concatenate(found)
+
+    return numpy_function
 
 
 def _along(f: PackageFunction) -> PackageFunction:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from orthoboot.autodiff.base import Autodiff, NumpyFunction, PackageFunction
+from orthoboot.autodiff.base import Autodiff, NumpyFunction, PackageFunction, points_at_once
 from orthoboot.autodiff.process_state import TORCH_STATE
 from orthoboot.errors import StatisticError
 from orthoboot.typing import FloatArray
@@ -121,6 +121,28 @@ class Torch(Autodiff):
         derivative = (value, slope, torch.func.jacrev(slope))[order]
         return self._numpy_function(torch.func.vmap(derivative))
 
+    def gradients_and_hessians(self, f: PackageFunction) -> NumpyFunction:
+        """Return both derivatives, reverse over reverse."""
+        return self._side_by_side(torch.func.grad(f))
+
+    def values_and_jacobians(self, f: PackageFunction) -> NumpyFunction:
+        """Return the value and the derivative, in reverse."""
+        return self._side_by_side(f)
+
+    def _side_by_side(self, f: PackageFunction) -> NumpyFunction:
+        def both(point: Any, *rest: Any) -> Any:
+            derivative, value = torch.func.jacrev(_value_twice(f), has_aux=True)(point, *rest)
+            return torch.cat([value[None], derivative.T])
+
+        def values(points: Any, weights: Any, *rest: Any) -> Any:
+            size = points_at_once(weights.shape[1], points.shape[1])
+            together = torch.func.vmap(lambda point, own: both(point, own, *rest))
+            pairs = zip(points.split(size), weights.split(size), strict=True)
+            with silenced():  # of operations that vmap takes one by one
+                return torch.cat([together(*pair) for pair in pairs])
+
+        return self._numpy_function(values)
+
     def _numpy_function(self, f: PackageFunction) -> NumpyFunction:
         def numpy_function(*arguments: Any) -> FloatArray:
             with _recording():
@@ -159,6 +181,16 @@ def _along(f: PackageFunction) -> PackageFunction:
             return torch.func.jvp(lambda at: f(at, *rest), (point,), (direction,))[1]
 
     return derivative
+
+
+def _value_twice(f: PackageFunction) -> PackageFunction:
+    """Return f as a function to differentiate, and once more as it is."""
+
+    def twice(*arguments: Any) -> Any:
+        value = f(*arguments)
+        return value, value
+
+    return twice
 
 
 def _gradient(f: PackageFunction) -> PackageFunction:

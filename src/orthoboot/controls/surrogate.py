@@ -25,6 +25,10 @@ _FIRST_DRAW = 1 << 40
 _MOST_MISSING = 0.05
 """Share of the draws on which a surrogate may have no value."""
 
+_FIRST_LOOK, _HOPELESS = 100, 0.2
+"""So many draws show whether a surrogate has values at all: where it has none on a fifth of them, more would not bring
+that down to what is allowed."""
+
 _TOLERATED = 0.5
 """A probe may be so far from the surrogate, as a share of ``|S - L|`` or of the standard deviation of L."""
 
@@ -219,16 +223,31 @@ def surrogate_control(
     surrogate = prepared.surrogate
     assert surrogate is not None
     resamples = plan.resamples(key, range(_FIRST_DRAW, _FIRST_DRAW + n_draws))
-    changes, parts = (surrogate.values(resamples) - prepared.estimate) / unit, linear(resamples)
-    usable = np.asarray(np.isfinite(changes).all(axis=1, keepdims=True))
-    if usable.mean() < 1 - _MOST_MISSING:
+    values = _values(surrogate, resamples)
+    if values is None:
         return None
+    changes, parts = (values - prepared.estimate) / unit, linear(resamples)
+    usable = np.asarray(np.isfinite(changes).all(axis=1, keepdims=True))
     # A draw without a value counts as its linear part, as a replicate does: dropping it would cut off a tail.
     draws = JointDraws(np.where(usable, changes, parts), parts)
     variance = np.diag(linear_covariance).copy()
     source = _SomeDraws(plan, key, range(_FIRST_DRAW, _FIRST_DRAW + n_draws))
     contradicted = _contradicted(prepared, source, execution, draws, np.sqrt(variance), unit)
     return SurrogateControl(surrogate, prepared.estimate, variance, linear_covariance, draws, contradicted, unit)
+
+
+def _values(surrogate: Surrogate, resamples: Resamples) -> FloatArray | None:
+    """Return the values of a surrogate, shape ``(N, k)``; None where it has too often none, found out early."""
+    first = surrogate.values(resamples.some(range(min(_FIRST_LOOK, len(resamples)))))
+    if _missing(first) > _HOPELESS:
+        return None
+    values = np.concatenate([first, surrogate.values(resamples.some(range(len(first), len(resamples))))])
+    return values if _missing(values) <= _MOST_MISSING else None
+
+
+def _missing(values: FloatArray) -> float:
+    """Return the share of draws without a value."""
+    return float(1 - np.isfinite(values).all(axis=1).mean())
 
 
 def _contradicted(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +14,29 @@ from orthoboot.typing import FloatArray
 
 WEIGHTS_AT_ONCE = 1 << 21
 """Numbers of weights that are held at once, sixteen megabytes, however many resamples are asked for."""
+
+Outputs = Callable[[FloatArray, FloatArray], FloatArray]
+"""Takes parameters ``(B, p)``, NaN where there are none, and the weights ``(B, n)`` of their resamples, and returns the
+outputs of the statistic, ``(B, k)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearOutputs:
+    """Outputs that are linear in the parameters: ``theta @ matrix.T + offset``.
+
+    Attributes
+    ----------
+    matrix, offset
+        Shapes ``(k, p)`` and ``(k,)``.
+    """
+
+    matrix: FloatArray
+    offset: FloatArray
+
+    def __call__(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the outputs of parameters ``(B, p)``, shape ``(B, k)``."""
+        outputs: FloatArray = theta @ self.matrix.T + self.offset
+        return outputs
 
 
 class Surrogate(ABC):

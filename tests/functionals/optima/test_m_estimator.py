@@ -39,7 +39,7 @@ from orthoboot.errors import (
     MissingDependencyError,
     StatisticError,
 )
-from orthoboot.optimisation.estimating_conditions import NewtonFit
+from orthoboot.optimisation.newton_fit import NewtonFit
 from orthoboot.solvers import Cholesky, ConjugateGradients
 from orthoboot.typing import FloatArray
 

@@ -15,12 +15,7 @@ from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.functionals import glm, linear_regression, logistic_regression
 from orthoboot.functionals.regression import newton_surrogate
-from orthoboot.functionals.regression.newton_surrogate import (
-    CrossProductsOfMany,
-    LinearOutputs,
-    NewtonSurrogate,
-    positive_solutions,
-)
+from orthoboot.functionals.regression.newton_surrogate import CrossProductsOfMany, NewtonSurrogate
 from orthoboot.functionals.regression.row_losses import (
     FamilyLoss,
     HuberLoss,
@@ -28,7 +23,8 @@ from orthoboot.functionals.regression.row_losses import (
     MultinomialLoss,
     TweedieLoss,
 )
-from orthoboot.functionals.surrogate import Surrogate
+from orthoboot.functionals.surrogate import LinearOutputs, Surrogate
+from orthoboot.optimisation import first_steps
 from orthoboot.typing import FloatArray
 
 RNG = np.random.default_rng(14)
@@ -140,7 +136,7 @@ def _literal_steps(surrogate: NewtonSurrogate, weights: FloatArray, n_steps: int
 
 @pytest.fixture
 def no_fourth_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(newton_surrogate, "SHRINKING", np.inf)
+    monkeypatch.setattr(first_steps, "SHRINKING", np.inf)
 
 
 @pytest.mark.usefixtures("no_fourth_step")
@@ -174,20 +170,6 @@ def test_a_long_table_of_products_is_not_made(monkeypatch: pytest.MonkeyPatch) -
     long = [CrossProductsOfMany(*pair)(weights) for pair in ((DESIGN, DESIGN), (DESIGN, ONES))]
     for one, other in zip(short, long, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
-
-
-def test_solutions_are_those_of_numpy_and_nan_where_a_matrix_is_not_positive_definite() -> None:
-    roots = RNG.normal(size=(50, 6, 6))
-    matrices, right = roots @ roots.transpose(0, 2, 1), RNG.normal(size=(50, 6))
-    matrices[7] -= 20 * np.eye(6)
-    matrices[8, :, 5] = matrices[8, 5] = matrices[8, 4]
-    matrices[8, 5, 5] = matrices[8, 4, 4]
-    matrices[9, 2, 2] = np.nan
-    found = positive_solutions(matrices, right)
-    broken = np.isin(np.arange(50), [7, 8, 9])
-    assert np.isnan(found[broken]).all()
-    expected = np.linalg.solve(matrices[~broken], right[~broken][..., np.newaxis])[..., 0]
-    np.testing.assert_allclose(found[~broken], expected, rtol=1e-8)
 
 
 def data_of(family: str, n: int, d: int, seed: int) -> tuple[FloatArray, FloatArray]:

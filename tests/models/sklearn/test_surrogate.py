@@ -25,6 +25,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
+from orthoboot.warning_scopes import silenced
 
 RNG = np.random.default_rng(41)
 N = 150
@@ -112,3 +113,11 @@ def test_there_is_none_where_steps_would_not_be_cheap_or_not_those_of_the_refit(
 
 def test_an_exact_fit_needs_none() -> None:
     assert prepared(LinearRegression(), X @ [1.0, 2.0, 3.0], "coef_").surrogate is None
+
+
+def test_the_kink_of_hubers_loss_does_not_keep_its_surrogate_from_use() -> None:
+    model = ob.from_sklearn(HuberRegressor(tol=1e-8), "coef_")
+    with silenced():
+        result = ob.bootstrap((X, NUMBERS), model, paired=True, n_resamples=10, rng=0)
+    assert (result.control, result.run.control.contradicted.any()) == ("surrogate", False)
+    assert np.min(result.r_squared) > 0.99

@@ -199,10 +199,14 @@ def test_the_replicates_judge_the_scale_that_the_influence_holds_fixed():
     # Skewed errors: the intercept follows the scale, which the influence leaves out, and the slopes do not.
     model = ob.from_statsmodels(sm.RLM(X @ [1.0, 2.0, -1.0] + rng.exponential(size=1000) ** 1.5, X))
     with pytest.warns(SlopeWarning, match="`const`"):
-        found = bootstrapped(model, n_resamples=100)
+        found = bootstrapped(model, n_resamples=100, control="linear")
     assert found.slope[0] > 1.3
     np.testing.assert_allclose(found.slope[1:], 1, atol=0.05)
     assert np.min(found.r_squared) > 0.9
+    # The surrogate estimates the scale as the refits do.
+    known = bootstrapped(model)
+    assert known.control == "surrogate"
+    np.testing.assert_allclose(known.slope, 1, atol=0.01)
 
 
 # Weights, offsets, proportions, missing rows

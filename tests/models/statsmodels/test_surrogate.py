@@ -44,11 +44,11 @@ def test_steps_end_near_the_refits(name: str, target: Any) -> None:
     assert np.max(np.abs(steps - refits) / refits.std(axis=0)) < 0.01
 
 
-def test_there_is_none_for_functions_of_the_user_least_squares_and_robust_fits() -> None:
+def test_there_is_none_for_functions_of_the_user_and_least_squares() -> None:
     assert prepared(MODELS["Logit"], lambda params: params.iloc[0]).surrogate is None
     assert prepared(sm.OLS(NUMBERS, X)).surrogate is None
     assert prepared(sm.OLS(NUMBERS, X), X[:2]).surrogate is None
-    assert prepared(sm.RLM(NUMBERS, X)).surrogate is None
+    assert prepared(sm.RLM(NUMBERS, X), lambda params: params.iloc[0]).surrogate is None
 
 
 @pytest.mark.parametrize("target", [None, X[:3], lambda params: params.iloc[1] ** 2])

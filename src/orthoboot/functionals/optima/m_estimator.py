@@ -30,6 +30,7 @@ from orthoboot.functionals.optima.parameter_target import (
     of_user,
     value_in_package,
 )
+from orthoboot.functionals.optima.refit_steps import RefitSteps
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.user.row_by_row import rows_together
 from orthoboot.optimisation.distance import distance_in_errors
@@ -39,9 +40,8 @@ from orthoboot.optimisation.estimating_conditions import (
     EquationPrograms,
     LossConditions,
     LossPrograms,
-    NewtonFit,
-    by_products_alone,
 )
+from orthoboot.optimisation.newton_fit import NewtonFit, by_products_alone
 from orthoboot.solvers import FactoredMatrix, Solver, adjoints, linear_solver, parameter_names
 from orthoboot.typing import FloatArray, Influence, IntArray
 
@@ -269,6 +269,14 @@ class MEstimatorFit(Prepared[MEstimator]):
         visible = np.where(shifts > _VISIBLE * np.abs(self.estimate), shifts, 0.0)
         return Linearization(rows, distance_in_errors(visible, rows))
 
+    @cached_property
+    def surrogate(self) -> RefitSteps | None:
+        """Return the first Newton steps of the refits; None where these hold no Hessian, or cannot go side by side."""
+        if by_products_alone(self.functional.linear_solver, len(self.fit)):
+            return None
+        steps = RefitSteps(self)
+        return steps if steps.exists else None
+
     def _refit(self, weights: FloatArray) -> FloatArray:
         """Return the parameters fitted with `weights`, by Newton steps from the fit to the data, or a wider search."""
         start, solver = self.fit, self.functional.linear_solver
@@ -321,7 +329,7 @@ def m_estimator(
     conditions"; the M-estimators of the paper's ``subsection:CIconstructionexample``.
 
     The first fit is L-BFGS and then Newton's method with a line search, to the precision of rounding; refits are
-    Newton's method from there, with the weights of the resample.
+    Newton's method from there, with the weights of the resample, and their surrogate is its first three steps.
 
     Parameters
     ----------

@@ -25,6 +25,10 @@ class ParametersTarget:
         """Return the parameters."""
         return parameters
 
+    def values(self, points: FloatArray) -> FloatArray:
+        """Return many parameters ``(B, p)``."""
+        return points
+
     def jacobian(self, parameters: FloatArray) -> FloatArray:
         """Return the unit matrix."""
         return np.eye(len(parameters))
@@ -78,8 +82,13 @@ class FunctionOfParameters:
 
     def value(self, parameters: FloatArray) -> FloatArray:
         """Return its numbers as a vector, shape ``(k,)``."""
-        value: FloatArray = of_user("target", self._programs.values, parameters[np.newaxis])[0]
+        value: FloatArray = self.values(parameters[np.newaxis])[0]
         return value
+
+    def values(self, points: FloatArray) -> FloatArray:
+        """Return its numbers at many parameters ``(B, p)``, shape ``(B, k)``."""
+        values: FloatArray = of_user("target", self._programs.values, points)
+        return values
 
     def jacobian(self, parameters: FloatArray) -> FloatArray:
         """Return its derivative, shape ``(k, p)``; raise if it is not finite, or zero everywhere."""

@@ -26,7 +26,7 @@ from orthoboot.functionals.regression.families import FAMILIES, Family, Predicto
 from orthoboot.functionals.regression.generalized_linear_in_pieces import GlmFitInPieces
 from orthoboot.functionals.regression.linear import CatalogueRegression, PreparedRegression
 from orthoboot.functionals.regression.linear_in_pieces import evaluation_of, values_of
-from orthoboot.functionals.regression.newton_surrogate import LinearOutputs, NewtonSurrogate
+from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate
 from orthoboot.functionals.regression.refits_together import RefitsTogether
 from orthoboot.functionals.regression.row_losses import FamilyLoss
 from orthoboot.functionals.regression.search_limits import (
@@ -40,6 +40,7 @@ from orthoboot.functionals.regression.search_limits import (
     no_start,
     refused_responses,
 )
+from orthoboot.functionals.surrogate import LinearOutputs
 from orthoboot.optimisation.newton import newton_minimum
 from orthoboot.typing import FloatArray, Influence
 

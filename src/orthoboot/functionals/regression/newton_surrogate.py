@@ -6,56 +6,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from orthoboot.arrays.products import product_alike
 from orthoboot.functionals.regression.design_in_pieces import pair_columns, symmetric
 from orthoboot.functionals.regression.row_losses import LossFunction, RowLosses
-from orthoboot.functionals.regression.search_limits import REGULAR
-from orthoboot.functionals.surrogate import Surrogate
+from orthoboot.functionals.surrogate import Outputs, Surrogate
+from orthoboot.optimisation.first_steps import STEPS, Steps, ends_of_first_steps
+from orthoboot.solvers.side_by_side import positive_solutions
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
-STEPS, MOST_STEPS = 3, 20
-"""Each squares the error: from the fit of all rows the third ends far below the noise of a resample. The few resamples
-for which it does not, such as those that nearly separate the classes, take some more."""
-SHRINKING = 0.05
-"""Near a minimum the decrement falls faster than this from step to step; on the way to infinity it does not."""
-_NEGLIGIBLE = 1e-10
-"""Of the first decrement: one that is so small is rounding, be it larger than the one before."""
 _LARGEST_TABLE = 1 << 23
 """Numbers of the products of all pairs of columns, sixty-four megabytes; beyond, they are made for each resample."""
 _NUMBERS_IN_CACHE, _FEWEST_AT_ONCE = 1 << 15, 16
 """Of the rows of the resamples whose steps are made at once: their arrays stay in the cache, unless these would be so
 few resamples that a table of products is read too often."""
-_LANES = 16
-"""Numbers that no processor has more of in a register."""
 _OPERATIONS_OF_A_LOSS = 40
 """What the exponential of a row and its derivatives cost, in multiplications."""
-
-Outputs = Callable[[FloatArray, FloatArray], FloatArray]
-"""Takes parameters ``(B, p)``, NaN where there are none, and the weights ``(B, n)`` of their resamples, and returns the
-outputs of the statistic, ``(B, k)``."""
-
-
-@dataclass(frozen=True, eq=False)
-class LinearOutputs:
-    """Outputs that are linear in the parameters: ``theta @ matrix.T + offset``.
-
-    Attributes
-    ----------
-    matrix, offset
-        Shapes ``(k, p)`` and ``(k,)``.
-    """
-
-    matrix: FloatArray
-    offset: FloatArray
-
-    def __call__(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return the outputs of parameters ``(B, p)``, shape ``(B, k)``."""
-        outputs: FloatArray = theta @ self.matrix.T + self.offset
-        return outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,59 +99,34 @@ class NewtonSurrogate(Surrogate):
 
     def parameters(self, weights: FloatArray) -> FloatArray:
         """Return the parameters where the steps end for weights ``(B, n)``, shape ``(B, p)``; NaN where they do not."""
-        found = np.full((len(weights), len(self.start)), np.nan)
-        walks = self._started(weights)
-        most = self.n_steps if self.row_loss.is_quadratic else MOST_STEPS
-        for number in range(1, most + 1):
-            walks = self._moved(walks)
-            if number >= self.n_steps:
-                settled = np.isfinite(walks.decrement) if most == 1 else walks.has_settled
-                found[walks.places[settled]] = walks.theta[settled]
-                walks = walks.some(~settled)
-            if not walks.places.size:
-                break
-        return found
-
-    def _started(self, weights: FloatArray) -> _Walks:
-        """Return the steps of resamples before the first one."""
-        number, p = len(weights), len(self.start)
+        shares = weights / weights.sum(axis=1, keepdims=True) * self.factors
         quadratic, linear = self._penalty(weights)
-        unknown = np.full(number, np.nan)
-        return _Walks(
-            places=np.arange(number),
-            shares=weights / weights.sum(axis=1, keepdims=True) * self.factors,
-            quadratic=np.broadcast_to(quadratic, (number, p, p)),
-            linear=np.broadcast_to(linear, (number, p)),
-            theta=np.tile(self.start, (number, 1)),
-            origin=np.tile(self.start, (number, 1)),
-            decrement=unknown,
-            previous=unknown,
-            first=unknown,
-        )
+
+        def steps_from(theta: FloatArray, numbers: IntArray) -> Steps:
+            some = slice(None) if len(numbers) == len(weights) else numbers  # a view of all of them, a copy of few
+            return self._steps(theta, shares[some], quadratic[some], linear[some])
+
+        limits = {"most": 1} if self.row_loss.is_quadratic else {}
+        return ends_of_first_steps(steps_from, self.start, len(weights), n_steps=self.n_steps, **limits)
 
     def _penalty(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return Q and l, shapes ``(p, p)`` and ``(p,)``; ``(B, p, p)`` and ``(B, p)`` where resamples scale them."""
+        """Return Q and l for each resample, shapes ``(B, p, p)`` and ``(B, p)``."""
+        number, p = weights.shape[0], len(self.start)
         if self.penalised_scales is None:
-            return self.quadratic, self.linear
+            return np.broadcast_to(self.quadratic, (number, p, p)), np.broadcast_to(self.linear, (number, p))
         scales = self.penalised_scales(weights)
         return self.quadratic * scales[:, :, np.newaxis] * scales[:, np.newaxis], self.linear * scales
 
-    def _moved(self, walks: _Walks) -> _Walks:
-        """Return the resamples one step further; half way back where a row has no possible mean."""
-        gradient, hessian = self._derivatives(walks.theta, walks.shares)
-        pull = np.einsum("bp,bpr->br", walks.theta, walks.quadratic) + walks.linear
+    def _steps(self, theta: FloatArray, shares: FloatArray, quadratic: FloatArray, linear: FloatArray) -> Steps:
+        """Return the steps from parameters ``(B, p)``; none where a row has no possible mean."""
+        gradient, hessian = self._derivatives(theta, shares)
+        pull = np.einsum("bp,bpr->br", theta, quadratic) + linear
         gradient += pull[:, self.free]
-        hessian += walks.quadratic[:, self.free][:, :, self.free]
+        hessian += quadratic[:, self.free][:, :, self.free]
         newton = -positive_solutions(hessian, gradient)
-        exists = np.asarray(np.isfinite(newton).all(axis=1))
-        forward = walks.theta.copy()
-        forward[:, self.free] += newton
-        moves = exists[:, np.newaxis]
-        theta = np.where(moves, forward, (walks.theta + walks.origin) / 2)
-        origin = np.where(moves, walks.theta, walks.origin)
-        decrement = np.where(exists, -np.einsum("bp,bp->b", newton, gradient), np.nan)
-        first = np.where(np.isnan(walks.first), decrement, walks.first)
-        return walks._replace(theta=theta, origin=origin, decrement=decrement, previous=walks.decrement, first=first)
+        step = np.zeros_like(theta)
+        step[:, self.free] = newton
+        return Steps(step, -np.einsum("bp,bp->b", newton, gradient))
 
     def _derivatives(self, theta: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradients and Hessians of the losses by the free parameters, shapes ``(B, f)`` and ``(B, f, f)``."""
@@ -229,45 +173,6 @@ class NewtonSurrogate(Surrogate):
                 key = id(left), id(right)
                 made[key] = found[k, m] = made.get(key) or CrossProductsOfMany(left, right)
         return found
-
-
-class _Walks(NamedTuple):
-    """Resamples on their way, every array with one entry for each of them.
-
-    Attributes
-    ----------
-    places
-        Which of the resamples.
-    shares
-        The weights of the rows, with their factors, over the sum of the weights.
-    quadratic, linear
-        The penalty.
-    theta, origin
-        Where they are, and where the last Newton step began.
-    decrement, previous, first
-        ``g' H^-1 g``, twice what a quadratic function falls, of that step, the one before and the first one; NaN where
-        there was none.
-    """
-
-    places: IntArray
-    shares: FloatArray
-    quadratic: FloatArray
-    linear: FloatArray
-    theta: FloatArray
-    origin: FloatArray
-    decrement: FloatArray
-    previous: FloatArray
-    first: FloatArray
-
-    @property
-    def has_settled(self) -> BoolArray:
-        """Return which of them are at a minimum but for an error that does not matter."""
-        settled: BoolArray = self.decrement <= np.maximum(SHRINKING * self.previous, _NEGLIGIBLE * self.first)
-        return settled
-
-    def some(self, chosen: BoolArray) -> _Walks:
-        """Return some of them."""
-        return _Walks._make(part[chosen] for part in self)
 
 
 def _ends(tables: tuple[FloatArray, ...]) -> list[int]:
@@ -328,40 +233,3 @@ def _is_impossible(shares: FloatArray, losses: FloatArray) -> BoolArray:
     """Return for which resamples a row drawn has an infinite loss, shape ``(B,)``."""
     broken = ~np.isfinite(losses.reshape(shares.shape))
     return np.asarray((broken & (shares > 0)).any(axis=1))
-
-
-def positive_solutions(matrices: FloatArray, right: FloatArray, *, least_pivot: float = REGULAR) -> FloatArray:
-    """Return ``matrix^-1 right`` for many matrices, shape ``(B, d)``; NaN where one is not positive definite.
-
-    By Cholesky's factors, column by column for all matrices together. A pivot is what is left of a column's square
-    once it is freed of those before it, so that a share of it says in any units how close to singular a matrix is. Each
-    matrix is treated alike whatever the others, to the last bit.
-
-    Parameters
-    ----------
-    matrices, right
-        Shapes ``(B, d, d)`` and ``(B, d)``.
-    least_pivot
-        The share of its column's square below which a pivot is taken for zero.
-
-    Examples
-    --------
-    >>> positive_solutions(np.array([[[4.0, 2.0], [2.0, 5.0]], [[1.0, 2.0], [2.0, 1.0]]]), np.ones((2, 2)))
-    array([[0.1875, 0.125 ],
-           [   nan,    nan]])
-    """
-    number, d = right.shape
-    # The matrices side by side in memory, so that each operation is one of long stretches; filled up to whole
-    # registers of the processor, since what is left over may be rounded in another way.
-    filled = -(-number // _LANES) * _LANES
-    factor, solution = np.zeros((d, d, filled)), np.zeros((d, filled))
-    factor[:, :, :number], solution[:, :number] = matrices.transpose(1, 2, 0), right.T
-    with np.errstate(all="ignore"):
-        for j in range(d):
-            column = factor[j:, j] - np.einsum("ikb,kb->ib", factor[j:, :j], factor[j, :j])
-            pivot = np.where(column[0] > least_pivot * factor[j, j], column[0], np.nan)
-            factor[j:, j] = column / np.sqrt(pivot)
-            solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j, :j], solution[:j])) / factor[j, j]
-        for j in reversed(range(d)):
-            solution[j] = (solution[j] - np.einsum("kb,kb->b", factor[j + 1 :, j], solution[j + 1 :])) / factor[j, j]
-    return np.ascontiguousarray(solution[:, :number].T)

@@ -10,14 +10,10 @@ import numpy as np
 
 from orthoboot.arrays.products import product_alike
 from orthoboot.functionals.regression.families import Family, PredictorLosses
-from orthoboot.functionals.regression.newton_surrogate import (
-    CrossProductsOfMany,
-    in_cache,
-    positive_solutions,
-    times_drawn,
-)
+from orthoboot.functionals.regression.newton_surrogate import CrossProductsOfMany, in_cache, times_drawn
 from orthoboot.functionals.regression.search_limits import RUNNING_AWAY, STEP
 from orthoboot.optimisation.newton import FLATTENED, NOISE, SUFFICIENT
+from orthoboot.solvers.side_by_side import positive_solutions
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 _MOST_STEPS = 8

@@ -10,8 +10,9 @@ import scipy
 from orthoboot.arrays.products import product_alike
 from orthoboot.errors import InfluenceError
 from orthoboot.functionals.output import Output
-from orthoboot.functionals.regression.newton_surrogate import LinearOutputs, NewtonSurrogate, Outputs
+from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate
 from orthoboot.functionals.regression.row_losses import FamilyLoss, LossFunction, MultinomialLoss
+from orthoboot.functionals.surrogate import LinearOutputs, Outputs
 from orthoboot.models.linear_loss import PenalisedLoss
 from orthoboot.models.sklearn.adapters import LinearModel
 from orthoboot.models.sklearn.pipeline import last_step, scaler_before_last, transformed

@@ -17,7 +17,8 @@ from orthoboot.functionals.base import Functional
 from orthoboot.functionals.regression.families import FAMILIES
 from orthoboot.functionals.regression.generalized_linear import Glm
 from orthoboot.functionals.regression.linear import CatalogueRegression, LinearRegression, PreparedRegression
-from orthoboot.models.statsmodels.robust_regression import FixedScale, HuberScale, MedianScale, RobustRegression, Scale
+from orthoboot.models.statsmodels.robust_regression import RobustRegression
+from orthoboot.models.statsmodels.robust_scales import FixedScale, HuberScale, MedianScale, Scale
 from orthoboot.typing import FloatArray, Influence
 from orthoboot.warning_scopes import silenced
 

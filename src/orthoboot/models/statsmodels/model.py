@@ -28,10 +28,11 @@ from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.differences import jacobian_by_differences
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation, Failure
 from orthoboot.functionals.output import Output, output_like
-from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate, Outputs
-from orthoboot.functionals.surrogate import Surrogate
+from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate
+from orthoboot.functionals.surrogate import Outputs, Surrogate
 from orthoboot.models.statsmodels.coefficients import READERS, is_of_statsmodels, not_covered, specification
 from orthoboot.models.statsmodels.dependence import plan_options
+from orthoboot.models.statsmodels.robust_steps import RobustSteps
 from orthoboot.models.target_rows import (
     TargetRows,
     check_weights_count,
@@ -273,11 +274,12 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
     def surrogate(self) -> Surrogate | None:
         """Return that of the coefficients, with the means that they predict; None for a function of the user's."""
         of_coefficients, target = self.coefficients.surrogate, self.functional.target_function
-        if target is None or not isinstance(of_coefficients, NewtonSurrogate):
-            return of_coefficients if target is None else None
-        if not isinstance(target.function, PredictedMeans):
+        if target is None:
+            return of_coefficients
+        means = target.function
+        if not isinstance(of_coefficients, NewtonSurrogate | RobustSteps) or not isinstance(means, PredictedMeans):
             return None
-        return replace(of_coefficients, outputs=PredictedOutputs(of_coefficients.outputs, target.function))
+        return replace(of_coefficients, outputs=PredictedOutputs(of_coefficients.outputs, means))
 
     def influence(self) -> Influence | None:
         """Return the influence of the coefficients, times the derivative of the target by them."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError
 from orthoboot.functionals.regression.design_matrix import CrossProducts, positive_solution, rows_times
 from orthoboot.functionals.regression.linear import CatalogueRegression, LeastSquares, PreparedRegression
+from orthoboot.functionals.surrogate import LinearOutputs
+from orthoboot.models.statsmodels.robust_scales import FixedScale, Scale
+from orthoboot.models.statsmodels.robust_steps import RobustSteps
 from orthoboot.typing import FloatArray, Influence
 
 _STEP = 1e-11
@@ -24,79 +25,6 @@ _ROUNDING, _NO_SCALE = 64 * float(np.finfo(np.float64).eps), 1e-12
 _MAX_ITERATIONS = 500
 _REGULAR = 1e-12
 """Reciprocal condition of the derivative of the equations below which the coefficients are not determined."""
-_HALF = 1e-9
-"""Shares of the weight this close to one half are one half but for rounding."""
-_MAD_OF_A_NORMAL = float(ndtri(0.75))
-
-
-class Scale(ABC):
-    """How the scale of the residuals is estimated, one step at a time beside the coefficients."""
-
-    @abstractmethod
-    def updated(self, residuals: FloatArray, weights: FloatArray, scale: float) -> float:
-        """Return the next scale for weighted residuals; its fixed point solves the scale equation."""
-
-
-@dataclass(frozen=True)
-class FixedScale(Scale):
-    """A scale that is known."""
-
-    def updated(self, residuals: FloatArray, weights: FloatArray, scale: float) -> float:
-        """Return the scale as it is."""
-        return scale
-
-
-@dataclass(frozen=True)
-class MedianScale(Scale):
-    """The median of the absolute residuals over 0.6745, consistent for normal errors."""
-
-    def updated(self, residuals: FloatArray, weights: FloatArray, scale: float) -> float:
-        """Return the weighted median, whatever the last scale."""
-        return weighted_median(np.abs(residuals), weights) / _MAD_OF_A_NORMAL
-
-
-@dataclass(frozen=True)
-class HuberScale(Scale):
-    r"""Huber's proposal 2: the s at which :math:`\sum_j w_j \min(r_j^2/s^2, d^2) / 2 = h \sum_j w_j`.
-
-    Attributes
-    ----------
-    threshold
-        d, in scales.
-    freedom
-        The residual degrees of freedom as a share of the rows, a factor of h.
-    """
-
-    threshold: float
-    freedom: float
-
-    def updated(self, residuals: FloatArray, weights: FloatArray, scale: float) -> float:
-        """Return ``s sqrt(mean / h)``, a step of the fixed point iteration."""
-        squares = np.minimum(np.square(residuals / scale), self.threshold**2) / 2
-        return scale * float(np.sqrt(np.sum(weights * squares) / weights.sum() / self._normal_mean()))
-
-    def _normal_mean(self) -> float:
-        """Return h, what the mean is for normal errors."""
-        d = self.threshold
-        density = np.exp(-(d**2) / 2) / np.sqrt(2 * np.pi)
-        return self.freedom * float(d**2 + (1 - d**2) * ndtr(d) - 0.5 - d * density)
-
-
-def weighted_median(values: FloatArray, weights: FloatArray) -> float:
-    """Return the median of values that count with their weights; half way where it lies between two.
-
-    Examples
-    --------
-    >>> weighted_median(np.array([5.0, 1.0, 3.0]), np.array([1.0, 1.0, 2.0]))
-    3.0
-    >>> weighted_median(np.array([5.0, 1.0, 3.0]), np.array([2.0, 1.0, 1.0]))
-    4.0
-    """
-    order = np.argsort(values, kind="stable")
-    shares = np.cumsum(weights[order]) / weights.sum()
-    below, above = np.searchsorted(shares, [0.5 - _HALF, 0.5 + _HALF])
-    # Rows of weight zero may stand between the two: they were not drawn.
-    return float(values[order[below]] + values[order[above]]) / 2
 
 
 @dataclass(frozen=True)
@@ -172,6 +100,19 @@ class RobustFit(PreparedRegression[RobustRegression]):
         scores = factor.orthonormal * (psi * solution.scale)[:, np.newaxis]
         influence = len(scores) * rows_times(scores, by_score)
         return (influence - influence.mean(axis=0),)
+
+    @cached_property
+    def surrogate(self) -> RobustSteps:
+        """Return the first Newton steps of the refits, with the scale that goes with them."""
+        factor = self.least_squares.factor
+        return RobustSteps(
+            norm=self.functional.norm,
+            scale=self.functional.scale,
+            residuals=_residuals(self.least_squares, self.solution.coefficients),
+            basis=factor.orthonormal,
+            start_scale=self.solution.scale,
+            outputs=LinearOutputs(factor.back_rotation(), self.solution.coefficients),
+        )
 
     @cached_property
     def solution(self) -> RobustEstimate:
