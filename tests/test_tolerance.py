@@ -51,8 +51,9 @@ def test_every_output_must_reach_the_tolerance():
 def test_the_standard_bootstrap_can_have_a_tolerance_too():
     x = np.random.default_rng(0).standard_normal(50)
     result = ob.bootstrap(x, ob.mean, estimator="standard", tol=0.05, rng=0)
-    # The relative error of a standard deviation is 1/sqrt(2 B): 200 replicates for 5%.
-    assert 100 < result.n_resamples < 400
+    # The relative error of a standard deviation is 1/sqrt(2 B): 200 replicates for 5%. To meet it with some certainty
+    # takes (1.15 + 3/sqrt(B))**2 times as many, 340, in rounds that at most double.
+    assert 150 < result.n_resamples < 680
 
 
 def test_a_tolerance_starts_where_the_interval_is_sound():

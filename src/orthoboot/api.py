@@ -71,6 +71,9 @@ _CAUTION = 3.0
 Else runs stop where luck has made the reported error small, and the true error is above the tolerance on average.
 """
 
+_MARGIN = 1.15
+"""What that leaves of the luck, however many replicates there are: each round is another chance to stop too early."""
+
 _TRIAL_RESAMPLES = 10
 """On how many resamples a statistic that never moves is tried; a few might happen to leave it as it is."""
 
@@ -404,7 +407,7 @@ def _simulated(first: _FirstRound, budget: Budget) -> tuple[Replicates, tuple[Or
         replicates = _drawn(first, replicates, first.free - replicates.n_drawn)
     while budget.tol is not None and not replicates.interrupted:
         error = _relative_error(first, replicates)
-        likely = error * (1 + _CAUTION / math.sqrt(len(replicates)))
+        likely = error * (_MARGIN + _CAUTION / math.sqrt(len(replicates)))
         if likely <= budget.tol:
             break
         more = min(_further_round(replicates.n_drawn, likely / budget.tol), budget.max_resamples - replicates.n_drawn)
