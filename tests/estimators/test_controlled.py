@@ -112,7 +112,7 @@ def test_a_known_bias_is_uncertain_to_third_order():
         left = residuals + (1 - whole.slope) * linear
         noise = left.std(ddof=1) / np.sqrt(12)
         rho = min(max(centred_square(residuals) / 11, 2 * known_bias**2) / V, 1.0)
-        third_order = rho**1.5 * np.sqrt(ORTHOGONAL.variance(whole)[0]) / 2
+        third_order = rho**1.5 * np.sqrt(ORTHOGONAL.variance(whole)[0])
         assert ORTHOGONAL.bias_doubt(whole)[0] == pytest.approx(min(noise, third_order), rel=1e-9)
         doubts.append(noise < third_order)
     assert doubts == [False, False, True]

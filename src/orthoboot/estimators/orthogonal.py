@@ -86,7 +86,7 @@ class Orthogonal(Estimator):
     def bias_doubt(self, moments: Moments) -> FloatArray:
         """Return how far a known bias may be from the true one, shape ``(k,)``; zero where none is known.
 
-        It is of third order, about ``rho**1.5 S/2`` with rho the `Moments.curvature` and S the standard error, and no
+        It is of third order, about ``rho**1.5 S`` with rho the `Moments.curvature` and S the standard error, and no
         more than the noise of the simulated bias, ``s(P - beta C)/sqrt(B)``, which is its error where none is known.
         """
         return _mixed(moments, _bias_doubt)
@@ -122,7 +122,7 @@ def _doubt(moments: Moments) -> FloatArray:
 
 def _bias_doubt(moments: Moments) -> FloatArray:
     left = _variance_left(moments)
-    third_order = np.minimum(moments.curvature, 1.0) ** 1.5 * np.sqrt(_variance(moments)) / 2
+    third_order = np.minimum(moments.curvature, 1.0) ** 1.5 * np.sqrt(_variance(moments))
     return np.where(_knows_bias(moments, left), np.minimum(third_order, np.sqrt(left / moments.size)), 0.0)
 
 
