@@ -173,7 +173,8 @@ def _cells(answer: Answer) -> list[list[str]]:
 def _row(answer: Answer, j: int) -> list[str]:
     estimation, ends = answer.estimation, answer.ends
     decimals = 2 - _exponent(float(answer.scale[j]))
-    bias_error, standard_error_error, end_error = map(_error, answer.errors[:, j])
+    shown = (decimals + 1, decimals + 1, decimals)
+    bias_error, standard_error_error, end_error = map(_error, answer.errors[:, j], shown)
     return [
         shortened(answer.names[j]),
         _number(estimation.estimate[j], decimals),
@@ -203,11 +204,14 @@ def _number(value: float, decimals: int) -> str:
     return "0" if value == 0 or digits < 0 else f"{value:.{min(digits, 15)}e}"
 
 
-def _error(value: float) -> str:
-    """Return a simulation error with one digit; empty for zero, a question mark if it is unknown."""
+def _error(value: float, decimals: int) -> str:
+    """Return a simulation error with one digit; empty for zero, a question mark if it is unknown.
+
+    Of a number with so many decimals; one below a tenth of the last of these is shown as that tenth.
+    """
     if not math.isfinite(value):
         return "± ?"
-    rounded = float(f"{value:.1g}")
+    rounded = max(float(f"{value:.1g}"), 10.0 ** -(decimals + 1)) if value else 0.0
     return f"± {_number(rounded, -_exponent(rounded))}" if rounded else ""
 
 
