@@ -11,7 +11,7 @@ from benchmarks.cases import CASES
 @pytest.mark.parametrize("case", simulation_error.CASES, ids=lambda case: case.name)
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
 def test_the_simulation_error_is_honest(case, size):
-    """The mean over 300 seeds of what is reported, against the standard deviation over the same seeds."""
+    """The mean over 300 seeds of what is reported, against the root mean square error of the same seeds."""
     reported, true = simulation_error.reported_and_true(case, size, n_seeds=300)
     assert abs(reported / true - 1) < 0.3
 

@@ -406,10 +406,12 @@ def _simulated(first: _FirstRound, budget: Budget) -> tuple[Replicates, tuple[Or
     if _has_remainder(replicates):
         replicates = _drawn(first, replicates, first.free - replicates.n_drawn)
     while budget.tol is not None and not replicates.interrupted:
-        error = _relative_error(first, replicates)
+        error, by_draws = _relative_errors(first, replicates)
         likely = error * (_MARGIN + _CAUTION / math.sqrt(len(replicates)))
         if likely <= budget.tol:
             break
+        if by_draws > budget.tol:
+            return replicates, (_limited_by_draws(by_draws, replicates, budget),)
         more = min(_further_round(replicates.n_drawn, likely / budget.tol), budget.max_resamples - replicates.n_drawn)
         if more <= 0:
             return replicates, (_unmet(error, replicates, budget),)
@@ -457,23 +459,32 @@ def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[Or
     return tuple(found)
 
 
-def _relative_error(first: _FirstRound, replicates: Replicates) -> float:
-    """Return the largest relative simulation error of a standard error; infinite where it is not known.
+def _relative_errors(first: _FirstRound, replicates: Replicates) -> tuple[float, float]:
+    """Return the largest relative simulation error of a standard error, and the part that the draws of a control have.
 
-    Replicates that are all equal although the output varies know nothing of it.
+    Infinite where it is not known: replicates that are all equal although the output varies know nothing of it.
     """
     estimation = Estimation(first.run, replicates, first.estimator)
     sums = estimation.moments
     if ((sums.total == 0) & ((sums.control_variance > 0) | (sums.shift != 0))).any():
-        return math.inf
+        return math.inf, 0.0
     error = float(np.max(estimation.error.relative_standard_error))
-    return math.inf if math.isnan(error) else error
+    by_draws = float(np.max(estimation.error.log_variance_by_draws)) / 2
+    return (math.inf, 0.0) if math.isnan(error) else (error, by_draws)
 
 
 def _further_round(n_resamples: int, excess: float) -> int:
     """Return how many more replicates to draw, by the error's 1/sqrt(B) decay: at least ten, at most as many again."""
     wanted = n_resamples * (min(excess, 2.0) ** 2 - 1)
     return max(min(math.ceil(wanted), n_resamples), FIRST_ROUND)
+
+
+def _limited_by_draws(by_draws: float, replicates: Replicates, budget: Budget) -> OrthobootWarning:
+    return ToleranceWarning(
+        f"after {replicates.n_drawn} replicates the relative simulation error of the standard error is {by_draws:.2g} "
+        f"by the draws of the surrogate alone, above tol = {budget.tol:g}, and more replicates do not change that. "
+        'Raise `tol`, or use control="linear".'
+    )
 
 
 def _unmet(error: float, replicates: Replicates, budget: Budget) -> OrthobootWarning:

@@ -34,7 +34,7 @@ def many():
 
 def test_ten_refits_and_two_probes_are_worth_thousands(many):
     result = result_of()
-    assert (result.control, result.run.control.contradicted.any()) == ("surrogate", False)
+    assert (result.control, result.run.control.probes.contradicted.any()) == ("surrogate", False)
     np.testing.assert_allclose(result.control_share, 1)
     # Of 4000 refits and of 2000 draws, of which the linear part explains most: four standard errors.
     relative = np.ravel(result.standard_error)[:3] / np.ravel(many.standard_error)[1:] - 1
@@ -139,7 +139,7 @@ def test_a_contradicted_surrogate_goes_no_farther_than_the_refits():
     control, replicates = wrong._estimation.control_values, wrong.replicates
     remainders = replicates.values - replicates.estimate - replicates.linear
     excess = control.law.control - control.law.linear
-    assert wrong.run.control.contradicted[1].all()
+    assert wrong.run.control.probes.contradicted[1].all()
     np.testing.assert_array_less(excess.max(axis=0), 1.5 * remainders.max(axis=0) + 1e-12)
     assert (np.ravel(wrong.simulation_error.bias) < 0.5 * np.ravel(wrong.standard_error)).all()
 
@@ -171,7 +171,7 @@ def test_one_without_values_is_given_up_after_a_hundred_draws():
 
 def test_explosions_are_found_by_the_probes():
     _, wrong = misled(WRONG["explosions"], 10)
-    assert wrong.run.control.contradicted.any()
+    assert wrong.run.control.probes.contradicted.any()
     assert "contradicted by a probe" in wrong.run.control.description
 
 

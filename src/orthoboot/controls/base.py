@@ -25,12 +25,17 @@ class SimulatedLaw:
         The control and the linear part on the draws, shape ``(N, k)`` each.
     means_without, variances_without
         Mean and variance of the control without each of the groups of draws, shape ``(G, k)``.
+    limited_mean, limited_log_variance
+        What limits do to the mean and to the logarithm of the variance, shape ``(k,)``: the change where they were
+        twice as far; zero where nothing is limited.
     """
 
     control: FloatArray
     linear: FloatArray
     means_without: FloatArray
     variances_without: FloatArray
+    limited_mean: FloatArray | float = 0.0
+    limited_log_variance: FloatArray | float = 0.0
 
 
 def without_groups(n_draws: int) -> list[BoolArray]:

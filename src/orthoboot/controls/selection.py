@@ -151,4 +151,7 @@ class ControlSearch:
         name = self.prepared.functional.name
         if self.prepared.surrogate is None:
             return f"is for fitted models whose loss is known and for constrained optima; `{name}` has no surrogate."
-        return f"breaks down: the Newton steps of `{name}` find no minimum on too many resamples."
+        return (
+            f"has nothing to add: the Newton steps of `{name}` find no minimum on too many resamples, or end where the "
+            "linear part does."
+        )

@@ -32,6 +32,9 @@ that down to what is allowed."""
 _TOLERATED = 0.5
 """A probe may be so far from the surrogate, as a share of ``|S - L|`` or of the standard deviation of L."""
 
+_ROUNDING = 1e-9
+"""Of the standard deviation of L: a surrogate that is nowhere farther from it is L."""
+
 _REACH = 1.5
 """How far beyond what replicates have confirmed a surrogate may go where a probe has contradicted it."""
 
@@ -47,6 +50,25 @@ class JointDraws(NamedTuple):
         return JointDraws(self.surrogate * factor, self.linear * factor)
 
 
+class Probes(NamedTuple):
+    """What the statistic says at the two draws on which its surrogate is farthest from the linear part.
+
+    Attributes
+    ----------
+    contradicted
+        On which side, below and above, they speak against the surrogate, shape ``(2, k)``.
+    remainders
+        ``P - L`` of the statistic there, shape ``(2, k)``; zero where it has no value.
+    """
+
+    contradicted: BoolArray
+    remainders: FloatArray
+
+    def times(self, factor: FloatArray) -> Probes:
+        """Return them for outputs times a factor each, shape ``(k,)``."""
+        return Probes(self.contradicted, self.remainders * factor)
+
+
 @dataclass(frozen=True, eq=False)
 class SurrogateControl(Control):
     r"""A cheap twin S of the statistic: ``C = S - phi_hat``.
@@ -58,8 +80,9 @@ class SurrogateControl(Control):
               \operatorname{Var}(C) = \gamma^2 V + s^2(C - \gamma L).
 
     The statistic itself is evaluated at the draws with the largest and the smallest ``S - L``. Where it is far from S
-    there, or has no value, S may go on that side no farther than 1.5 times what the replicates have shown: a few draws
-    on which the surrogate explodes would else make its variance anything.
+    there, or has no value, S may go on that side no farther than 1.5 times what the replicates have shown, or than the
+    statistic went at the draws probed: a few draws on which the surrogate explodes would else make its variance
+    anything. What limits twice as far would change counts as error.
 
     Attributes
     ----------
@@ -73,8 +96,8 @@ class SurrogateControl(Control):
         The exact covariance of the linear part, shape ``(k, k)``.
     draws
         The draws.
-    contradicted
-        On which side, below and above, probes speak against it, shape ``(2, k)``.
+    probes
+        What the statistic said at the extremes of the draws.
     unit
         What the outputs are divided by, shape ``(k,)``.
     """
@@ -84,7 +107,7 @@ class SurrogateControl(Control):
     linear_variance: FloatArray
     linear_covariance: FloatArray
     draws: JointDraws
-    contradicted: BoolArray
+    probes: Probes
     unit: FloatArray
 
     name = "surrogate"
@@ -94,8 +117,9 @@ class SurrogateControl(Control):
         values = (self.surrogate.values(resamples) - self.estimate) / self.unit
         excess = np.where(np.isfinite(values).all(axis=1, keepdims=True), values - linear, 0.0)
         limits = self._limits(changes - linear)
-        drawn = self._drawn(limits)
+        drawn, farther = self._drawn(limits), self._drawn(2 * limits)
         found = _moments(drawn, self.draws.linear, self.linear_variance)
+        unlimited = _moments(farther, self.draws.linear, self.linear_variance)
         without = [
             _moments(drawn[kept], self.draws.linear[kept], self.linear_variance) for kept in without_groups(len(drawn))
         ]
@@ -109,6 +133,8 @@ class SurrogateControl(Control):
                 self.draws.linear,
                 np.array([each.mean for each in without]),
                 np.array([each.variance for each in without]),
+                np.abs(unlimited.mean - found.mean),
+                _log_ratio(unlimited.variance, found.variance),
             ),
         )
 
@@ -122,20 +148,25 @@ class SurrogateControl(Control):
             linear_variance=self.linear_variance * factor * factor,
             linear_covariance=self.linear_covariance * factor * factor[:, np.newaxis],
             draws=self.draws.times(factor),
+            probes=self.probes.times(factor),
             unit=unit,
         )
 
     @property
     def description(self) -> str:
         """Return what it is and what the probes found."""
-        said = "contradicted by a probe, and limited" if self.contradicted.any() else "confirmed by two probes"
+        contradicted = self.probes.contradicted.any()
+        said = "contradicted by a probe, and limited" if contradicted else "confirmed by two probes"
         return f"surrogate ({len(self.draws.linear):,} draws, {said})"
 
     def _limits(self, remainders: FloatArray) -> FloatArray:
         """Return how far ``S - L`` may go below and above, shape ``(2, k)``, given ``P - L`` of the replicates."""
-        seen = _REACH * np.array([np.minimum(remainders.min(axis=0), 0.0), np.maximum(remainders.max(axis=0), 0.0)])
+        probed = self.probes.remainders
+        below = np.minimum(_REACH * remainders.min(axis=0), probed.min(axis=0))
+        above = np.maximum(_REACH * remainders.max(axis=0), probed.max(axis=0))
+        seen = np.array([np.minimum(below, 0.0), np.maximum(above, 0.0)])
         unlimited = np.array([[-np.inf], [np.inf]])
-        return np.where(self.contradicted, seen, unlimited)
+        return np.where(self.probes.contradicted, seen, unlimited)
 
     def _drawn(self, limits: FloatArray) -> FloatArray:
         return self.draws.linear + np.clip(self._draws_excess, *limits)
@@ -148,6 +179,12 @@ class SurrogateControl(Control):
 class _ControlMoments(NamedTuple):
     mean: FloatArray
     variance: FloatArray
+
+
+def _log_ratio(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return ``|log(first / second)|`` where both are positive, else zero."""
+    positive = (first > 0) & (second > 0)
+    return np.abs(np.log(np.where(positive, first, 1.0) / np.where(positive, second, 1.0)))
 
 
 def _regressed(drawn: FloatArray, linear: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -201,7 +238,7 @@ def surrogate_control(
     unit: FloatArray,
     n_draws: int,
 ) -> SurrogateControl | None:
-    """Return the surrogate of the statistic as a control; None where it has too often no value.
+    """Return the surrogate of the statistic as a control; None where it has too often no value, or is the linear part.
 
     Parameters
     ----------
@@ -231,9 +268,16 @@ def surrogate_control(
     # A draw without a value counts as its linear part, as a replicate does: dropping it would cut off a tail.
     draws = JointDraws(np.where(usable, changes, parts), parts)
     variance = np.diag(linear_covariance).copy()
+    if _is_linear(draws, np.sqrt(variance)):
+        return None
     source = _SomeDraws(plan, key, range(_FIRST_DRAW, _FIRST_DRAW + n_draws))
-    contradicted = _contradicted(prepared, source, execution, draws, np.sqrt(variance), unit)
-    return SurrogateControl(surrogate, prepared.estimate, variance, linear_covariance, draws, contradicted, unit)
+    probes = _probed(prepared, source, execution, draws, np.sqrt(variance), unit)
+    return SurrogateControl(surrogate, prepared.estimate, variance, linear_covariance, draws, probes, unit)
+
+
+def _is_linear(draws: JointDraws, spread: FloatArray) -> bool:
+    """Return whether the surrogate is the linear part but for rounding, and so has nothing to say."""
+    return bool((np.abs(draws.surrogate - draws.linear).max(axis=0) <= _ROUNDING * spread).all())
 
 
 def _values(surrogate: Surrogate, resamples: Resamples) -> FloatArray | None:
@@ -250,28 +294,36 @@ def _missing(values: FloatArray) -> float:
     return float(1 - np.isfinite(values).all(axis=1).mean())
 
 
-def _contradicted(
+def _probed(
     prepared: Prepared[Any],
     source: _SomeDraws,
     execution: Execution,
     draws: JointDraws,
     spread: FloatArray,
     unit: FloatArray,
-) -> BoolArray:
-    """Return on which side, below and above, the statistic contradicts its surrogate, shape ``(2, k)``.
+) -> Probes:
+    """Return what the statistic says at the two draws on which its surrogate is farthest from the linear part.
 
     A probe that contradicts it in any output makes all outputs doubtful on its side, since the others' own extremes
     were not probed; and that output on both sides.
     """
     excess = draws.surrogate - draws.linear
-    relative = np.divide(excess, spread, out=np.zeros_like(excess), where=spread > 0)
-    probes = [int(np.argmin(relative.min(axis=1))), int(np.argmax(relative.max(axis=1)))]
+    probes = _extremes(np.divide(excess, spread, out=np.zeros_like(excess), where=spread > 0))
     section = "probes of the surrogate " + " ".join(str(source.draws[probe]) for probe in probes)
     chosen = replace(source, draws=[source.draws[probe] for probe in probes])
     found = evaluations(prepared, chosen, len(probes), execution, section, ProgressBar(len(probes), shown=False))
-    apart = np.abs((found.values - prepared.estimate) / unit - draws.surrogate[probes])
+    changes = (found.values - prepared.estimate) / unit
     tolerated = _TOLERATED * np.maximum(np.abs(excess[probes]), spread)
     # A value that is missing is NaN, which is not within any bound.
-    wrong = ~np.asarray(apart <= tolerated)
+    wrong = ~np.asarray(np.abs(changes - draws.surrogate[probes]) <= tolerated)
     by_side, by_output = wrong.any(axis=1, keepdims=True), wrong.any(axis=0, keepdims=True)
-    return np.asarray(by_side | by_output)
+    remainders = changes - draws.linear[probes]
+    return Probes(np.asarray(by_side | by_output), np.where(np.isfinite(remainders), remainders, 0.0))
+
+
+def _extremes(relative: FloatArray) -> list[int]:
+    """Return the draws with the smallest and with the largest entry of ``(N, k)``: two of them, if one has both."""
+    first = int(np.argmin(relative.min(axis=1)))
+    others = relative.max(axis=1)
+    others[first] = -np.inf
+    return [first, int(np.argmax(others))]

@@ -302,9 +302,10 @@ def _about_tails(estimation: Estimation) -> Iterator[OrthobootWarning]:
     control = estimation.control_values
     if control is None or control.law is None:
         return
-    rough = estimation.moments.control_is_nearer & (estimation.error.relative_standard_error > _ROUGH_TAIL)
+    by_draws = np.asarray(estimation.error.log_variance_by_draws) / 2
+    rough = estimation.moments.control_is_nearer & (by_draws > _ROUGH_TAIL)
     if rough.any():
-        worst = int(np.argmax(np.where(rough, estimation.error.relative_standard_error, 0.0)))
+        worst = int(np.argmax(np.where(rough, by_draws, 0.0)))
         yield WeakInfluenceWarning(
             f"a few of {len(control.law.control):,} draws carry most of the variance of "
             f"`{estimation.run.output.names[worst]}`: on some resamples it is far out, as where these nearly separate "

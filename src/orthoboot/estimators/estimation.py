@@ -59,7 +59,7 @@ class Estimation:
     def moments(self) -> Moments:
         """Return the sums over the replicates, in units."""
         scaled = self.in_units
-        return moments_of(scaled._informed, scaled.control_values, scaled.prior)
+        return moments_of(scaled._informed, scaled.control_values, scaled.prior, scaled.run.linear_mean)
 
     @property
     def _informed(self) -> Replicates:

@@ -17,7 +17,10 @@ _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
 _NEARER = 0.5
-"""The share from which on a control counts more than the linear part."""
+"""The share beyond which a control counts more than the linear part."""
+
+_EXACT = 1e-18
+"""Of the control's variance: what a control that is the statistic leaves by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +109,12 @@ class Moments:
             return np.ones_like(self.residual)
         with np.errstate(over="ignore"):
             odds = ratio(self.residual, self.by_linear.residual, otherwise=np.inf) ** ((self.size - 1) / 2)
-            return np.where(self.residual > 0, 1 / (1 + odds), 1.0)
+            return np.where(self.residual > _EXACT * self.size * self.control_variance, 1 / (1 + odds), 1.0)
 
     @property
     def control_is_nearer(self) -> BoolArray:
         """Return for which outputs a control counts more than the linear part, shape ``(k,)``."""
-        nearer: BoolArray = self.control_share >= _NEARER
+        nearer: BoolArray = self.control_share > _NEARER
         return nearer if self.by_linear is not None else np.zeros_like(nearer)
 
     def residual_about(self, slope: FloatArray) -> FloatArray:
@@ -123,7 +126,10 @@ class Moments:
 
 
 def moments_of(
-    replicates: Replicates, control: ControlValues | None = None, prior: float = PRIOR_REPLICATES
+    replicates: Replicates,
+    control: ControlValues | None = None,
+    prior: float = PRIOR_REPLICATES,
+    linear_mean: FloatArray | float = 0.0,
 ) -> Moments:
     """Return the sums over all replicates.
 
@@ -133,17 +139,20 @@ def moments_of(
         The control to use beside the linear part.
     prior
         How many replicates with slope one the prior of the slope is worth at most.
+    linear_mean
+        The mean of the linear part under the plan, which a known bias contains and which is no curvature.
     """
     known_bias = _known_bias(replicates, control)
     by_linear = _sums(_parts(replicates), linear_variance(replicates), known_bias, prior)
+    known_variance = 2 * np.nan_to_num(known_bias - linear_mean) ** 2
     if control is None:
-        return replace(by_linear, second_order=2 * np.nan_to_num(known_bias) ** 2)
+        return replace(by_linear, second_order=known_variance)
     exact = control.law is None
     # The next order moves with the linear part too, so that the slope of a quadratic control is not quite one.
     found = _sums(_parts(replicates, control), control.variance, control.mean, PRIOR_REPLICATES if exact else prior)
-    second_order = 0.0 if control.beyond_linear is None else control.beyond_linear
-    by_linear = replace(by_linear, second_order=second_order)
-    return replace(found, by_linear=by_linear, second_order=second_order, is_expansion=exact)
+    known = known_variance if control.beyond_linear is None else control.beyond_linear
+    by_linear = replace(by_linear, second_order=known)
+    return replace(found, by_linear=by_linear, second_order=known, is_expansion=exact)
 
 
 def _known_bias(replicates: Replicates, control: ControlValues | None) -> FloatArray:

@@ -26,10 +26,13 @@ class EstimatorError:
         Of the bias, in its own units.
     log_variance
         Of the logarithm of the variance: its relative error.
+    log_variance_by_draws
+        The part of that which comes from the draws of a control, and which more replicates do not make smaller.
     """
 
     bias: FloatArray
     log_variance: FloatArray
+    log_variance_by_draws: FloatArray | float = 0.0
 
     @property
     def relative_standard_error(self) -> FloatArray:
@@ -71,10 +74,14 @@ def estimator_error(
     by_draws = None if control is None else moments_by_draws(whole, control)
     if by_draws is None:
         return EstimatorError(of_bias, of_variance)
-    return EstimatorError(
-        np.hypot(of_bias, jackknife_spread(estimator.bias(by_draws))),
-        np.hypot(of_variance, _log_variance_spread(estimator.variance(by_draws), explained)),
+    assert control is not None
+    assert control.law is not None
+    share = whole.control_share
+    of_draws = np.hypot(
+        _log_variance_spread(estimator.variance(by_draws), explained), share * control.law.limited_log_variance
     )
+    of_mean = np.hypot(jackknife_spread(estimator.bias(by_draws)), share * control.law.limited_mean)
+    return EstimatorError(np.hypot(of_bias, of_mean), np.hypot(of_variance, of_draws), of_draws)
 
 
 def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> FloatArray:

@@ -214,7 +214,7 @@ def test_ten_solutions_of_a_portfolio_are_worth_many():
     truth = shares.var(axis=0, ddof=1)
     linear = result_of(portfolio(inequality=short_sales), rows, 100, control="linear")
     control = with_control(linear, "auto")
-    assert (control.control, control.run.control.contradicted.any()) == ("surrogate", False)
+    assert (control.control, control.run.control.probes.contradicted.any()) == ("surrogate", False)
     # 2000 draws know the variance, of which the linear part explains most, to .03 or better.
     assert error_of(control, truth) < min(0.5 * error_of(linear, truth), 0.06)
 
@@ -241,7 +241,7 @@ def test_a_constraint_that_binds_in_some_resamples_is_guarded():
         linear = result_of(functional, rows, 100, control="linear")
         control = with_control(linear, "surrogate")
         # A probe has found it out, or all that it says too much is little.
-        assert control.run.control.contradicted.any() or (control.control_share < 1).all()
+        assert control.run.control.probes.contradicted.any() or (control.control_share < 1).all()
         by_linear.append(error_of(linear, found.var(ddof=1)))
         by_control.append(error_of(control, found.var(ddof=1)))
     assert np.linalg.norm(by_control) < 1.1 * np.linalg.norm(by_linear)

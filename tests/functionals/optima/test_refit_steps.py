@@ -189,7 +189,7 @@ def result_of(functional: Any, y: FloatArray = CLASSES, **options: Any) -> Any:
 def test_refits_go_one_by_one_so_that_it_is_the_default(library: str) -> None:
     functional = ob.m_estimator(logistic(library), init=3, penalty=ridge_penalty)
     result = result_of(functional)
-    assert (result.control, result.run.control.contradicted.any()) == ("surrogate", False)
+    assert (result.control, result.run.control.probes.contradicted.any()) == ("surrogate", False)
     assert len(result.run.control.draws.linear) == 2000
     assert np.min(result.r_squared) > 0.9999
     assert result_of(functional, control="linear").control == "linear"

@@ -141,7 +141,7 @@ def result_of(functional: Any, **options: Any) -> Any:
 
 def test_refits_go_one_by_one_so_that_it_is_the_default() -> None:
     result = result_of(functional_of(norms.HuberT()))
-    assert (result.control, result.run.control.contradicted.any()) == ("surrogate", False)
+    assert (result.control, result.run.control.probes.contradicted.any()) == ("surrogate", False)
     assert np.min(result.r_squared) > 0.999
     again = pickle.loads(pickle.dumps(result))
     np.testing.assert_allclose(again.extend(2).variance, result.extend(2).variance, rtol=1e-9)

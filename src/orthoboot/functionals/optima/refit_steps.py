@@ -87,7 +87,14 @@ class RefitSteps(Surrogate):
         at_once = max(_HESSIANS_AT_ONCE // len(self.at.fit) ** 2, 1)
         parts = (weights[0][start : start + at_once] for start in range(0, max(len(weights[0]), 1), at_once))
         with np.errstate(all="ignore"):  # what overflows has no value
-            return np.concatenate([self._targets(self.parameters(part)) for part in parts])
+            return np.concatenate([self._targets(self._parameters_or_none(part)) for part in parts])
+
+    def _parameters_or_none(self, weights: FloatArray) -> FloatArray:
+        """Return `parameters`, or NaN where the package cannot take even a traced loss for many resamples."""
+        try:
+            return self.parameters(weights)
+        except Exception:  # each primitive of a package may refuse, with an error of its own
+            return np.full((len(weights), len(self.at.fit)), np.nan)
 
     def parameters(self, weights: FloatArray) -> FloatArray:
         """Return the parameters where the steps end for weights ``(B, n)``, shape ``(B, p)``; NaN where they do not."""
