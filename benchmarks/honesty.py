@@ -78,11 +78,11 @@ def honesty(case: Case, data_seed: int, size: int, n_seeds: int) -> Honesty:
     data, options = case.data(np.random.default_rng([data_seed, 16]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = truth(case, data, options)
+        whole, kept = truth(case, data, options), dict[type, Ends]()
         found = []
         for seed in range(n_seeds):
             run = ob.bootstrap(data, case.statistic, n_resamples=size or None, rng=seed, **options)
-            true = _first(whole.bias, whole.standard_error, *_ends_like(whole, run))
+            true = _first(whole.bias, whole.standard_error, *_ends_like(whole, run, kept))
             found.append([answers(run) - true, _first(*run.simulation_error)])
     error, reported = np.moveaxis(np.array(found), 1, 0) / float(np.ravel(whole.standard_error)[0])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -98,19 +98,17 @@ def truth(case: Case, data: Any, options: dict[str, Any]) -> ob.Result:
     return ob.bootstrap(data, case.statistic, n_resamples=number, rng=10**6, method="normal", **options)
 
 
-_KEPT: dict[tuple[int, type], Ends] = {}
+def _ends_like(whole: ob.Result, run: ob.Result, kept: dict[type, Ends]) -> tuple[Any, Any]:
+    """Return the interval of very many replicates by the method, and on the scale, that a run took.
 
-
-def _ends_like(whole: ob.Result, run: ob.Result) -> tuple[Any, Any]:
-    """Return the interval of very many replicates by the method, and on the scale, that a run took."""
+    `kept` holds those of this data set that have been made.
+    """
     interval = chosen(_estimation(run, "orthogonal"), TAILS)[0].interval
-    key = id(whole), type(interval)
-    if key not in _KEPT:
-        if any(number != id(whole) for number, _ in _KEPT):
-            _KEPT.clear()
+    if type(interval) not in kept:
         estimator = "standard" if interval.name in ("percentile", "bca") else "orthogonal"
-        _KEPT[key] = interval.ends(_estimation(whole, estimator), TAILS)
-    return _KEPT[key].low, _KEPT[key].high
+        kept[type(interval)] = interval.ends(_estimation(whole, estimator), TAILS)
+    ends = kept[type(interval)]
+    return ends.low, ends.high
 
 
 def _estimation(result: ob.Result, estimator: str) -> Estimation:
@@ -154,12 +152,7 @@ def main() -> None:
 
 def _of_name(name: str, data_seed: int, size: int, n_seeds: int) -> Honesty:
     """Return `honesty` of the case of a name: cases hold functions that other processes cannot read."""
-    return honesty(case_of_name(name), data_seed, size, n_seeds)
-
-
-def case_of_name(name: str) -> Case:
-    """Return the case."""
-    return next(case for case in CASES if case.name == name)
+    return honesty(next(case for case in CASES if case.name == name), data_seed, size, n_seeds)
 
 
 if __name__ == "__main__":

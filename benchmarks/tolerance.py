@@ -54,8 +54,12 @@ def _heteroscedastic_pair(rng: np.random.Generator) -> Any:
     return X[:, 0], y
 
 
-def _exponential(*size: int) -> Callable[[np.random.Generator], Any]:
-    return lambda rng: tuple(rng.exponential(size=size[::-1])) if len(size) == 2 else rng.exponential(size=size)
+def _exponential(n: int) -> Callable[[np.random.Generator], Any]:
+    return lambda rng: rng.exponential(size=n)
+
+
+def _exponential_pair(rng: np.random.Generator) -> Any:
+    return tuple(rng.exponential(size=(2, 20)))
 
 
 def _normal_pair(rng: np.random.Generator) -> Any:
@@ -64,7 +68,7 @@ def _normal_pair(rng: np.random.Generator) -> Any:
 
 CASES = {
     "variation, n=60": Case(_exponential(60), lambda x, axis: x.std(axis=axis) / x.mean(axis=axis)),
-    "ratio, n=20": Case(_exponential(20, 2), lambda x, y, axis: x.mean(axis=axis) / y.mean(axis=axis), True),
+    "ratio, n=20": Case(_exponential_pair, lambda x, y, axis: x.mean(axis=axis) / y.mean(axis=axis), True),
     "correlation, n=30": Case(_normal_pair, _correlation, True),
     "skewness, n=60": Case(_exponential(60), lambda x, axis: scipy.stats.skew(x, axis=axis)),
     "trimmed mean, n=40": Case(_contaminated, lambda x, axis: scipy.stats.trim_mean(x, 0.25, axis=axis)),

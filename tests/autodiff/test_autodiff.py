@@ -76,6 +76,12 @@ def test_a_path_that_depends_on_the_numbers_cannot_be_taken_side_by_side(package
         bent(np.stack([POINT, -POINT]))
 
 
+def test_operations_that_torch_takes_one_by_one_bring_no_warning(torch):
+    """Such as histograms; pytest makes an error of a warning."""
+    counts = autodiff("torch").side_by_side(lambda point: torch.histc(point).sum() + point.sum())
+    np.testing.assert_allclose(counts(np.stack([POINT, DIRECTION])), 3 + np.array([POINT.sum(), DIRECTION.sum()]))
+
+
 def weighted(point, weights, matrix):
     return weights @ (matrix @ point) ** 3
 

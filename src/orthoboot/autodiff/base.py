@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, ClassVar, TypeVar
 
-from orthoboot.typing import FloatArray
+import numpy as np
+
+from orthoboot.typing import FloatArray, IntArray
 
 PackageFunction = Callable[..., Any]
 """A function of a point and further arrays, written in the package: takes and returns its arrays."""
@@ -14,9 +16,9 @@ PackageFunction = Callable[..., Any]
 NumpyFunction = Callable[..., FloatArray]
 """The same for everybody else: takes numpy arrays, or arrays of the package, and returns numpy arrays."""
 
-_NUMBERS_SIDE_BY_SIDE, _MOST_SIDE_BY_SIDE = 1 << 19, 256
-"""Numbers of the rows, for all directions, at the points whose derivatives are taken at once: four megabytes for each
-of the few arrays that these take. And the most points."""
+_NUMBERS_OF_A_CHUNK, _MOST_POINTS = 1 << 19, 256
+"""Of derivatives taken side by side: numbers of the rows of all points and directions, four megabytes for each of the
+few arrays that these take, and the most points."""
 
 Programs = TypeVar("Programs")
 """What is derived from functions written in the package, such as all derivatives that a search needs."""
@@ -121,8 +123,8 @@ class Autodiff(ABC):
         """Return f, which is one number, or its derivative at many points together, each with its own further arrays.
 
         ``(B, p)`` and arrays whose first axis has length B to ``(B,)``, ``(B, p)`` or ``(B, p, p)`` for the orders 0, 1
-        and 2. The bits of a value depend on the number of points. What it returns raises where the steps of f depend
-        on its numbers.
+        and 2: all points in one call, however many. The bits of a value depend on their number. What it returns raises
+        where the steps of f depend on its numbers.
         """
 
     def is_traced(self, f: PackageFunction) -> bool:
@@ -134,8 +136,9 @@ class Autodiff(ABC):
         """Return both derivatives of f, which is one number, at many points side by side.
 
         ``(points, weights, *rest)``, of shapes ``(B, p)`` and ``(B, n)``, gives ``(B, p + 1, p)``: the gradient of
-        ``f(point, weights, *rest)`` by the point, and below it the second derivative. A few points at a time, so that
-        memory is bounded. The package may raise where the steps of f depend on the numbers of the point.
+        ``f(point, weights, *rest)`` by the point, and below it the second derivative. Unlike `side_by_side` it takes
+        a few points at a time, so that memory is bounded, and all of them share `rest`. The package may raise where the
+        steps of f depend on the numbers of the point.
         """
 
     @abstractmethod
@@ -148,4 +151,17 @@ class Autodiff(ABC):
 
 def points_at_once(n: int, p: int) -> int:
     """Return how many points with weights ``(n,)`` to take side by side: their derivatives by p directions are held."""
-    return max(min(_NUMBERS_SIDE_BY_SIDE // max(n * p, 1), _MOST_SIDE_BY_SIDE), 1)
+    return max(min(_NUMBERS_OF_A_CHUNK // max(n * p, 1), _MOST_POINTS), 1)
+
+
+def equal_chunks(number: int, size: int) -> Iterator[IntArray]:
+    """Yield the places below `number` in chunks of one size, for which a package compiles one program.
+
+    The last chunk is filled up with the last place.
+
+    Examples
+    --------
+    >>> [chunk.tolist() for chunk in equal_chunks(5, 3)]
+    [[0, 1, 2], [3, 4, 4]]
+    """
+    return (np.minimum(np.arange(start, start + size), number - 1) for start in range(0, number, size))

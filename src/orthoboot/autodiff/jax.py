@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orthoboot.autodiff.base import Autodiff, NumpyFunction, PackageFunction, Programs, points_at_once
+from orthoboot.autodiff.base import Autodiff, NumpyFunction, PackageFunction, Programs, equal_chunks, points_at_once
 from orthoboot.errors import InfluenceError
 from orthoboot.typing import FloatArray
 
@@ -152,11 +152,11 @@ class Jax(Autodiff):
 
     def gradients_and_hessians(self, f: PackageFunction) -> NumpyFunction:
         """Return both derivatives, forward over reverse."""
-        return _side_by_side(_value_and_derivative(jax.grad(f)))
+        return _in_chunks(_value_and_derivative(jax.grad(f)))
 
     def values_and_jacobians(self, f: PackageFunction) -> NumpyFunction:
         """Return the value and the derivative, forward."""
-        return _side_by_side(_value_and_derivative(f))
+        return _in_chunks(_value_and_derivative(f))
 
 
 def _reverse(f: PackageFunction) -> PackageFunction:
@@ -187,7 +187,7 @@ def _value_and_derivative(f: PackageFunction) -> PackageFunction:
     return both
 
 
-def _side_by_side(f: PackageFunction) -> NumpyFunction:
+def _in_chunks(f: PackageFunction) -> NumpyFunction:
     """Return ``(points, weights, *rest) -> values`` in chunks of one size, the last one padded: one program for all."""
 
     def program(points: Any, weights: Any, *rest: Any) -> Any:
@@ -196,12 +196,9 @@ def _side_by_side(f: PackageFunction) -> NumpyFunction:
     compiled = _compiled(program)
 
     def numpy_function(points: FloatArray, weights: FloatArray, *rest: Any) -> FloatArray:
-        size = points_at_once(weights.shape[1], points.shape[1])
-        found = []
-        for start in range(0, len(points), size):
-            taken = np.minimum(np.arange(start, start + size), len(points) - 1)
-            found.append(compiled(points[taken], weights[taken], *rest)[: len(points) - start])
-        return np.concatenate(found)
+        chunks = equal_chunks(len(points), points_at_once(weights.shape[1], points.shape[1]))
+        found = [compiled(points[chunk], weights[chunk], *rest) for chunk in chunks]
+        return np.concatenate(found)[: len(points)]
 
     return numpy_function
 

@@ -119,27 +119,28 @@ class Torch(Autodiff):
 
         slope = torch.func.grad(value)
         derivative = (value, slope, torch.func.jacrev(slope))[order]
-        return self._numpy_function(torch.func.vmap(derivative))
+        return self._numpy_function(_vectorised(derivative))
 
     def gradients_and_hessians(self, f: PackageFunction) -> NumpyFunction:
         """Return both derivatives, reverse over reverse."""
-        return self._side_by_side(torch.func.grad(f))
+        return self._in_chunks(torch.func.grad(f))
 
     def values_and_jacobians(self, f: PackageFunction) -> NumpyFunction:
         """Return the value and the derivative, in reverse."""
-        return self._side_by_side(f)
+        return self._in_chunks(f)
 
-    def _side_by_side(self, f: PackageFunction) -> NumpyFunction:
+    def _in_chunks(self, f: PackageFunction) -> NumpyFunction:
+        """Return f and, below it, its derivative by each coordinate, a few points at a time."""
+
         def both(point: Any, *rest: Any) -> Any:
             derivative, value = torch.func.jacrev(_value_twice(f), has_aux=True)(point, *rest)
             return torch.cat([value[None], derivative.T])
 
         def values(points: Any, weights: Any, *rest: Any) -> Any:
             size = points_at_once(weights.shape[1], points.shape[1])
-            together = torch.func.vmap(lambda point, own: both(point, own, *rest))
+            together = _vectorised(lambda point, own: both(point, own, *rest))
             pairs = zip(points.split(size), weights.split(size), strict=True)
-            with silenced():  # of operations that vmap takes one by one
-                return torch.cat([together(*pair) for pair in pairs])
+            return torch.cat([together(*pair) for pair in pairs])
 
         return self._numpy_function(values)
 
@@ -181,6 +182,17 @@ def _along(f: PackageFunction) -> PackageFunction:
             return torch.func.jvp(lambda at: f(at, *rest), (point,), (direction,))[1]
 
     return derivative
+
+
+def _vectorised(f: PackageFunction) -> PackageFunction:
+    """Return f of many points together, without the warnings about operations that torch takes one by one."""
+    together = torch.func.vmap(f)
+
+    def values(*arguments: Any) -> Any:
+        with silenced():
+            return together(*arguments)
+
+    return values
 
 
 def _value_twice(f: PackageFunction) -> PackageFunction:

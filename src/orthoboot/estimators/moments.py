@@ -49,10 +49,11 @@ class Moments:
     prior
         How many replicates with slope one the prior of the slope is worth at most.
     second_order
-        The variance of second order as far as it is known, shape ``(k,)``: that of the quadratic part, or twice the
-        square of the known bias, which is it where the statistic bends in one direction; zero where neither is known.
+        The variance of second order as far as it is known, shape ``(k,)``: that of the quadratic part; or twice the
+        square of the known bias, to which it is equal where the statistic bends in one direction; zero where neither is
+        known, and for a surrogate.
     is_expansion
-        Whether C is the statistic's expansion to some order, so that its slope is off by the next one.
+        Whether C is the linear or the quadratic part, whose slope is off by the next order, and not a surrogate.
     by_linear
         The same sums with the linear part as the control, where C is another one.
     """

@@ -24,16 +24,16 @@ _OFF = 0.9
 ``benchmarks/honesty.py``, where it lies between a half and one and a half."""
 
 _SATURATION = 3.0
-"""Curvatures beyond a third move the slope no farther: the replicates show them."""
+"""The spread of slopes is at most one over this, however large the curvature: the replicates show a large one."""
 
 _UNSEEN = 3.0
-"""How many times larger than ten replicates show it what the control leaves may be."""
+"""How many times the spread of ``P - C`` that ten replicates show the true one may be."""
 
 _STRAIGHT = 1e-30
-"""A curvature that is none."""
+"""Curvature in place of zero, so that one can divide by it."""
 
 _FEW = 20
-"""Replicates beyond which the jackknife sees the noise of the slope by itself."""
+"""Replicates beyond which the doubt about the slope fades: the jackknife sees the noise of the slope by itself."""
 
 
 class Orthogonal(Estimator):
@@ -98,11 +98,16 @@ class Orthogonal(Estimator):
     def doubt(self, moments: Moments) -> FloatArray:
         """Return what the shrinkage of the slope may do to the logarithm of the variance, shape ``(k,)``.
 
-        It is a bias where the slope is not one, which leaving out replicates does not show. The slope of an expansion
-        is off by about its `Moments.curvature`, rho, since the next order moves with the linear part by as much as the
-        variance of this one. So the slopes of statistics have a spread about one of
-        ``tau = 0.9 min(rho/(1 + 3 rho), 3 s(P - C)/sqrt(V))``, the second by the inequality of Cauchy and Schwarz, and the
-        prior of k replicates leaves ``tau sqrt(k/(B + k))`` of it.
+        It is a bias where the slope is not one, which leaving out replicates does not show. The slope on the linear or
+        the quadratic part is off by about rho, the `Moments.curvature`, since the covariance of the next order with the
+        linear part is about as large as the variance of second order. Over statistics slopes spread about one by tau,
+        of which the prior of k replicates leaves the doubt::
+
+            tau   = 0.9 min(rho/(1 + 3 rho), 3 s(P - C)/sqrt(V))
+            doubt = 2 tau sqrt(k/(B + k) min(1, 20/B))
+
+        The second bound on tau is that of Cauchy and Schwarz. The slope on a surrogate has no such size: there the
+        doubt is ``|log(S2(raw slope)/S2(beta))|``, S2 the variance.
         """
         return _mixed(moments, _doubt)
 

@@ -1,4 +1,4 @@
-"""The conditions that an M-estimate solves, at any weights, and Newton's method on them."""
+"""The conditions that an M-estimate solves, at any weights, with their derivatives and Newton steps."""
 
 from __future__ import annotations
 
@@ -12,14 +12,7 @@ import scipy
 from orthoboot.autodiff import Autodiff, PackageFunction
 from orthoboot.errors import FitError
 from orthoboot.optimisation.first_steps import Steps
-from orthoboot.solvers import (
-    LU,
-    Cholesky,
-    DenseOperator,
-    FactoredMatrix,
-    Operator,
-    ProductOperator,
-)
+from orthoboot.solvers import LU, Cholesky, DenseOperator, FactoredMatrix, Operator, ProductOperator
 from orthoboot.solvers.conjugate_gradients import search
 from orthoboot.solvers.side_by_side import positive_solutions, solutions
 from orthoboot.typing import FloatArray

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from orthoboot.autodiff.base import equal_chunks
 from orthoboot.optimisation.kkt_factor import kkt_scales, lone_variables
 from orthoboot.solvers import FactoredMatrix
 from orthoboot.typing import BoolArray, FloatArray, IntArray
@@ -51,7 +52,7 @@ class ManyConditions(ABC):
 
 
 def in_blocks(function: Callable[..., FloatArray], numbers: int, *arrays: FloatArray) -> FloatArray:
-    """Return ``function(*arrays)``, found a few rows at a time, all blocks of one size: JAX compiles for every size.
+    """Return ``function(*arrays)``, found a few rows at a time, all blocks of one size.
 
     Parameters
     ----------
@@ -63,8 +64,7 @@ def in_blocks(function: Callable[..., FloatArray], numbers: int, *arrays: FloatA
         As many rows each, at least one.
     """
     size, n = max(min(_NUMBERS_AT_ONCE // numbers, _MOST_AT_ONCE), 1), len(arrays[0])
-    places = [np.minimum(np.arange(first, first + size), n - 1) for first in range(0, n, size)]
-    return np.concatenate([function(*(array[some] for array in arrays)) for some in places])[:n]
+    return np.concatenate([function(*(array[chunk] for array in arrays)) for chunk in equal_chunks(n, size)])[:n]
 
 
 @dataclass(frozen=True, eq=False)

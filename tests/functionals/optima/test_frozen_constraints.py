@@ -240,8 +240,9 @@ def test_a_constraint_that_binds_in_some_resamples_is_guarded():
         assert 0.03 < (found == 0).mean() < 0.3
         linear = result_of(functional, rows, 100, control="linear")
         control = with_control(linear, "surrogate")
-        # A probe has found it out, or all that it says too much is little.
-        assert control.run.control.probes.contradicted.any() or (control.control_share < 1).all()
+        assert (
+            control.run.control.probes.contradicted.any()
+        )  # by a probe at a draw where the surrogate is far below zero
         by_linear.append(error_of(linear, found.var(ddof=1)))
         by_control.append(error_of(control, found.var(ddof=1)))
     assert np.linalg.norm(by_control) < 1.1 * np.linalg.norm(by_linear)

@@ -154,6 +154,18 @@ def test_where_cvxpy_compiles_to_something_else_there_is_none(monkeypatch: pytes
     assert least_variance().prepared(read(ROWS)).surrogate is None
 
 
+@pytest.mark.parametrize("n", [200, 600], ids=["with its rows", "alone"])
+def test_large_programs_are_given_up_before_much_is_made_of_them(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cvxpy adds as many variables and equalities for the squares."""
+    made = []
+    monkeypatch.setattr(cone_program, "_recovery", lambda *arguments: made.append(arguments))
+    x, centre = cp.Variable(n), cp.Parameter()
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - centre * np.linspace(1, 2, n))), [cp.sum(x) == 1])
+    prepared = ob.from_cvxpy(problem, {centre: ob.mean}, x[0]).prepared(read(ROWS[:, 0]))
+    assert prepared.surrogate is None
+    assert not made
+
+
 def test_many_parameters_are_left_to_the_linear_part() -> None:
     """Each of them is one more compilation, and ten solves are fewer."""
     rows = RNG.standard_normal((60, 12))

@@ -127,8 +127,7 @@ def frozen_constraints(means: FeatureMeans, optimum: Optimum, parts: tuple[str, 
     problem, centre, working = optimum.system.problem, means.centre, optimum.system.working
     try:
         system = system_at(problem, centre, optimum.x, optimum.multipliers, working)
-        constant = system.factor if optimum.system.constant else None
-        _ = system.factor
+        factor = system.factor
     except FitError:
         return None
     unknowns, lagrangian = system.unknowns, problem.lagrangian
@@ -138,7 +137,7 @@ def frozen_constraints(means: FeatureMeans, optimum: Optimum, parts: tuple[str, 
         matrix=system.matrix[np.ix_(unknowns, unknowns)],
         n_constraints=len(working),
         is_linear=is_linear_in_unknowns(optimum, centre),
-        constant=constant,
+        constant=factor if optimum.system.constant else None,
     )
     surrogate = FrozenConstraints(means, frozen, lagrangian, parts)
     try:

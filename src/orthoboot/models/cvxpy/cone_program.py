@@ -10,7 +10,11 @@ import cvxpy as cp
 import numpy as np
 
 from orthoboot.models.cvxpy.solution import PRECISE, SolutionMap
+from orthoboot.optimisation.kkt import independent
 from orthoboot.typing import FloatArray, IntArray
+
+_MOST_UNKNOWNS = 512
+"""Variables and binding rows together, beyond which a program is too large to be held as dense matrices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +54,10 @@ class SolvedProgram:
     ----------
     program
         At the estimates.
-    x, multipliers, slacks
-        Its solution: shapes ``(n,)``, ``(m,)`` and ``(m,)``.
+    x, multipliers
+        Its solution, shapes ``(n,)`` and ``(m,)``.
+    held
+        The rows of A that bind there and do not follow from the others.
     places, slopes
         Which of its numbers change with the K parameters that move, ``(j,)``, and how, ``(K, j)``.
     offset, offset_slopes
@@ -66,7 +72,7 @@ class SolvedProgram:
     program: ConeProgram
     x: FloatArray
     multipliers: FloatArray
-    slacks: FloatArray
+    held: IntArray
     places: IntArray
     slopes: FloatArray
     offset: float
@@ -78,9 +84,9 @@ class SolvedProgram:
 def solved_program(solutions: SolutionMap, point: FloatArray, moving: IntArray) -> SolvedProgram | None:
     """Return the program of a problem at the estimates `point`, and how it depends on those that are `moving`.
 
-    None where its cones are not polyhedral, where a target is neither the objective nor affine in the variables alone,
-    and where the solver does not reach the tolerance asked for. It is compiled once for each that is moving: the
-    program of a DPP problem is affine in the parameters.
+    None where its cones are not polyhedral, where it is too large, where a target is neither the objective nor affine
+    in the variables alone, and where the solver does not reach the tolerance asked for. It is compiled once for each
+    that is moving: the program of a DPP problem is affine in the parameters.
     """
     if not (solutions.is_dpp and all(_is_known(solutions, target) for target in solutions.targets)):
         return None
@@ -90,6 +96,10 @@ def solved_program(solutions: SolutionMap, point: FloatArray, moving: IntArray) 
             return None
         raw = here.chain.solve_via_data(solutions.problem, here.data, solver_opts=dict(PRECISE))
         if here.chain.invert(raw, here.inverse).status != cp.OPTIMAL:
+            return None
+        multipliers = np.array(raw.z)
+        held = _held(here.program, multipliers, np.array(raw.s))
+        if here.program.n_variables + len(held) > _MOST_UNKNOWNS:
             return None
         recovery = _recovery(solutions, here, raw)
         slopes, offset_slopes = [], []
@@ -107,8 +117,8 @@ def solved_program(solutions: SolutionMap, point: FloatArray, moving: IntArray) 
     return SolvedProgram(
         program=here.program,
         x=np.array(raw.x),
-        multipliers=np.array(raw.z),
-        slacks=np.array(raw.s),
+        multipliers=multipliers,
+        held=held,
         places=places,
         slopes=of_numbers[:, places],
         offset=here.objective(raw, 0.0),
@@ -116,6 +126,14 @@ def solved_program(solutions: SolutionMap, point: FloatArray, moving: IntArray) 
         sign=here.objective(raw, 1.0) - here.objective(raw, 0.0),
         recovery=recovery,
     )
+
+
+def _held(program: ConeProgram, multipliers: FloatArray, slacks: FloatArray) -> IntArray:
+    """Return the rows that bind and do not follow from the others, equalities first."""
+    binds = multipliers > slacks
+    binds[: program.n_equalities] = True
+    order = np.lexsort((-multipliers, np.arange(len(binds)) >= program.n_equalities))
+    return np.sort(independent(program.rows, order[binds[order]]))
 
 
 def _is_known(solutions: SolutionMap, target: Any) -> bool:
@@ -138,7 +156,7 @@ class _Compiled(NamedTuple):
 
     @staticmethod
     def of(solutions: SolutionMap) -> _Compiled | None:
-        """Return the compiled problem; None where it has other cones than polyhedral ones."""
+        """Return the compiled problem; None where it is too large or has other cones than polyhedral ones."""
         data, chain, inverse = solutions.problem.get_problem_data(cp.CLARABEL, solver_opts={})
         program = _program(data)
         return None if program is None else _Compiled(data, chain, inverse, program)
@@ -177,10 +195,11 @@ def _like(raw: Any, x: FloatArray, value: float) -> Any:
 
 
 def _program(data: dict[str, Any]) -> ConeProgram | None:
-    """Return the program of cvxpy's data for Clarabel; None where it has other cones than polyhedral ones."""
+    """Return the program of cvxpy's data for Clarabel; None where it is too large or a cone is not polyhedral."""
     dims, n = data["dims"], len(data["c"])
     others = (dims.exp, *dims.soc, *dims.psd, *dims.p3d, *dims.pnd)
-    if any(others) or data.get("lower_bounds") is not None or data.get("upper_bounds") is not None:
+    has_bounds = data.get("lower_bounds") is not None or data.get("upper_bounds") is not None
+    if n > _MOST_UNKNOWNS or any(others) or has_bounds:
         return None
     quadratic = data["P"].toarray() if "P" in data else np.zeros((n, n))
     numbers = np.concatenate([quadratic.ravel(), data["c"], data["A"].toarray().ravel(), data["b"]])

@@ -12,7 +12,6 @@ from orthoboot.errors import FitError
 from orthoboot.functionals.base import Prepared
 from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.optimisation.frozen_conditions import FrozenConditions, ManyConditions
-from orthoboot.optimisation.kkt import independent
 from orthoboot.optimisation.kkt_factor import kkt_factor
 from orthoboot.typing import FloatArray, IntArray
 
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
     from orthoboot.models.cvxpy.cone_program import SolvedProgram
     from orthoboot.models.cvxpy.solution import SolutionMap
 
-MOST_PARAMETERS = 100
+_MOST_PARAMETERS = 100
 """Parameters for which a problem is compiled again to see how it depends on them: half a millisecond each."""
-_MOST_UNKNOWNS = 512
 _SOLVE, _COMPILATION = 7e6, 2.5e6
 """What a solve, and a compilation for another parameter, cost in operations: 1.5 and 0.5 milliseconds."""
 _SOLVES = 10
@@ -184,12 +182,10 @@ class FrozenProgram(Surrogate):
         return max(_SOLVE + 10 * self.frozen.work - _COMPILATION * len(self.moving) / _SOLVES, 0.0)
 
 
-def frozen_conditions(solved: SolvedProgram, point: FloatArray) -> FrozenConditions | None:
+def _frozen_conditions(solved: SolvedProgram, point: FloatArray) -> FrozenConditions | None:
     """Return the conditions of a program with its binding rows as equalities; None where they are singular."""
-    program, rows = solved.program, _held(solved)
-    n, m = program.n_variables, program.n_equalities + program.n_inequalities
-    if n + len(rows) > _MOST_UNKNOWNS:
-        return None
+    program, rows = solved.program, solved.held
+    m, n = program.shape
     # The numbers of the rows that are not held are left out, and the places of the others change with that.
     kept = np.concatenate(
         [
@@ -215,15 +211,6 @@ def frozen_conditions(solved: SolvedProgram, point: FloatArray) -> FrozenConditi
     )
 
 
-def _held(solved: SolvedProgram) -> IntArray:
-    """Return the rows that bind and do not follow from the others, equalities first."""
-    program = solved.program
-    binds = solved.multipliers > solved.slacks
-    binds[: program.n_equalities] = True
-    order = np.lexsort((-solved.multipliers, np.arange(len(binds)) >= program.n_equalities))
-    return np.sort(independent(program.rows, order[binds[order]]))
-
-
 def frozen_program(
     solutions: SolutionMap, estimates: tuple[Prepared[Any], ...], moving: IntArray, rounding: TargetRounding
 ) -> FrozenProgram | None:
@@ -243,13 +230,13 @@ def frozen_program(
     from orthoboot.models.cvxpy.cone_program import solved_program
 
     point = np.concatenate([estimate.estimate for estimate in estimates])
-    if not 0 < len(moving) <= MOST_PARAMETERS:
+    if not 0 < len(moving) <= _MOST_PARAMETERS:
         return None
     try:
         solved = solved_program(solutions, point, moving)
     except Exception:  # what cvxpy compiles a problem to may change: without it the linear part remains
         return None
-    frozen = None if solved is None else frozen_conditions(solved, point[moving])
+    frozen = None if solved is None else _frozen_conditions(solved, point[moving])
     if solved is None or frozen is None:
         return None
     surrogate = FrozenProgram(estimates, moving, frozen, solved, rounding)
