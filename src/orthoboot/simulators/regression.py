@@ -1,0 +1,163 @@
+"""Least squares of the outputs on sums over their draws, with errors that need no equal variances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from orthoboot.simulators.design import Design
+from orthoboot.typing import FloatArray, IntArray
+
+RUNS_PER_COLUMN = 20
+"""Fewer runs for each column of features do not tell the influence from noise."""
+
+_RUNS_PER_PAIR = 10
+"""Pairs of features are columns too as long as there are so many runs for each column."""
+
+_MOST_LEVERAGE = 0.99
+_DEPENDENT = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Outputs of runs by least squares: ``Y = intercept + G a + M b + e``.
+
+    G and M have mean zero over runs, known exactly, so that the intercept estimates the mean output with less noise
+    than the mean of the runs. M, of pairs of features, is uncorrelated with G: it takes noise away, and gives the
+    second order.
+
+    Attributes
+    ----------
+    design
+        The sums over draws.
+    outputs
+        Y, shape ``(R, k)``.
+    pairs
+        The pairs of features among the columns, shape ``(q, 2)``.
+    pair_scales
+        Root mean squares of their columns M, shape ``(q,)``.
+    coefficients
+        Of the columns 1, G and ``M / pair_scales``, shape ``(1 + p + q, k)``.
+    residuals
+        e, shape ``(R, k)``.
+    leverage
+        Shape ``(R,)``.
+    inverse_factor
+        The inverse of the triangular factor of the columns, shape ``(1 + p + q, 1 + p + q)``.
+    orthogonal
+        The columns made orthonormal, shape ``(R, 1 + p + q)``.
+    """
+
+    design: Design
+    outputs: FloatArray
+    pairs: IntArray
+    pair_scales: FloatArray
+    coefficients: FloatArray
+    residuals: FloatArray
+    leverage: FloatArray
+    inverse_factor: FloatArray
+    orthogonal: FloatArray
+
+    @property
+    def n_columns(self) -> int:
+        """Return the number of columns."""
+        return len(self.coefficients)
+
+    @property
+    def first(self) -> slice:
+        """Return the places of the features."""
+        return slice(1, 1 + self.design.n_features)
+
+    @property
+    def second(self) -> slice:
+        """Return the places of the pairs."""
+        return slice(1 + self.design.n_features, None)
+
+    @cached_property
+    def corrected_residuals(self) -> FloatArray:
+        """Return ``e / (1 - leverage)``, those of HC3, shape ``(R, k)``."""
+        return self.residuals / (1 - self.leverage)[:, np.newaxis]
+
+    @property
+    def residual_variance(self) -> FloatArray:
+        """Return ``s_e^2``, shape ``(k,)``."""
+        return np.asarray((self.residuals**2).sum(axis=0) / max(len(self.outputs) - self.n_columns, 1))
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Return the HC3 covariance of the coefficients, shape ``(k, columns, columns)``."""
+        found = []
+        for e in self.corrected_residuals.T:
+            weighted = self.orthogonal * e[:, np.newaxis]
+            half = self.inverse_factor @ weighted.T
+            found.append(half @ half.T)
+        return np.array(found)
+
+
+def regression_of(design: Design, outputs: FloatArray) -> Regression:
+    """Return the regression on features and on as many of their pairs as the runs allow."""
+    plain = _fitted(design, outputs, [])
+    most = len(design) // _RUNS_PER_PAIR - plain.n_columns
+    pairs = _chosen_pairs(plain, most)
+    return _fitted(design, outputs, pairs) if pairs else plain
+
+
+def _fitted(design: Design, outputs: FloatArray, pairs: list[tuple[int, int]]) -> Regression:
+    columns = [np.ones(len(design)), *design.features.T]
+    kept, scales = [], []
+    for k, j in pairs:
+        column = design.pair(k, j)
+        scale = float(np.sqrt(np.mean(column**2)))
+        if scale > _DEPENDENT:
+            columns.append(column / scale)
+            kept.append((k, j))
+            scales.append(scale)
+    orthogonal, triangular = np.linalg.qr(np.stack(columns, axis=1))
+    diagonal = np.abs(np.diag(triangular))
+    if len(orthogonal) < orthogonal.shape[1] or diagonal.min() <= _DEPENDENT * diagonal.max():
+        return _with_ridge(design, outputs)
+    inverse = solve_triangular(triangular, np.eye(len(triangular)))
+    projected = orthogonal.T @ outputs
+    coefficients = inverse @ projected
+    residuals = outputs - orthogonal @ projected
+    leverage = np.minimum((orthogonal**2).sum(axis=1), _MOST_LEVERAGE)
+    numbers = np.array(kept, dtype=np.int64).reshape(-1, 2)
+    return Regression(
+        design, outputs, numbers, np.array(scales), coefficients, residuals, leverage, inverse, orthogonal
+    )
+
+
+def _with_ridge(design: Design, outputs: FloatArray) -> Regression:
+    """Return the regression through the known second moments of the features, where the runs do not determine it.
+
+    ``E[G G'] = E[T] I``, so that ``a = mean(Y G) / E[T]``.
+    """
+    variances = np.maximum(design.mean_used[design.input_of], _DEPENDENT)
+    columns = np.concatenate([np.ones((len(design), 1)), design.features], axis=1)
+    scale = np.sqrt(len(design) * np.concatenate([[1.0], variances]))
+    orthogonal = columns / scale
+    projected = orthogonal.T @ (outputs - outputs.mean(axis=0))
+    projected[0] = outputs.mean(axis=0) * scale[0]
+    coefficients = projected / scale[:, np.newaxis]
+    residuals = outputs - outputs.mean(axis=0)
+    empty = np.empty((0, 2), dtype=np.int64)
+    leverage = np.full(len(design), 1 / len(design))
+    return Regression(
+        design, outputs, empty, np.empty(0), coefficients, residuals, leverage, np.diag(1 / scale), orthogonal
+    )
+
+
+def _chosen_pairs(plain: Regression, most: int) -> list[tuple[int, int]]:
+    """Return at most so many pairs: squares first, which make the bias, then those of features that matter most."""
+    design = plain.design
+    candidates = design.pairs()
+    if most <= 0 or not candidates:
+        return []
+    spread = np.sqrt(np.maximum(plain.outputs.var(axis=0), np.finfo(float).tiny))
+    effects = np.abs(plain.coefficients[plain.first] / spread).max(axis=1)
+    weights = effects * design.mean_used[design.input_of] / np.sqrt(design.sizes[design.input_of])
+    ranked = sorted(candidates, key=lambda pair: (pair[0] != pair[1], -weights[pair[0]] * weights[pair[1]]))
+    return ranked[:most]
