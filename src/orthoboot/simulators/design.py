@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from orthoboot.simulators.inputs import Input
 from orthoboot.simulators.runs import Experiment, Runs
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
@@ -69,6 +70,15 @@ class Design:
             return product
         first = int(np.argmax(self.input_of == i))
         return np.asarray(product - self.products[i][:, k - first, j - first])
+
+    def pair_moment(self, k: int, j: int) -> float:
+        """Return ``E[M_kj^2]``: known where all runs take the same number of draws, else the mean over runs."""
+        first, second = self.used[:, self.input_of[k]], self.used[:, self.input_of[j]]
+        if np.ptp(first) > 0 or np.ptp(second) > 0:
+            return float(np.mean(self.pair(k, j) ** 2))
+        if self.input_of[k] != self.input_of[j]:
+            return float(first[0] * second[0])
+        return float(first[0] * (first[0] - 1)) * (2 if k == j else 1)
 
     def pairs(self) -> list[tuple[int, int]]:
         """Return the pairs of features that may have an effect: not those of the same row, where a run draws one."""
@@ -147,5 +157,13 @@ def residual_influence(experiment: Experiment, runs: Runs, residuals: FloatArray
                 used = runs.used[some, i]
                 positions = experiment.positions(i, stretch, int(max(used.max(), 1)))
                 total += entry.influence_of_residuals(positions, used, residuals[some])
-        found.append(total / len(runs))
+        found.append(_beyond_features(entry, total / len(runs)))
     return tuple(found)
+
+
+def _beyond_features(entry: Input, influence: FloatArray) -> FloatArray:
+    """Return the part of the influence of rows that no feature has."""
+    if not entry.has_rows:
+        return influence
+    features = entry.loadings
+    return np.asarray(influence - features @ (features.T @ influence) / entry.n_rows)

@@ -111,7 +111,7 @@ class Estimation:
     @property
     def estimate(self) -> FloatArray:
         """Return phi_hat, the mean output at the data, shape ``(k,)``."""
-        return np.asarray(self.regression.coefficients[0])
+        return self.regression.intercept
 
     @property
     def run_error(self) -> FloatArray:
@@ -122,7 +122,7 @@ class Estimation:
     def first(self) -> FirstOrder:
         """Return the first order."""
         records = self.records
-        raw = residual_influence(records.experiment, records.runs, self.regression.residuals)
+        raw = residual_influence(records.experiment, records.runs, self.regression.outer_residuals)
         return FirstOrder(self.regression, raw)
 
     @cached_property
@@ -276,7 +276,7 @@ class Estimation:
     def sorted_influence(self) -> tuple[FloatArray, ...]:
         """Return by input the influence of its sorted rows, shape ``(n_i, k)``."""
         design, regression = self.records.design, self.regression
-        slopes = design.mean_used[design.input_of][:, np.newaxis] * regression.coefficients[regression.first]
+        slopes = regression.slopes
         residual = self.first.influence
         inputs = self.records.experiment.inputs
         return tuple(entry.loadings @ slopes[design.input_of == i] + residual[i] for i, entry in enumerate(inputs))

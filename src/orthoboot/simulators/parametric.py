@@ -135,7 +135,7 @@ class FittedInput(Input):
         values, weights = self._grid
         scores = self._law.scores(values)
         scores = scores - weights @ scores
-        return np.linalg.cholesky((scores.T * weights) @ scores)
+        return np.asarray(np.linalg.cholesky((scores.T * weights) @ scores), dtype=np.float64)
 
     @cached_property
     def _grid(self) -> tuple[FloatArray, FloatArray]:

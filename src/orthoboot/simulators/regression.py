@@ -77,9 +77,47 @@ class Regression:
         return slice(1 + self.design.n_features, None)
 
     @cached_property
-    def corrected_residuals(self) -> FloatArray:
-        """Return ``e / (1 - leverage)``, those of HC3, shape ``(R, k)``."""
+    def outer_residuals(self) -> FloatArray:
+        """Return ``e / (1 - leverage)``, shape ``(R, k)``: residuals from the fit to the other runs, those of HC3."""
         return self.residuals / (1 - self.leverage)[:, np.newaxis]
+
+    @cached_property
+    def _outer_coefficients(self) -> FloatArray:
+        """Return the means over runs of the coefficients without the run."""
+        return np.asarray(
+            self.coefficients - self.inverse_factor @ (self.orthogonal.T @ self.outer_residuals) / self._n
+        )
+
+    @property
+    def _n(self) -> int:
+        return len(self.outputs)
+
+    # A fit to few runs is biased by the order of columns over runs. The second moments of the columns are known, so
+    # that E[Y x] = E[x x'] b + E[x (Y - x' b)] for any b that the run has no part in: the fit to the others.
+
+    @cached_property
+    def intercept(self) -> FloatArray:
+        """Return the mean output at the data, unbiased, shape ``(k,)``."""
+        return np.asarray(self._outer_coefficients[0] + self.outer_residuals.mean(axis=0))
+
+    @cached_property
+    def slopes(self) -> FloatArray:
+        """Return ``E[Y G]``, the derivatives of the mean output along the features, unbiased, shape ``(p, k)``."""
+        design = self.design
+        scale = design.mean_used[design.input_of][:, np.newaxis]
+        rest = design.features.T @ self.outer_residuals / self._n
+        return np.asarray(scale * self._outer_coefficients[self.first] + rest)
+
+    @cached_property
+    def pair_coefficients(self) -> FloatArray:
+        """Return the coefficients of the pairs in their own units, shape ``(q, k)``."""
+        return np.asarray(self._outer_coefficients[self.second] / self.pair_scales[:, np.newaxis])
+
+    @cached_property
+    def pair_rests(self) -> FloatArray:
+        """Return the mean products of pairs and the residuals from fits to the other runs, shape ``(q, k)``."""
+        columns = [self.design.pair(int(k), int(j)) for k, j in self.pairs]
+        return np.array(columns).reshape(len(columns), self._n) @ self.outer_residuals / self._n
 
     @property
     def residual_variance(self) -> FloatArray:
@@ -90,7 +128,7 @@ class Regression:
     def covariance(self) -> FloatArray:
         """Return the HC3 covariance of the coefficients, shape ``(k, columns, columns)``."""
         found = []
-        for e in self.corrected_residuals.T:
+        for e in self.outer_residuals.T:
             weighted = self.orthogonal * e[:, np.newaxis]
             half = self.inverse_factor @ weighted.T
             found.append(half @ half.T)
@@ -133,15 +171,14 @@ def _fitted(design: Design, outputs: FloatArray, pairs: list[tuple[int, int]]) -
 def _with_ridge(design: Design, outputs: FloatArray) -> Regression:
     """Return the regression through the known second moments of the features, where the runs do not determine it.
 
-    ``E[G G'] = E[T] I``, so that ``a = mean(Y G) / E[T]``.
+    ``E[G G'] = E[T] I``, so that ``a = mean(Y G) / E[T]``: all of it is in the residuals.
     """
     variances = np.maximum(design.mean_used[design.input_of], _DEPENDENT)
     columns = np.concatenate([np.ones((len(design), 1)), design.features], axis=1)
     scale = np.sqrt(len(design) * np.concatenate([[1.0], variances]))
     orthogonal = columns / scale
-    projected = orthogonal.T @ (outputs - outputs.mean(axis=0))
-    projected[0] = outputs.mean(axis=0) * scale[0]
-    coefficients = projected / scale[:, np.newaxis]
+    coefficients = np.zeros((columns.shape[1], outputs.shape[1]))
+    coefficients[0] = outputs.mean(axis=0)
     residuals = outputs - outputs.mean(axis=0)
     empty = np.empty((0, 2), dtype=np.int64)
     leverage = np.full(len(design), 1 / len(design))

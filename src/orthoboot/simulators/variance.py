@@ -45,11 +45,8 @@ class FirstOrder:
 
     @cached_property
     def slopes(self) -> FloatArray:
-        """Return ``T a`` in units of the rows' own spread, shape ``(p, k)``: the derivative along each feature."""
-        design = self.regression.design
-        scale = design.mean_used[design.input_of][:, np.newaxis]
-        slopes: FloatArray = design.root @ (scale * self.regression.coefficients[self.regression.first])
-        return slopes
+        """Return ``E[Y G]`` in units of the rows' own spread, shape ``(p, k)``: the derivative along each feature."""
+        return np.asarray(self.regression.design.root @ self.regression.slopes)
 
     @cached_property
     def slope_covariance(self) -> FloatArray:
@@ -76,7 +73,7 @@ class FirstOrder:
     def residual(self) -> FloatArray:
         """Return U, the unbiased variance through the raw influence of the residuals, shape ``(m, k)``."""
         regression, design = self.regression, self.regression.design
-        e, runs = regression.residuals, len(design)
+        e, runs = regression.outer_residuals, len(design)
         found = []
         for i, n in enumerate(design.sizes):
             raw = self.residual_influence[i]
@@ -120,7 +117,7 @@ class FirstOrder:
         h is the run's own linear part, ``T a . G / n``; where the number of draws is random its mean has noise too.
         """
         design, regression = self.regression.design, self.regression
-        e = regression.corrected_residuals
+        e = regression.outer_residuals
         directions = design.root @ self.slopes
         terms = np.empty((len(design), len(design.sizes), e.shape[1]))
         for i, n in enumerate(design.sizes):
@@ -184,16 +181,23 @@ class SecondOrder:
         p = design.n_features
         h, noise = np.zeros((outputs, p, p)), np.zeros((outputs, p, p))
         rows, columns = regression.pairs.T
-        scales = regression.pair_scales
-        second = regression.second
-        h[:, rows, columns] = h[:, columns, rows] = regression.coefficients[second].T * scales
-        variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, second] * scales**2
+        squares = self._pair_moments
+        found = regression.pair_coefficients * squares[:, np.newaxis] + regression.pair_rests
+        h[:, rows, columns] = h[:, columns, rows] = found.T
+        variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.second]
+        variances = variances * (squares / regression.pair_scales) ** 2
         noise[:, rows, columns] = noise[:, columns, rows] = variances
         for i, moments in enumerate(self.moments):
             if moments is not None:
                 self._store_fitted(i, moments, h)
         root = design.root
         return root @ h @ root, (root**2) @ noise @ (root**2)
+
+    @cached_property
+    def _pair_moments(self) -> FloatArray:
+        """Return the second moments of the columns of pairs, shape ``(q,)``."""
+        regression = self.first.regression
+        return np.array([regression.design.pair_moment(int(k), int(j)) for k, j in regression.pairs])
 
     def _store_fitted(self, i: int, moments: CurvatureMoments, h: FloatArray) -> None:
         """Write the second derivatives along the parameters of a fitted input into `h`.
@@ -206,14 +210,21 @@ class SecondOrder:
         own = np.flatnonzero(design.input_of == i)
         first = int(own[0])
         used = design.used[:, i]
-        found = np.einsum("mkl,mo->okl", moments.slopes, self._raw_slopes[own])
+        found = np.einsum("mkl,mo->okl", moments.slopes, regression.slopes[own])
         mine = np.flatnonzero((design.input_of[regression.pairs] == i).all(axis=1))
-        coefficients = regression.coefficients[regression.second][mine] / regression.pair_scales[mine][:, np.newaxis]
-        for (k, j), b in zip(regression.pairs[mine] - first, coefficients, strict=True):
+        for (k, j), b, rest in zip(
+            regression.pairs[mine] - first,
+            regression.pair_coefficients[mine],
+            regression.pair_rests[mine],
+            strict=True,
+        ):
             second = design.mean_used[i] * moments.rest[:, :, k, j]
             second[k, j] += np.mean(used * (used - 1))
             second[j, k] += np.mean(used * (used - 1))
             found += b[:, np.newaxis, np.newaxis] * second
+            found[:, k, j] += rest
+            if k != j:
+                found[:, j, k] += rest
         h[:, own[:, np.newaxis], own] = found
 
     @property
@@ -227,22 +238,17 @@ class SecondOrder:
         h, _ = self.curvature
         by_features = (np.diagonal(h, axis1=1, axis2=2) / self._rows).sum(axis=1) / 2
         value, error = self._coincidences
-        own = self.parameter_bias @ self._raw_slopes
+        own = self.parameter_bias @ self.first.regression.slopes
         return np.asarray(by_features + own + weight_of(value, error) * value)
-
-    @property
-    def _raw_slopes(self) -> FloatArray:
-        """Return ``T a``, shape ``(p, k)``."""
-        regression = self.first.regression
-        design = regression.design
-        scale = design.mean_used[design.input_of][:, np.newaxis]
-        return np.asarray(scale * regression.coefficients[regression.first])
 
     @cached_property
     def bias_error(self) -> FloatArray:
         """Return the simulation error of the bias, shape ``(k,)``."""
-        _, noise = self.curvature
-        by_features = (np.diagonal(noise, axis1=1, axis2=2) / self._rows**2).sum(axis=1) / 4
+        regression = self.first.regression
+        rows, columns = regression.pairs.T
+        traced = np.where(rows == columns, self._pair_moments / regression.pair_scales / (2 * self._rows[rows]), 0.0)
+        covariance = regression.covariance[:, regression.second, regression.second]
+        by_features = np.einsum("q,kqr,r->k", traced, covariance, traced)
         value, error = self._coincidences
         return np.asarray(np.sqrt(by_features + (weight_of(value, error) * error) ** 2))
 
@@ -267,7 +273,7 @@ class SecondOrder:
             own = np.flatnonzero(design.input_of == i).tolist()
             smooth = np.sum([design.pair(k, k) for k in own], axis=0)
             excess += (squares - t - t * (t - 1) / n - smooth / n) / 2
-        terms = regression.residuals * excess[:, np.newaxis]
+        terms = regression.outer_residuals * excess[:, np.newaxis]
         value = terms.mean(axis=0)
         return value, np.sqrt(terms.var(axis=0) / len(design))
 
