@@ -47,8 +47,8 @@ class Regression:
         Shape ``(R,)``.
     inverse_factor
         The inverse of the triangular factor of the columns, shape ``(1 + p + q, 1 + p + q)``.
-    orthogonal
-        The columns made orthonormal, shape ``(R, 1 + p + q)``.
+    columns
+        1, G and ``M / pair_scales``, shape ``(R, 1 + p + q)``.
     """
 
     design: Design
@@ -59,7 +59,7 @@ class Regression:
     residuals: FloatArray
     leverage: FloatArray
     inverse_factor: FloatArray
-    orthogonal: FloatArray
+    columns: FloatArray
 
     @property
     def n_columns(self) -> int:
@@ -84,9 +84,8 @@ class Regression:
     @cached_property
     def _outer_coefficients(self) -> FloatArray:
         """Return the means over runs of the coefficients without the run."""
-        return np.asarray(
-            self.coefficients - self.inverse_factor @ (self.orthogonal.T @ self.outer_residuals) / self._n
-        )
+        rest = self.columns.T @ self.outer_residuals / self._n
+        return np.asarray(self.coefficients - self.inverse_factor @ (self.inverse_factor.T @ rest))
 
     @property
     def _n(self) -> int:
@@ -126,12 +125,16 @@ class Regression:
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Return the HC3 covariance of the coefficients, shape ``(k, columns, columns)``."""
+        """Return the covariance of intercept, slopes and ``E[Y M]``, shape ``(k, columns, columns)``.
+
+        ``sum e^2 x x' / R^2`` with residuals from fits to the other runs: HC3 with the second moments of the columns
+        that are known.
+        """
+        scale = np.concatenate([np.ones(1 + self.design.n_features), self.pair_scales])
         found = []
         for e in self.outer_residuals.T:
-            weighted = self.orthogonal * e[:, np.newaxis]
-            half = self.inverse_factor @ weighted.T
-            found.append(half @ half.T)
+            weighted = self.columns * (e[:, np.newaxis] * scale / self._n)
+            found.append(weighted.T @ weighted)
         return np.array(found)
 
 
@@ -153,38 +156,33 @@ def _fitted(design: Design, outputs: FloatArray, pairs: list[tuple[int, int]]) -
             columns.append(column / scale)
             kept.append((k, j))
             scales.append(scale)
-    orthogonal, triangular = np.linalg.qr(np.stack(columns, axis=1))
+    stacked = np.stack(columns, axis=1)
+    orthogonal, triangular = np.linalg.qr(stacked)
     diagonal = np.abs(np.diag(triangular))
     if len(orthogonal) < orthogonal.shape[1] or diagonal.min() <= _DEPENDENT * diagonal.max():
-        return _with_ridge(design, outputs)
+        return _by_moments(design, outputs)
     inverse = solve_triangular(triangular, np.eye(len(triangular)))
     projected = orthogonal.T @ outputs
     coefficients = inverse @ projected
     residuals = outputs - orthogonal @ projected
     leverage = np.minimum((orthogonal**2).sum(axis=1), _MOST_LEVERAGE)
     numbers = np.array(kept, dtype=np.int64).reshape(-1, 2)
-    return Regression(
-        design, outputs, numbers, np.array(scales), coefficients, residuals, leverage, inverse, orthogonal
-    )
+    return Regression(design, outputs, numbers, np.array(scales), coefficients, residuals, leverage, inverse, stacked)
 
 
-def _with_ridge(design: Design, outputs: FloatArray) -> Regression:
+def _by_moments(design: Design, outputs: FloatArray) -> Regression:
     """Return the regression through the known second moments of the features, where the runs do not determine it.
 
     ``E[G G'] = E[T] I``, so that ``a = mean(Y G) / E[T]``: all of it is in the residuals.
     """
-    variances = np.maximum(design.mean_used[design.input_of], _DEPENDENT)
     columns = np.concatenate([np.ones((len(design), 1)), design.features], axis=1)
-    scale = np.sqrt(len(design) * np.concatenate([[1.0], variances]))
-    orthogonal = columns / scale
+    inverse = np.zeros((columns.shape[1], columns.shape[1]))
     coefficients = np.zeros((columns.shape[1], outputs.shape[1]))
     coefficients[0] = outputs.mean(axis=0)
     residuals = outputs - outputs.mean(axis=0)
     empty = np.empty((0, 2), dtype=np.int64)
     leverage = np.full(len(design), 1 / len(design))
-    return Regression(
-        design, outputs, empty, np.empty(0), coefficients, residuals, leverage, np.diag(1 / scale), orthogonal
-    )
+    return Regression(design, outputs, empty, np.empty(0), coefficients, residuals, leverage, inverse, columns)
 
 
 def _chosen_pairs(plain: Regression, most: int) -> list[tuple[int, int]]:

@@ -52,10 +52,7 @@ class FirstOrder:
     def slope_covariance(self) -> FloatArray:
         """Return the covariance of the slopes, shape ``(k, p, p)``."""
         design, first = self.regression.design, self.regression.first
-        scale = design.mean_used[design.input_of]
-        inner = self.regression.covariance[:, first, first] * scale[:, np.newaxis] * scale
-        found: FloatArray = design.root @ inner @ design.root
-        return found
+        return np.asarray(design.root @ self.regression.covariance[:, first, first] @ design.root)
 
     @cached_property
     def by_features(self) -> FloatArray:
@@ -185,7 +182,6 @@ class SecondOrder:
         found = regression.pair_coefficients * squares[:, np.newaxis] + regression.pair_rests
         h[:, rows, columns] = h[:, columns, rows] = found.T
         variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.second]
-        variances = variances * (squares / regression.pair_scales) ** 2
         noise[:, rows, columns] = noise[:, columns, rows] = variances
         for i, moments in enumerate(self.moments):
             if moments is not None:
@@ -246,7 +242,7 @@ class SecondOrder:
         """Return the simulation error of the bias, shape ``(k,)``."""
         regression = self.first.regression
         rows, columns = regression.pairs.T
-        traced = np.where(rows == columns, self._pair_moments / regression.pair_scales / (2 * self._rows[rows]), 0.0)
+        traced = np.where(rows == columns, 1 / (2 * self._rows[rows]), 0.0)
         covariance = regression.covariance[:, regression.second, regression.second]
         by_features = np.einsum("q,kqr,r->k", traced, covariance, traced)
         value, error = self._coincidences
