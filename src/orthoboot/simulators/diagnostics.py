@@ -64,7 +64,7 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
         found.append(
             InterruptedWarning(f"interrupted: the result uses the {estimation.records.n_runs:,} runs done so far.")
         )
-    if n_runs < least:
+    if n_runs < least and estimation.regime.name != "two-layer":
         found.append(
             FewRunsWarning(
                 f"{n_runs:,} runs at the data are few for the {estimation.records.design.n_features} features of the "

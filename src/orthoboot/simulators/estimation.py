@@ -195,7 +195,8 @@ class Estimation:
             linear += entry.resampled_loadings(experiment.key, stream, numbers, influence)
             exact += (influence**2).sum(axis=0) / entry.n_rows**2
         base = self.records.outputs[reruns.base] - self.estimate
-        return ResampledVariance(self.records.pairs, base, linear, exact)
+        features = self.records.design.features[reruns.base]
+        return ResampledVariance(self.records.pairs, base, features, linear, exact)
 
     @cached_property
     def resample_weight(self) -> FloatArray:

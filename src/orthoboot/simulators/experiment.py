@@ -12,7 +12,8 @@ from orthoboot.simulators.runs import Experiment
 
 _PILOT = 0.2
 """Share of the runs that shows whether any expansion about the data is of use."""
-_HALF = 0.5
+_THIRD = 1 / 3
+"""Share that shows how much of the variance is of second order."""
 _LEAST_PILOT = 100
 
 _PENDING = Regime("base runs", "not decided yet")
@@ -30,15 +31,15 @@ def simulated(experiment: Experiment, n_runs: int) -> Outcome:
     """Return the estimation from about `n_runs` runs.
 
     A fifth of them at the data shows whether the noise of a run is below the input variance, or the second order most
-    of it: then the rest are two-layer, runs under resamples. Else half of them at the data show the share of the second
-    order: below three percent the other half are at the data too, otherwise under resamples.
+    of it: then the rest are two-layer, runs under resamples. Else a third of them at the data show the share of the
+    second order: below three percent the others are at the data too, otherwise under resamples.
     """
     outcome = _at_data(experiment, min(max(int(_PILOT * n_runs), _LEAST_PILOT), n_runs), None)
     layered = _two_layer_reason(outcome.estimation)
     if layered and not outcome.interrupted and n_runs >= 2 * _LEAST_PILOT:
         return _under_resamples(outcome, n_runs, Regime("two-layer", layered))
     if not outcome.interrupted:
-        outcome = _at_data(experiment, max(int(_HALF * n_runs), len(outcome.estimation.records.runs)), outcome)
+        outcome = _at_data(experiment, max(int(_THIRD * n_runs), len(outcome.estimation.records.runs)), outcome)
     share = float(outcome.estimation.second_share.max())
     if share >= SMALL_SHARE and not outcome.interrupted and n_runs >= 2 * _LEAST_PILOT:
         reason = f"the second order is {share:.0%} of the variance, so that the third may count"

@@ -23,8 +23,7 @@ _GRID, _FARTHEST = 4_001, 34.0
 """Points at which means under the fit are taken, and the logit of the outermost level."""
 _NEWTON_STEPS = 25
 _CONVERGED = 1e-9
-_REFITS = 400
-"""Fits to resamples that show the bias of the fit; no model is run for them."""
+_CHORD_STEPS = 40
 _UNIFORM_STREAM = 2
 
 
@@ -155,17 +154,34 @@ class FittedInput(Input):
         return np.asarray(moves - moves.mean(axis=0))
 
     @cached_property
+    def _inverse_information(self) -> FloatArray:
+        return np.asarray(np.linalg.inv(-self._law.curvatures(self.rows).mean(axis=0)))
+
+    @cached_property
     def loadings(self) -> FloatArray:
         """Return how far each row moves the distribution along the standardised scores, shape ``(n, p)``."""
         return np.asarray(self._parameter_influence @ self._factor)
 
     @cached_property
     def bias(self) -> FloatArray:
-        """Return the bias of the fit along the standardised scores, shape ``(p,)``, from fits to resamples."""
-        counts = multinomial_counts((0, 0), 0, range(_REFITS), self.n_rows)
-        moved = np.array([self._refitted(row) for row in counts])[:, self.free] - self.parameters[self.free]
-        beyond = moved - counts @ self._parameter_influence / self.n_rows
-        return np.asarray(beyond.mean(axis=0) @ self._factor)
+        """Return the bias of the fit over resamples along the standardised scores, shape ``(p,)``, to second order.
+
+        With s and h the score and its derivative, psi the parameters' influence and J the information,
+        ``J^-1 (mean(h psi) + (1/2) mean(h'[psi, psi])) / n``.
+        """
+        moves, law = self._parameter_influence, self._law
+        curvatures = law.curvatures(self.rows)
+        information = -curvatures.mean(axis=0)
+        steps = np.diag(100 * law.steps)
+        third = [
+            (law.moved(step).curvatures(self.rows) - law.moved(-step).curvatures(self.rows)).mean(axis=0)
+            / (2 * step.sum())
+            for step in steps
+        ]
+        mixed = np.einsum("nab,nb->a", curvatures, moves) / self.n_rows
+        curved = np.einsum("cab,nb,nc->a", np.array(third), moves, moves) / self.n_rows
+        bias = np.linalg.solve(information, mixed + curved / 2) / self.n_rows
+        return np.asarray(bias @ self._factor)
 
     @cached_property
     def curvature_moments(self) -> CurvatureMoments:
@@ -206,7 +222,9 @@ class FittedInput(Input):
 
     def _refitted(self, counts: FloatArray) -> FloatArray:
         """Return the parameters for rows that count so often."""
-        found = _newton(self._law, self.rows, counts)
+        found = _chord(self._law, self.rows, counts, self._inverse_information)
+        if found is None:
+            found = _newton(self._law, self.rows, counts)
         if found is None:
             rows = np.repeat(self.rows, counts.astype(np.int64))
             fixed = dict(zip(_fixed_names(_family(self.family)), self.parameters, strict=True))
@@ -257,14 +275,15 @@ class _Law:
         return np.asarray(_family(self.family).logpdf(values, *self.parameters))
 
     @property
-    def _steps(self) -> FloatArray:
+    def steps(self) -> FloatArray:
+        """Return the steps of differences."""
         sizes = np.maximum(np.abs(self.parameters), 1e-3)
         sizes[-2] = max(abs(self.parameters[-1]), 1e-300)
         return np.asarray(_STEP * sizes[self.free])
 
     def scores(self, values: FloatArray) -> FloatArray:
         """Return the derivatives of the log density, shape ``(size, p)``."""
-        steps = np.diag(self._steps)
+        steps = np.diag(self.steps)
         columns = [
             (self.moved(step).log_density(values) - self.moved(-step).log_density(values)) / (2 * step.sum())
             for step in steps
@@ -273,7 +292,7 @@ class _Law:
 
     def curvatures(self, values: FloatArray) -> FloatArray:
         """Return the second derivatives of the log density, shape ``(size, p, p)``."""
-        steps = np.diag(self._steps)
+        steps = np.diag(self.steps)
         here = self.log_density(values)
         found = np.empty((len(values), len(steps), len(steps)))
         for k, first in enumerate(steps):
@@ -294,6 +313,21 @@ def _family(name: str) -> Any:
     from scipy import stats
 
     return getattr(stats, name)
+
+
+def _chord(law: _Law, rows: FloatArray, counts: FloatArray, inverse: FloatArray) -> _Law | None:
+    """Return the distribution of maximum likelihood near `law`, by steps with the information there; None if not."""
+    total = counts.sum()
+    last = np.inf
+    for _ in range(_CHORD_STEPS):
+        step = inverse @ (counts @ law.scores(rows) / total)
+        size = float(np.max(np.abs(step) / law.steps))
+        if not size < last or not np.isfinite(size):
+            return None
+        law, last = law.moved(step), size
+        if size < _CONVERGED / _STEP:
+            return law
+    return None
 
 
 def _newton(law: _Law, rows: FloatArray, counts: FloatArray) -> _Law | None:

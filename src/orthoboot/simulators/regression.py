@@ -159,7 +159,7 @@ def _fitted(design: Design, outputs: FloatArray, pairs: list[tuple[int, int]]) -
     stacked = np.stack(columns, axis=1)
     orthogonal, triangular = np.linalg.qr(stacked)
     diagonal = np.abs(np.diag(triangular))
-    if len(orthogonal) < orthogonal.shape[1] or diagonal.min() <= _DEPENDENT * diagonal.max():
+    if len(design) <= stacked.shape[1] or diagonal.min() <= _DEPENDENT * diagonal.max():
         return _by_moments(design, outputs)
     inverse = solve_triangular(triangular, np.eye(len(triangular)))
     projected = orthogonal.T @ outputs

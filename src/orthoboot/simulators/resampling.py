@@ -13,20 +13,28 @@ LEAST_PAIRS = 20
 """Fewer resamples say nothing about a variance."""
 
 
+_PAIRS_PER_COLUMN = 10
+"""Fewer resamples for each column would fit noise."""
+
+
 @dataclass(frozen=True, eq=False)
 class ResampledVariance:
     """The variance of the output over resamples: two runs each, and their linear part as control.
 
-    ``Z = Y_b - gamma (Y - phi_hat)`` is a run under resample b less what the same draws gave at the data. Its two
-    values Z', Z'' have independent noise given b, so that their covariance over resamples is the variance. With L the
-    linear part, whose variance V is exact, ``beta^2 V + 2 beta cov(L, D) + cov(D', D'')``, ``D = Z - beta L``.
+    Z is the output of a run under resample b, less what is known of the run: what the same draws gave at the data, its
+    sums over features G, and both times the linear part L of the resample. Given b these have mean zero, so that the
+    mean of Z is that of the output. The two values Z', Z'' of a resample have independent noise, so that their
+    covariance over resamples is the variance. The variance V of L is exact: ``beta^2 V + 2 beta cov(L, D) +
+    cov(D', D'')``, ``D = Z - beta L``.
 
     Attributes
     ----------
     pairs
-        Y_b of the two runs of each resample, shape ``(B, 2, k)``.
+        Outputs of the two runs of each resample, shape ``(B, 2, k)``.
     base
         What the same runs gave at the data, less the estimate, shape ``(B, 2, k)``.
+    features
+        G of these runs, shape ``(B, 2, p)``.
     linear
         L of each resample, shape ``(B, k)``.
     linear_variance
@@ -35,6 +43,7 @@ class ResampledVariance:
 
     pairs: FloatArray
     base: FloatArray
+    features: FloatArray
     linear: FloatArray
     linear_variance: FloatArray
 
@@ -42,24 +51,31 @@ class ResampledVariance:
         return len(self.pairs)
 
     @cached_property
-    def gamma(self) -> FloatArray:
-        """Return the slope of runs under resamples on the same runs at the data, shape ``(k,)``."""
-        rest = self.pairs - self.pairs.mean(axis=(0, 1)) - self.linear[:, np.newaxis]
-        squares = (self.base**2).sum(axis=(0, 1))
-        found: FloatArray = (rest * self.base).sum(axis=(0, 1)) / np.where(squares > 0, squares, 1.0)
-        return found
+    def _fits(self) -> list[tuple[FloatArray, float]]:
+        """Return by output Z, shape ``(B, 2)``, and beta."""
+        return [self._fit(output) for output in range(self.pairs.shape[2])]
 
-    @cached_property
+    def _fit(self, output: int) -> tuple[FloatArray, float]:
+        linear = np.repeat(self.linear[:, output], 2)
+        outputs, base = self.pairs[:, :, output].reshape(-1), self.base[:, :, output].reshape(-1)
+        known = [base, base * linear]
+        if len(self) >= _PAIRS_PER_COLUMN * 2 * (2 + self.features.shape[2]):
+            features = self.features.reshape(len(linear), -1).T
+            known += [*features, *(features * linear)]
+        columns = np.stack([np.ones_like(linear), linear, *known], axis=1)
+        coefficients = np.linalg.lstsq(columns, outputs, rcond=None)[0]
+        rest = outputs - columns[:, 2:] @ coefficients[2:]
+        return rest.reshape(-1, 2), float(coefficients[1])
+
+    @property
     def _values(self) -> FloatArray:
-        return np.asarray(self.pairs - self.gamma * self.base)
+        """Return Z, shape ``(B, 2, k)``."""
+        return np.stack([values for values, _ in self._fits], axis=2)
 
-    @cached_property
+    @property
     def beta(self) -> FloatArray:
         """Return the slope of the outputs on their linear part, shape ``(k,)``."""
-        means = self._values.mean(axis=1)
-        squares = (self.linear**2).sum(axis=0)
-        found: FloatArray = ((means - means.mean(axis=0)) * self.linear).sum(axis=0) / np.where(squares > 0, squares, 1)
-        return found
+        return np.array([slope for _, slope in self._fits])
 
     @cached_property
     def _terms(self) -> FloatArray:
@@ -81,13 +97,15 @@ class ResampledVariance:
         """Return its simulation error, shape ``(k,)``."""
         return np.asarray(self._terms.std(axis=0) / np.sqrt(len(self)))
 
+    @property
+    def _means(self) -> FloatArray:
+        return np.asarray(self._values.mean(axis=1) - self.beta * self.linear)
+
     def bias(self, estimate: FloatArray) -> FloatArray:
         """Return the mean of the outputs less the estimate, shape ``(k,)``."""
-        means = self._values.mean(axis=1) - self.beta * self.linear
-        return np.asarray(means.mean(axis=0) - estimate)
+        return np.asarray(self._means.mean(axis=0) - estimate)
 
     @property
     def bias_error(self) -> FloatArray:
         """Return its simulation error, but for that of the estimate, shape ``(k,)``."""
-        means = self._values.mean(axis=1) - self.beta * self.linear
-        return np.asarray(means.std(axis=0) / np.sqrt(len(self)))
+        return np.asarray(self._means.std(axis=0) / np.sqrt(len(self)))
