@@ -53,6 +53,11 @@ class Design:
         return np.asarray(np.isnan(self.squared_counts).any(axis=0))
 
     @cached_property
+    def is_random(self) -> bool:
+        """Return whether runs take different numbers of draws."""
+        return bool((np.ptp(self.used, axis=0) > 0).any())
+
+    @cached_property
     def mean_used(self) -> FloatArray:
         """Return the mean number of draws of every input, shape ``(m,)``."""
         return np.asarray(self.used.mean(axis=0))

@@ -114,9 +114,16 @@ class Regression:
 
     @cached_property
     def pair_rests(self) -> FloatArray:
-        """Return the mean products of pairs and the residuals from fits to the other runs, shape ``(q, k)``."""
+        """Return the mean products of pairs and what their own columns leave of the outputs, shape ``(q, k)``."""
         columns = [self.design.pair(int(k), int(j)) for k, j in self.pairs]
-        return np.array(columns).reshape(len(columns), self._n) @ self.outer_residuals / self._n
+        return np.array(columns).reshape(len(columns), self._n) @ self.unexplained / self._n
+
+    @property
+    def unexplained(self) -> FloatArray:
+        """Return residuals with that part of the fit that pairs may be correlated with, shape ``(R, k)``."""
+        if not self.design.is_random:
+            return self.outer_residuals
+        return np.asarray(self.outer_residuals + self.design.features @ self._outer_coefficients[self.first])
 
     @property
     def residual_variance(self) -> FloatArray:
@@ -139,14 +146,24 @@ class Regression:
 
 
 def regression_of(design: Design, outputs: FloatArray) -> Regression:
-    """Return the regression on features and on as many of their pairs as the runs allow."""
-    plain = _fitted(design, outputs, [])
+    """Return the regression on features and on as many of their pairs as the runs allow.
+
+    Where the number of draws is random, pairs are correlated with features, so that the regression is on features
+    alone; ``E[Y M]`` is found from its residuals.
+    """
+    plain = _least_squares(design, outputs, [], together=True)
+    if plain is None:
+        return _by_moments(design, outputs)
     most = len(design) // _RUNS_PER_PAIR - plain.n_columns
     pairs = _chosen_pairs(plain, most)
-    return _fitted(design, outputs, pairs) if pairs else plain
+    with_pairs = _least_squares(design, outputs, pairs, together=not design.is_random) if pairs else None
+    return plain if with_pairs is None else with_pairs
 
 
-def _fitted(design: Design, outputs: FloatArray, pairs: list[tuple[int, int]]) -> Regression:
+def _least_squares(
+    design: Design, outputs: FloatArray, pairs: list[tuple[int, int]], *, together: bool
+) -> Regression | None:
+    """Return the regression on features, and on pairs where they are fitted together; None if it is not determined."""
     columns = [np.ones(len(design)), *design.features.T]
     kept, scales = [], []
     for k, j in pairs:
@@ -157,13 +174,15 @@ def _fitted(design: Design, outputs: FloatArray, pairs: list[tuple[int, int]]) -
             kept.append((k, j))
             scales.append(scale)
     stacked = np.stack(columns, axis=1)
-    orthogonal, triangular = np.linalg.qr(stacked)
+    fitted = stacked if together else stacked[:, : 1 + design.n_features]
+    orthogonal, triangular = np.linalg.qr(fitted)
     diagonal = np.abs(np.diag(triangular))
-    if len(design) <= stacked.shape[1] or diagonal.min() <= _DEPENDENT * diagonal.max():
-        return _by_moments(design, outputs)
-    inverse = solve_triangular(triangular, np.eye(len(triangular)))
+    if len(fitted) <= fitted.shape[1] or diagonal.min() <= _DEPENDENT * diagonal.max():
+        return None
+    inverse = np.zeros((stacked.shape[1], stacked.shape[1]))
+    inverse[: len(triangular), : len(triangular)] = solve_triangular(triangular, np.eye(len(triangular)))
     projected = orthogonal.T @ outputs
-    coefficients = inverse @ projected
+    coefficients = inverse[:, : len(projected)] @ projected
     residuals = outputs - orthogonal @ projected
     leverage = np.minimum((orthogonal**2).sum(axis=1), _MOST_LEVERAGE)
     numbers = np.array(kept, dtype=np.int64).reshape(-1, 2)

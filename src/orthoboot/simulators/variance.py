@@ -269,7 +269,7 @@ class SecondOrder:
             own = np.flatnonzero(design.input_of == i).tolist()
             smooth = np.sum([design.pair(k, k) for k in own], axis=0)
             excess += (squares - t - t * (t - 1) / n - smooth / n) / 2
-        terms = regression.outer_residuals * excess[:, np.newaxis]
+        terms = regression.unexplained * excess[:, np.newaxis]
         value = terms.mean(axis=0)
         return value, np.sqrt(terms.var(axis=0) / len(design))
 
