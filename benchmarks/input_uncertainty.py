@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from benchmarks.simulation_models import FRESH, TABLE, Case, Data, queue_case, reference, resample, simulate
+from benchmarks.simulation_models import FRESH, TABLE, Case, Data, queue_case, reference, simulate
 
 import orthoboot as ob
 
@@ -30,12 +30,15 @@ RUNS = 10_000
 def two_layer(case: Case, data: Data, runs: int, inner: int, rng: np.random.Generator, share: float = 1.0) -> float:
     """Return the variance between resamples of `inner` runs each; of `share` of the rows for subsampling."""
     outer = runs // inner
-    sizes = {name: max(int(share * len(values)), 2) for name, values in data.items()}
-    means, within = np.empty(outer), np.empty(outer)
-    for b in range(outer):
-        outputs, _ = simulate(case, resample(data, rng, sizes)[0], inner, rng)
-        means[b], within[b] = outputs.mean(), outputs.var(ddof=1)
-    return share * float(means.var(ddof=1) - within.mean() / inner)
+    draws = {}
+    for name, values in data.items():
+        n = max(int(share * len(values)), 2)
+        taken = rng.integers(0, len(values), (outer, n))
+        places = rng.integers(0, n, (outer, inner * case.horizon[name]))
+        rows = np.take_along_axis(taken, places, axis=1)
+        draws[name] = values[rows].reshape(outer * inner, case.horizon[name])
+    outputs = case.model(**draws).astype(float).reshape(outer, inner)
+    return share * float(outputs.mean(axis=1).var(ddof=1) - outputs.var(axis=1, ddof=1).mean() / inner)
 
 
 def on_moments(case: Case, data: Data, runs: int, rng: np.random.Generator) -> float:
@@ -147,7 +150,7 @@ class _Brute:
 
 
 def _brute_error(case: Case, data: Data, seed: int) -> _Brute:
-    found = reference(case, data, seed, resamples=300, runs=200)
+    found = reference(case, data, seed, resamples=300, runs=100, base=50_000)
     return _Brute(found.estimate, found.variance)
 
 

@@ -189,18 +189,21 @@ def reference(
     *,
     resamples: int = 2_000,
     runs: int = 1_000,
+    base: int = 200_000,
     sizes: Mapping[str, int] | None = None,
 ) -> Reference:
     """Return the variance of the mean output over resamples, by two sets of runs of each and its linear part.
 
     Parameters
     ----------
+    resamples, runs, base
+        Resamples, runs in each set, and runs at the data.
     sizes
         Rows of the inputs that are resampled, all of them with as many as they have by default.
     """
     rng = np.random.default_rng([seed, 99])
     sizes = {name: len(values) for name, values in data.items()} if sizes is None else sizes
-    estimate, influence = raw_influence(case, data, 200_000, rng)
+    estimate, influence = raw_influence(case, data, base, rng)
     exact = sum((influence[name] ** 2).mean() / size for name, size in sizes.items())
     linear, values = np.zeros(resamples), np.zeros((resamples, 2))
     for b in range(resamples):

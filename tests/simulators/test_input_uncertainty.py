@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 from tests.conftest import REPOSITORY
-from tests.simulators.queues import INPUTS, mean_wait, mean_wait_by_draws, two_waits
+from tests.simulators.queues import INPUTS, mean_wait, two_waits
 
 import orthoboot as ob
 from orthoboot import errors
@@ -202,12 +202,10 @@ def test_runs_that_are_added_are_those_of_a_longer_experiment(result):
 # Execution
 
 
-@pytest.mark.parametrize(("run", "horizon", "n_runs"), [(mean_wait, 80, 1000), (mean_wait_by_draws, None, 200)])
-def test_jobs_do_not_change_a_number(run, horizon, n_runs):
-    options = {"horizon": horizon, "n_runs": n_runs, "rng": 0}
-    if n_runs < 220:
-        options["n_runs"] = 240
-    serial, parallel = (ob.input_uncertainty(run, INPUTS, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
+def test_jobs_do_not_change_a_number():
+    options = {"horizon": 80, "n_runs": 1000, "rng": 0}
+    serial, parallel = (ob.input_uncertainty(mean_wait, INPUTS, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
+    assert serial.regime == "resamples"
     assert _numbers(serial) == _numbers(parallel)
 
 
@@ -276,7 +274,8 @@ def total(draw):
         os._exit(9)
     return draw.x() + draw.x()
 
-print(ob.input_uncertainty(total, {"x": x}, n_runs=300, rng=0, checkpoint=sys.argv[1]).to_dict())
+result = ob.input_uncertainty(total, {"x": x}, n_runs=300, rng=0, checkpoint=sys.argv[1])
+print([result.estimate, result.bias, result.input_error, result.run_error])
 """
 
 
@@ -288,6 +287,8 @@ def test_a_killed_experiment_resumes_with_the_same_numbers(tmp_path):
 
     assert outcome(150, "killed").returncode == 9
     assert (tmp_path / "killed").exists()
-    resumed, whole = outcome(0, "killed"), outcome(0, "whole")
+    resumed = outcome(0, "killed")
     assert resumed.returncode == 0, resumed.stderr
-    assert resumed.stdout == whole.stdout
+    x = np.random.default_rng(0).exponential(size=50)
+    whole = ob.input_uncertainty(lambda draw: draw.x() + draw.x(), {"x": x}, n_runs=300, rng=0)
+    assert json.loads(resumed.stdout) == _numbers(whole)
