@@ -162,6 +162,7 @@ class Estimation:
         places = [(i, i) for i in range(m)] + list(combinations(range(m), 2))
         errors = np.array([second.part_errors[place] for place in places])
         squares += np.einsum("ik,sik->sk", errors**2, weights**2)
+        squares += np.einsum("ik,sik->sk", second.cross_error**2, weights[:, :m] ** 2)
         return np.asarray(np.sqrt(squares))
 
     @property

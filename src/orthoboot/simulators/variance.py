@@ -25,6 +25,13 @@ def weight_of(value: FloatArray, error: FloatArray) -> FloatArray:
     return found
 
 
+def weighted_error(value: FloatArray, error: FloatArray) -> FloatArray:
+    """Return the simulation error of a part times its weight, which moves with the part: the derivative of ``w z``."""
+    z4 = (value / np.where(error > 0, error, 1.0)) ** 4
+    slope = z4 / (z4 + _DOUBT**4) + 4 * _DOUBT**4 * z4 / (z4 + _DOUBT**4) ** 2
+    return np.asarray(slope * error)
+
+
 @dataclass(frozen=True, eq=False)
 class FirstOrder:
     """The variance of the linear part of the output, input by input.
@@ -133,7 +140,7 @@ class FirstOrder:
             mine = np.flatnonzero(design.input_of == i)
             block = self.slope_covariance[:, mine[:, np.newaxis], mine]
             found.append(2 * (block**2).sum(axis=(1, 2)) / n**2)
-        parts: FloatArray = np.stack(found) + (self.residual_weight * self.residual_error) ** 2
+        parts: FloatArray = np.stack(found) + weighted_error(self.residual, self.residual_error) ** 2
         return parts
 
     @cached_property
@@ -246,7 +253,7 @@ class SecondOrder:
         covariance = regression.covariance[:, regression.second, regression.second]
         by_features = np.einsum("q,kqr,r->k", traced, covariance, traced)
         value, error = self._coincidences
-        return np.asarray(np.sqrt(by_features + (weight_of(value, error) * error) ** 2))
+        return np.asarray(np.sqrt(by_features + weighted_error(value, error) ** 2))
 
     @property
     def _rows(self) -> FloatArray:
@@ -300,17 +307,42 @@ class SecondOrder:
 
     @cached_property
     def cross(self) -> FloatArray:
-        """Return twice the covariance of the linear and the quadratic part, shape ``(m, k)``: mean(l q) / n^2."""
-        design = self.first.regression.design
+        """Return twice the covariance of the linear and the quadratic part, shape ``(m, k)``: mean(l q) / n^2.
+
+        It counts by its size in errors: where rows have long tails, it is mostly noise.
+        """
+        value, error = self._cross
+        return weight_of(value, error) * value
+
+    @property
+    def cross_error(self) -> FloatArray:
+        """Return its simulation error, shape ``(m, k)``."""
+        return weighted_error(*self._cross)
+
+    @cached_property
+    def _cross(self) -> tuple[FloatArray, FloatArray]:
+        """Return the covariance as it is, and its error through the second derivatives, shape ``(m, k)`` each."""
+        regression = self.first.regression
+        design = regression.design
         h, _ = self.curvature
-        found = []
+        rows, columns = regression.pairs.T
+        values, errors = [], []
         for i, n in enumerate(design.sizes):
             own = np.flatnonzero(design.input_of == i)
-            rows = _standard(self.loadings[i], design.root[np.ix_(own, own)])
-            linear = rows @ self.first.slopes[own]
-            curved = np.einsum("np,kpq,nq->nk", rows, h[:, own[:, np.newaxis], own], rows)
-            found.append((linear * curved).mean(axis=0) / n**2)
-        return np.stack(found)
+            standard = _standard(self.loadings[i], design.root[np.ix_(own, own)])
+            linear = standard @ self.first.slopes[own]
+            third = np.einsum("nk,np,nq->kpq", linear, standard, standard) / (len(standard) * n**2)
+            values.append((third * h[:, own[:, np.newaxis], own]).sum(axis=(1, 2)))
+            mine = np.flatnonzero((design.input_of[regression.pairs] == i).all(axis=1))
+            if not len(mine):
+                errors.append(np.zeros(h.shape[0]))
+                continue
+            first = own[0]
+            effects = third[:, rows[mine] - first, columns[mine] - first] * np.where(rows[mine] == columns[mine], 1, 2)
+            places = 1 + design.n_features + mine
+            covariance = regression.covariance[:, places[:, np.newaxis], places]
+            errors.append(np.sqrt(np.maximum(np.einsum("kq,kqr,kr->k", effects, covariance, effects), 0.0)))
+        return np.stack(values), np.stack(errors)
 
 
 def _standard(loadings: FloatArray, root: FloatArray) -> FloatArray:
