@@ -17,6 +17,9 @@ RUNS_PER_COLUMN = 20
 _RUNS_PER_PAIR = 10
 """Pairs of features are columns too as long as there are so many runs for each column."""
 
+_MOST_NUMBERS = 1 << 25
+"""In all columns together: a quarter of a gigabyte."""
+
 _MOST_LEVERAGE = 0.99
 _DEPENDENT = 1e-10
 
@@ -154,7 +157,7 @@ def regression_of(design: Design, outputs: FloatArray) -> Regression:
     plain = _least_squares(design, outputs, [], together=True)
     if plain is None:
         return _by_moments(design, outputs)
-    most = len(design) // _RUNS_PER_PAIR - plain.n_columns
+    most = min(len(design) // _RUNS_PER_PAIR, _MOST_NUMBERS // len(design)) - plain.n_columns
     pairs = _chosen_pairs(plain, most)
     with_pairs = _least_squares(design, outputs, pairs, together=not design.is_random) if pairs else None
     return plain if with_pairs is None else with_pairs

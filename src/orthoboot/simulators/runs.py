@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,7 +16,7 @@ from orthoboot.functionals.evaluation import Evaluation
 from orthoboot.functionals.output import Output, output_like
 from orthoboot.simulators.inputs import Input, Positions
 from orthoboot.simulators.models import ArrayModel, DrawModel, Model, RunDraws
-from orthoboot.typing import FloatArray, IntArray, Key
+from orthoboot.typing import BoolArray, FloatArray, IntArray, Key
 
 _TRIAL_RUNS = 4
 _PROBE_RUNS = 32
@@ -110,6 +109,24 @@ class Reruns:
         return len(self.pairs)
 
 
+class _Recorded(NamedTuple):
+    """What consecutive runs gave.
+
+    Attributes
+    ----------
+    values
+        Outputs and numbers of draws, shape ``(runs, k + m)``.
+    done
+        Which of them were made, shape ``(runs,)``.
+    interrupted
+        Whether Ctrl-C ended them early.
+    """
+
+    values: FloatArray
+    done: BoolArray
+    interrupted: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Experiment:
     """A model with its inputs: everything that a run depends on besides its number.
@@ -163,69 +180,69 @@ class Experiment:
     def base_runs(self, n_runs: int, known: Runs | None = None) -> tuple[Runs, bool]:
         """Return the runs 0 to `n_runs` - 1 at the data, and whether Ctrl-C ended them early."""
         start = 0 if known is None else len(known)
-        tasks = self._tasks(start, n_runs, None, 0)
-        found, interrupted = self._recorded("runs", tasks, "run")
-        rows = [found[number] for number in _first_stretch(found, start)]
+        recorded = self._recorded("runs", self._tasks(start, n_runs, None, 0))
+        # Where other jobs were ahead of one that was interrupted, what comes after its runs is left out.
+        missing = np.flatnonzero(~recorded.done)
+        values = recorded.values[: missing[0] if len(missing) else None]
         k = self.output.size
-        values = np.array(rows).reshape(len(rows), k + len(self.inputs))
-        runs = Runs(values[:, :k], values[:, k:].astype(np.int64))
+        outputs, used = values[:, :k], values[:, k:].astype(np.int64)
         if known is not None:
-            outputs = np.concatenate([known.outputs, runs.outputs])
-            runs = Runs(outputs, np.concatenate([known.used, runs.used]))
-        return runs, interrupted
+            outputs, used = np.concatenate([known.outputs, outputs]), np.concatenate([known.used, used])
+        return Runs(outputs, used), recorded.interrupted
 
     def reruns(self, n_base: int, sweeps: int, known: Reruns | None = None) -> tuple[Reruns, bool]:
         """Return `sweeps` sweeps over the first `n_base` runs under resamples, and whether Ctrl-C ended them early."""
         half, k = n_base // 2, self.output.size
-        done = 0 if known is None else len(known) // half
-        tasks = [task for sweep in range(done, sweeps) for task in self._tasks(0, n_base, sweep, n_base)]
-        found, interrupted = self._recorded(f"reruns of {n_base}", tasks, "run")
+        start = 0 if known is None else len(known) // half
+        tasks = [task for sweep in range(start, sweeps) for task in self._tasks(0, n_base, sweep, n_base)]
+        recorded = self._recorded(f"reruns of {n_base}", tasks)
         pieces = [] if known is None else [known]
-        for sweep in range(done, sweeps):
-            first, second = partners(sweep, n_base)
-            both = [sweep * n_base + pair for pair in (first, second)]
-            has = np.array([a in found and b in found for a, b in zip(*map(np.ndarray.tolist, both), strict=True)])
-            if not has.any():
-                break
-            outputs = [np.array([found[number][:k] for number in numbers[has].tolist()]) for numbers in both]
-            base = np.stack([first[has], second[has]], axis=1)
-            pieces.append(Reruns(np.stack(outputs, axis=1), base, sweep * half + first[has]))
-        if not pieces:
-            return Reruns(np.empty((0, 2, k)), np.empty((0, 2), np.int64), np.empty(0, np.int64)), interrupted
+        for number, sweep in enumerate(range(start, sweeps)):
+            base = np.stack(partners(sweep, n_base), axis=1)
+            places = number * n_base + base
+            whole = recorded.done[places].all(axis=1)
+            resamples = sweep * half + np.flatnonzero(whole)
+            pieces.append(Reruns(recorded.values[places[whole], :k], base[whole], resamples))
         joined = Reruns(
             np.concatenate([piece.pairs for piece in pieces]),
             np.concatenate([piece.base for piece in pieces]),
             np.concatenate([piece.resamples for piece in pieces]),
         )
-        return joined, interrupted
+        return joined, recorded.interrupted
 
     def _tasks(self, start: int, stop: int, sweep: int | None, n_base: int) -> list[Task]:
         size = self.model.runs_at_once
         cuts = [start, *range(start - start % size + size, stop, size), stop]
         return [Task(a, b, sweep, n_base) for a, b in pairwise(cuts) if a < b]
 
-    def _recorded(self, section: str, tasks: list[Task], unit: str) -> tuple[dict[int, FloatArray], bool]:
-        """Return what every run gave by its number, as far as Ctrl-C let it."""
-        found: dict[int, FloatArray] = {}
-        checkpoint = self.execution.checkpoint
+    def _recorded(self, section: str, tasks: list[Task]) -> _Recorded:
+        """Return what the runs of all tasks gave, as far as Ctrl-C let them; their numbers are consecutive."""
         total = sum(len(task.runs) for task in tasks)
-        with checkpoint.opened(), ProgressBar(total, unit=unit, shown=self.execution.progress) as bar:
+        first = tasks[0].numbers[0] if tasks else 0
+        values = np.full((total, self.output.size + len(self.inputs)), np.nan)
+        done = np.zeros(total, dtype=bool)
+        checkpoint = self.execution.checkpoint
+        with checkpoint.opened(), ProgressBar(total, unit="run", shown=self.execution.progress) as bar:
+
+            def record(task: Task, found: FloatArray) -> None:
+                places = slice(task.numbers[0] - first, task.numbers[-1] + 1 - first)
+                values[places], done[places] = found, True
+                bar.advance(len(task.runs))
+
             try:
                 missing = []
                 for task in tasks:
-                    done, known = checkpoint.known(section, task.numbers)
-                    if known is None or len(done) < len(task.numbers):
+                    finished, known = checkpoint.known(section, task.numbers)
+                    if known is None or len(finished) < len(task.numbers):
                         missing.append(task)
-                        continue
-                    found.update(zip(done, known.values, strict=True))
-                    bar.advance(len(done))
-                for task, values in self.execution.completed(self.simulated, missing, in_threads=False):
-                    found.update(zip(task.numbers, values, strict=True))
-                    self._keep(section, task, values)
-                    bar.advance(len(task.runs))
+                    else:
+                        record(task, known.values)
+                for task, found in self.execution.completed(self.simulated, missing, in_threads=False):
+                    record(task, found)
+                    self._keep(section, task, found)
             except KeyboardInterrupt:
-                return found, True
-        return found, False
+                return _Recorded(values, done, True)
+        return _Recorded(values, done, False)
 
     def _keep(self, section: str, task: Task, values: FloatArray) -> None:
         """Put runs in the checkpoint, but for those of a batch that has other numbers there already."""
@@ -234,14 +251,6 @@ class Experiment:
         new = [place for place, number in enumerate(task.numbers) if number not in known]
         if new:
             checkpoint.add(section, [task.numbers[place] for place in new], Evaluation.of(values[new]))
-
-
-def _first_stretch(found: dict[int, FloatArray], start: int) -> Iterator[int]:
-    """Yield the numbers from `start` on up to the first that is missing."""
-    number = start
-    while number in found:
-        yield number
-        number += 1
 
 
 # Before the first run
