@@ -132,11 +132,11 @@ def test_a_dict_is_ready_for_json_and_a_frame_has_a_row_per_output(policies):
 
 
 def test_long_runs_for_few_rows_are_two_layer():
-    result = ob.input_uncertainty(mean_wait, INPUTS, horizon=300, n_runs=400, rng=0)
+    result = ob.input_uncertainty(mean_wait, INPUTS, horizon=300, n_runs=1000, rng=0)
     assert result.regime == "two-layer"
     assert "the noise of a run" in result.regime_reason
     assert "common random numbers" in str(result)
-    assert result.n_runs == pytest.approx(400, abs=100)
+    assert result.n_runs == pytest.approx(1000, abs=100)
     assert result.extend(200).n_runs > result.n_runs
 
 
@@ -203,7 +203,7 @@ def test_runs_that_are_added_are_those_of_a_longer_experiment(result):
 
 
 def test_jobs_do_not_change_a_number():
-    options = {"horizon": 80, "n_runs": 1000, "rng": 0}
+    options = {"horizon": 80, "n_runs": 2000, "rng": 0}
     serial, parallel = (ob.input_uncertainty(mean_wait, INPUTS, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
     assert serial.regime == "resamples"
     assert _numbers(serial) == _numbers(parallel)

@@ -22,6 +22,9 @@ SMALL_SHARE = 0.03
 LARGE_SHARE = 0.5
 """Beyond it no expansion about the data is to be relied on."""
 
+_CERTAIN = 1.5
+"""A second order that is no larger than so many of its errors may be noise."""
+
 _MISSING_ORDERS = 2.0
 """What orders beyond the second add is taken to be as large as so many times the second, until resamples tell."""
 
@@ -167,15 +170,19 @@ class Estimation:
 
     @property
     def second_share(self) -> FloatArray:
-        """Return f2, the share of the second order in the variance, shape ``(k,)``."""
+        """Return f2, the share of the second order in the variance, zero where it may be noise, shape ``(k,)``."""
         curved = self.second.parts.sum(axis=(0, 1))
+        noise = np.sqrt((self.second.part_errors**2).sum(axis=(0, 1)))
+        certain = np.where(curved > _CERTAIN * noise, curved, 0.0)
         total = self.first.variances.sum(axis=0) + np.maximum(curved, 0.0)
-        return np.asarray(np.maximum(curved, 0.0) / np.where(total > 0, total, 1.0))
+        return np.asarray(np.where(total > 0, np.minimum(certain / np.where(total > 0, total, 1.0), 1.0), 0.0))
 
     @property
     def noise_share(self) -> FloatArray:
-        """Return the variance of a run over the input variance, shape ``(k,)``."""
-        variance = np.maximum(self.first.variances.sum(axis=0), 0.0)
+        """Return the variance of a run over the input variance, as far as that is above its noise, shape ``(k,)``."""
+        first = self.first
+        noise = first.run_terms.sum(axis=1).var(axis=0) / len(first.run_terms) + first.noise_variance.sum(axis=0)
+        variance = np.maximum(first.variances.sum(axis=0) - np.sqrt(noise), 0.0)
         spread = self.records.outputs.var(axis=0)
         return np.where(variance > 0, spread / np.where(variance > 0, variance, 1.0), np.inf)
 

@@ -15,12 +15,20 @@ RUNS_PER_COLUMN = 20
 """Fewer runs for each column of features do not tell the influence from noise."""
 
 _RUNS_PER_PAIR = 10
-"""Pairs of features are columns too as long as there are so many runs for each column."""
+"""Pairs of features are looked at as long as there are so many runs for each column."""
+
+_RUNS_PER_FITTED_PAIR = 30
+"""Pairs are fitted, and take noise away, as long as there are so many: more columns would add noise."""
 
 _MOST_NUMBERS = 1 << 25
 """In all columns together: a quarter of a gigabyte."""
 
-_MOST_LEVERAGE = 0.99
+_MOST_LEVERAGE = 0.8
+"""Beyond it a residual from the fit to the other runs would be mostly the noise of that fit."""
+
+_MOST_CONCENTRATED = 0.1
+"""Share of a column's square that one run may have: others, as of a far row that is drawn twice, are not fitted."""
+
 _DEPENDENT = 1e-10
 
 
@@ -154,30 +162,36 @@ def regression_of(design: Design, outputs: FloatArray) -> Regression:
     Where the number of draws is random, pairs are correlated with features, so that the regression is on features
     alone; ``E[Y M]`` is found from its residuals.
     """
-    plain = _least_squares(design, outputs, [], together=True)
+    plain = _least_squares(design, outputs, [], 0)
     if plain is None:
         return _by_moments(design, outputs)
     most = min(len(design) // _RUNS_PER_PAIR, _MOST_NUMBERS // len(design)) - plain.n_columns
     pairs = _chosen_pairs(plain, most)
-    with_pairs = _least_squares(design, outputs, pairs, together=not design.is_random) if pairs else None
+    most_fitted = 0 if design.is_random else max(len(design) // _RUNS_PER_FITTED_PAIR - plain.n_columns, 0)
+    with_pairs = _least_squares(design, outputs, pairs, most_fitted) if pairs else None
     return plain if with_pairs is None else with_pairs
 
 
 def _least_squares(
-    design: Design, outputs: FloatArray, pairs: list[tuple[int, int]], *, together: bool
+    design: Design, outputs: FloatArray, pairs: list[tuple[int, int]], most_fitted: int
 ) -> Regression | None:
-    """Return the regression on features, and on pairs where they are fitted together; None if it is not determined."""
+    """Return the regression on features and at most so many pairs; None if it is not determined.
+
+    A pair that is not fitted stands behind those that are: its ``E[Y M]`` is found from the residuals.
+    """
     columns = [np.ones(len(design)), *design.features.T]
-    kept, scales = [], []
-    for k, j in pairs:
-        column = design.pair(k, j)
-        scale = float(np.sqrt(np.mean(column**2)))
-        if scale > _DEPENDENT:
-            columns.append(column / scale)
-            kept.append((k, j))
-            scales.append(scale)
-    stacked = np.stack(columns, axis=1)
-    fitted = stacked if together else stacked[:, : 1 + design.n_features]
+    found: list[tuple[bool, tuple[int, int], float, FloatArray]] = []
+    for pair in pairs:
+        column = design.pair(*pair)
+        square = float(np.mean(column**2))
+        if square > _DEPENDENT**2:
+            is_apart = most_fitted <= 0 or _is_concentrated(design, pair, column)
+            most_fitted -= not is_apart
+            found.append((is_apart, pair, float(np.sqrt(square)), column))
+    found.sort(key=lambda entry: entry[0])
+    kept, scales = [pair for _, pair, _, _ in found], [scale for _, _, scale, _ in found]
+    stacked = np.stack([*columns, *(column / scale for _, _, scale, column in found)], axis=1)
+    fitted = stacked[:, : len(columns) + sum(not is_apart for is_apart, _, _, _ in found)]
     orthogonal, triangular = np.linalg.qr(fitted)
     diagonal = np.abs(np.diag(triangular))
     if len(fitted) <= fitted.shape[1] or diagonal.min() <= _DEPENDENT * diagonal.max():
@@ -190,6 +204,15 @@ def _least_squares(
     leverage = np.minimum((orthogonal**2).sum(axis=1), _MOST_LEVERAGE)
     numbers = np.array(kept, dtype=np.int64).reshape(-1, 2)
     return Regression(design, outputs, numbers, np.array(scales), coefficients, residuals, leverage, inverse, stacked)
+
+
+def _is_concentrated(design: Design, pair: tuple[int, int], column: FloatArray) -> bool:
+    """Return whether one run has much of a column, unless its moments are those of a fitted density, and known."""
+    first, second = design.input_of[list(pair)]
+    if first == second and design.is_fitted[first]:
+        return False
+    squares = column**2
+    return bool(squares.max() > _MOST_CONCENTRATED * squares.sum())
 
 
 def _by_moments(design: Design, outputs: FloatArray) -> Regression:
