@@ -215,7 +215,7 @@ class Estimation:
         if self.regime.name == "two-layer":
             return np.ones_like(self.estimate)
         second = np.maximum(self.second.parts.sum(axis=(0, 1)), 0.0)
-        signal = (found.variance - self.formula_variance) ** 2 + (_MISSING_ORDERS * second) ** 2
+        signal = (found.variance - self.formula_variance) ** 2 + (_MISSING_ORDERS * second) ** 2 + self.formula_error**2
         noise = found.variance_error**2
         return np.asarray(signal / np.where(signal + noise > 0, signal + noise, 1.0))
 
@@ -262,7 +262,7 @@ class Estimation:
         assert self.resampled is not None
         if self.regime.name == "two-layer":
             return np.ones_like(self.estimate)
-        change = (self.resampled.bias(self.estimate) - self.second.bias) ** 2
+        change = (self.resampled.bias(self.estimate) - self.second.bias) ** 2 + self.second.bias_error**2
         noise = self.resampled.bias_error**2
         return np.asarray(change / np.where(change + noise > 0, change + noise, 1.0))
 

@@ -14,21 +14,24 @@ from orthoboot.typing import FloatArray
 _DOUBT = 2.0
 """A part that is not larger than so many of its errors counts for half of itself or less."""
 
+_MORE_DOUBT = 3.0
+"""The same for coincidences: their noise is many times the bias where the output is smooth in the draws."""
 
-def weight_of(value: FloatArray, error: FloatArray) -> FloatArray:
-    """Return how much an unbiased but noisy part counts: ``z^4 / (z^4 + 16)``, z its value over its error.
+
+def weight_of(value: FloatArray, error: FloatArray, doubt: float = _DOUBT) -> FloatArray:
+    """Return how much an unbiased but noisy part counts: ``z^4 / (z^4 + doubt^4)``, z its value over its error.
 
     Nearly one for what is well above its noise, so that the sum stays unbiased, and nearly zero for noise.
     """
     z4 = (value / np.where(error > 0, error, 1.0)) ** 4
-    found: FloatArray = np.where(error > 0, z4 / (z4 + _DOUBT**4), 1.0)
+    found: FloatArray = np.where(error > 0, z4 / (z4 + doubt**4), 1.0)
     return found
 
 
-def weighted_error(value: FloatArray, error: FloatArray) -> FloatArray:
+def weighted_error(value: FloatArray, error: FloatArray, doubt: float = _DOUBT) -> FloatArray:
     """Return the simulation error of a part times its weight, which moves with the part: the derivative of ``w z``."""
     z4 = (value / np.where(error > 0, error, 1.0)) ** 4
-    slope = z4 / (z4 + _DOUBT**4) + 4 * _DOUBT**4 * z4 / (z4 + _DOUBT**4) ** 2
+    slope = z4 / (z4 + doubt**4) + 4 * doubt**4 * z4 / (z4 + doubt**4) ** 2
     return np.asarray(slope * error)
 
 
@@ -242,7 +245,7 @@ class SecondOrder:
         by_features = (np.diagonal(h, axis1=1, axis2=2) / self._rows).sum(axis=1) / 2
         value, error = self._coincidences
         own = self.parameter_bias @ self.first.regression.slopes
-        return np.asarray(by_features + own + weight_of(value, error) * value)
+        return np.asarray(by_features + own + weight_of(value, error, _MORE_DOUBT) * value)
 
     @cached_property
     def bias_error(self) -> FloatArray:
@@ -253,7 +256,7 @@ class SecondOrder:
         covariance = regression.covariance[:, regression.second, regression.second]
         by_features = np.einsum("q,kqr,r->k", traced, covariance, traced)
         value, error = self._coincidences
-        return np.asarray(np.sqrt(by_features + weighted_error(value, error) ** 2))
+        return np.asarray(np.sqrt(by_features + weighted_error(value, error, _MORE_DOUBT) ** 2))
 
     @property
     def _rows(self) -> FloatArray:
