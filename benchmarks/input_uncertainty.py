@@ -104,7 +104,7 @@ def fresh(data_sets: int, repetitions: int) -> None:
     for case in FRESH:
         errors, ratios, precision, regimes = [], [], [], set()
         for seed in range(data_sets):
-            data = case.data(2000 + seed)
+            data = case.data(7000 + seed)
             truth = reference(case, data, seed)
             results = [ours(case, data, 2_000, r) for r in range(repetitions)]
             found = np.array([result.input_error for result in results])

@@ -62,6 +62,18 @@ def ruin(premium: np.ndarray, claim: np.ndarray) -> np.ndarray:
     return (5 + np.cumsum(premium - claim, axis=1)).min(axis=1) < 0
 
 
+def stock_out(demand: np.ndarray, delay: np.ndarray) -> np.ndarray:
+    """Return whether demand during one of five deliveries exceeds what is held."""
+    periods = np.minimum(np.ceil(delay).astype(int), 5)
+    held, use = np.zeros(len(demand), dtype=bool), np.cumsum(demand, axis=1)
+    for order in range(delay.shape[1]):
+        first = 5 * order
+        last = first + periods[:, order] - 1
+        needed = use[np.arange(len(use)), last] - (use[:, first - 1] if order else 0)
+        held = held | (needed > 9)
+    return held
+
+
 def tandem_time(arrival: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return the mean time of T customers in two queues one after the other."""
     clock = done = left = total = np.zeros(len(arrival))
@@ -138,8 +150,17 @@ FRESH = (
         lambda rng: {"premium": rng.normal(1.0, 0.2, 300), "claim": rng.lognormal(-0.7, 1.0, 300)},
         {"premium": 20, "claim": 20},
     ),
+    Case(
+        "P(stock-out), n=80, 400",
+        stock_out,
+        lambda rng: {"demand": rng.gamma(1.5, 1.0, 400), "delay": rng.weibull(1.2, 80) * 2},
+        {"demand": 25, "delay": 5},
+    ),
 )
-"""Models that no threshold was chosen on: unequal numbers of rows, a rough influence function, a probability."""
+"""Models that were not used in choosing thresholds: unequal numbers of rows, a rough influence function, probabilities.
+
+Other data of P(ruin) were looked at for the share of a column that one run may have.
+"""
 
 
 # Brute force

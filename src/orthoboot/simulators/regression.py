@@ -26,7 +26,7 @@ _MOST_NUMBERS = 1 << 25
 _MOST_LEVERAGE = 0.8
 """Beyond it a residual from the fit to the other runs would be mostly the noise of that fit."""
 
-_MOST_CONCENTRATED = 0.1
+_MOST_CONCENTRATED = 0.02
 """Share of a column's square that one run may have: others, as of a far row that is drawn twice, are not fitted."""
 
 _DEPENDENT = 1e-10
