@@ -13,7 +13,7 @@ from orthoboot.simulators.design import Design, residual_influence
 from orthoboot.simulators.regression import RUNS_PER_COLUMN, Regression, regression_of
 from orthoboot.simulators.resampling import LEAST_PAIRS, ResampledVariance
 from orthoboot.simulators.runs import Experiment, Reruns, Runs
-from orthoboot.simulators.variance import FirstOrder, SecondOrder
+from orthoboot.simulators.variance import FirstOrder, SecondOrder, weight_of
 from orthoboot.typing import FloatArray
 
 SMALL_SHARE = 0.03
@@ -24,6 +24,9 @@ LARGE_SHARE = 0.5
 
 _CERTAIN = 1.5
 """A second order that is no larger than so many of its errors may be noise."""
+
+_NOISE_LEFT = 0.2
+"""Share of the noise of a run that is left once its value at the data is known."""
 
 _MISSING_ORDERS = 2.0
 """What orders beyond the second add is taken to be as large as so many times the second, until resamples tell."""
@@ -186,6 +189,14 @@ class Estimation:
         spread = self.records.outputs.var(axis=0)
         return np.where(variance > 0, spread / np.where(variance > 0, variance, 1.0), np.inf)
 
+    def resample_error(self, n_resamples: int) -> FloatArray:
+        """Return about how exactly so many resamples would tell the variance, relative to it, shape ``(k,)``.
+
+        Half of the two runs' noise stays in their mean, which meets the linear part, and all of it in their product.
+        """
+        noise = _NOISE_LEFT * self.noise_share
+        return np.asarray(np.sqrt((2 * noise + noise**2) / n_resamples))
+
     # Resamples
 
     @cached_property
@@ -214,10 +225,20 @@ class Estimation:
             return np.zeros_like(self.estimate)
         if self.regime.name == "two-layer":
             return np.ones_like(self.estimate)
+        return self._weight(found.variance - self.formula_variance, found.variance_error, self._doubt)
+
+    @property
+    def _doubt(self) -> FloatArray:
+        """Return how far the formula may be off: by its noise, and by orders beyond the second, shape ``(k,)``."""
         second = np.maximum(self.second.parts.sum(axis=(0, 1)), 0.0)
-        signal = (found.variance - self.formula_variance) ** 2 + (_MISSING_ORDERS * second) ** 2 + self.formula_error**2
-        noise = found.variance_error**2
-        return np.asarray(signal / np.where(signal + noise > 0, signal + noise, 1.0))
+        return np.asarray(np.hypot(_MISSING_ORDERS * second, self.formula_error))
+
+    @staticmethod
+    def _weight(change: FloatArray, noise: FloatArray, doubt: FloatArray) -> FloatArray:
+        """Return how much a noisy correction counts: by what it may be expected to be, and by its size in errors."""
+        both = doubt**2 + noise**2
+        expected = doubt**2 / np.where(both > 0, both, 1.0)
+        return np.asarray(1 - (1 - expected) * (1 - weight_of(change, noise)))
 
     @cached_property
     def variance(self) -> FloatArray:
@@ -262,9 +283,8 @@ class Estimation:
         assert self.resampled is not None
         if self.regime.name == "two-layer":
             return np.ones_like(self.estimate)
-        change = (self.resampled.bias(self.estimate) - self.second.bias) ** 2 + self.second.bias_error**2
-        noise = self.resampled.bias_error**2
-        return np.asarray(change / np.where(change + noise > 0, change + noise, 1.0))
+        change = self.resampled.bias(self.estimate) - self.second.bias
+        return self._weight(change, self.resampled.bias_error, self.second.bias_error)
 
     @cached_property
     def bias_error(self) -> FloatArray:

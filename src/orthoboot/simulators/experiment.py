@@ -16,6 +16,9 @@ _THIRD = 1 / 3
 """Share that shows how much of the variance is of second order."""
 _LEAST_PILOT = 100
 
+_WORTH = 3.0
+"""Resamples are worth their runs where their error is below so many times the share of the second order."""
+
 _PENDING = Regime("base runs", "not decided yet")
 
 
@@ -40,9 +43,8 @@ def simulated(experiment: Experiment, n_runs: int) -> Outcome:
         return _under_resamples(outcome, n_runs, Regime("two-layer", layered))
     if not outcome.interrupted:
         outcome = _at_data(experiment, max(int(_THIRD * n_runs), len(outcome.estimation.records.runs)), outcome)
-    share = float(outcome.estimation.second_share.max())
-    if share >= SMALL_SHARE and not outcome.interrupted and n_runs >= 2 * _LEAST_PILOT:
-        reason = f"the second order is {share:.0%} of the variance, so that the third may count"
+    reason = _resample_reason(outcome.estimation, n_runs)
+    if reason and not outcome.interrupted and n_runs >= 2 * _LEAST_PILOT:
         return _under_resamples(outcome, n_runs, Regime("resamples", reason))
     if not outcome.interrupted:
         outcome = _at_data(experiment, n_runs, outcome)
@@ -71,6 +73,8 @@ def _at_data(experiment: Experiment, n_runs: int, before: Outcome | None) -> Out
 def _of_base(outcome: Outcome) -> Outcome:
     share = float(outcome.estimation.second_share.max())
     reason = f"the second order is {share:.1%} of the variance"
+    if share >= SMALL_SHARE:
+        reason += ", and runs under resamples would be too noisy to tell what is beyond"
     return replace(outcome, estimation=replace(outcome.estimation, regime=Regime("base runs", reason)))
 
 
@@ -82,6 +86,16 @@ def _under_resamples(outcome: Outcome, n_runs: int, regime: Regime) -> Outcome:
     sweeps = max(round((n_runs - len(records.runs)) / n_base), done, 1)
     reruns, interrupted = records.experiment.reruns(n_base, sweeps, records.reruns)
     return Outcome(Estimation(replace(records, reruns=reruns), regime), interrupted)
+
+
+def _resample_reason(estimation: Estimation, n_runs: int) -> str:
+    """Return why runs under resamples are wanted, or nothing: also where they would tell less than they cost."""
+    share = estimation.second_share
+    error = estimation.resample_error(max((n_runs - len(estimation.records.runs)) // 2, 1))
+    useful = (share >= SMALL_SHARE) & (error < _WORTH * share)
+    if not useful.any():
+        return ""
+    return f"the second order is {float(share.max()):.0%} of the variance, so that the third may count"
 
 
 def _two_layer_reason(estimation: Estimation) -> str:
