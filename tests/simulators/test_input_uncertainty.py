@@ -116,12 +116,16 @@ def test_a_summary_says_what_was_found(result):
         assert words in text
     assert "influence functions from the runs at the data, since the second order is" in text
     assert repr(result).startswith("InputUncertainty(estimate=")
+    with pytest.warns(errors.FewRunsWarning):
+        few = ob.input_uncertainty(mean_wait, INPUTS, horizon=10, n_runs=100, rng=0)
+    assert "To worry about:" in str(few)
     assert result._repr_html_().count("<table>") == 2
 
 
 def test_a_dict_is_ready_for_json_and_a_frame_has_a_row_per_output(policies):
     read = json.loads(json.dumps(policies.to_dict()))
     assert read["estimate"]["now"] == policies.estimate["now"]
+    assert repr(policies).startswith("InputUncertainty(2 outputs")
     assert read["n_rows"] == {"arrival": 120, "service": 80}
     frame = policies.to_frame()
     assert frame.loc["faster", "input_error"] == policies.input_error["faster"]
@@ -170,6 +174,22 @@ def test_the_variance_under_resamples_is_the_covariance_of_two_runs_without_a_li
 def test_too_few_runs_say_how_many_are_needed():
     with pytest.warns(errors.FewRunsWarning, match="at least 220 runs"):
         ob.input_uncertainty(mean_wait, INPUTS, horizon=10, n_runs=100, rng=0)
+
+
+def test_a_variance_that_is_not_told_from_zero_is_said():
+    noise = np.random.default_rng(5).exponential(size=400)
+
+    def mostly_noise(x, rng):
+        return 0.01 * x.sum(axis=1) + rng.normal(size=len(x))
+
+    with pytest.warns(errors.FewRunsWarning, match="not told from zero"):
+        result = ob.input_uncertainty(mostly_noise, {"x": noise}, horizon=1, n_runs=500, rng=0)
+    assert result.runs_needed(0.1) > 500
+
+
+def test_few_rows_are_a_warning():
+    with pytest.warns(errors.SmallSampleWarning, match="has 5 rows"):
+        ob.input_uncertainty(lambda x: x.sum(axis=1), {"x": np.arange(5.0)}, horizon=2, n_runs=500, rng=0)
 
 
 def test_fewer_runs_than_features_still_give_an_answer():

@@ -102,3 +102,16 @@ def test_families_that_are_not_known(make, message):
 def test_data_that_cannot_be_fitted(described):
     with pytest.raises((errors.FitError, errors.DataError), match="inputs"):
         _result(lambda x: x.sum(axis=1), {"x": described}, horizon=1)
+
+
+def test_values_between_zero_and_one_have_no_free_scale():
+    values = np.random.default_rng(3).beta(2.0, 3.0, 200)
+    entry = ob.fitted("beta", values).named("share")
+    assert entry.parameters[-2:].tolist() == [0.0, 1.0]
+    result = _result(lambda share: share.sum(axis=1), {"share": ob.fitted("beta", values)}, horizon=1)
+    assert result.estimate == pytest.approx(values.mean(), rel=0.02)
+
+
+def test_parameters_may_be_held_fixed():
+    entry = ob.fitted("gamma", X, a=1.0).named("x")
+    np.testing.assert_allclose(entry.parameters, [1.0, 0.0, X.mean()], rtol=1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -130,12 +130,6 @@ class Input(ABC):
     def row(self, drawn: Any, run: int) -> Any:
         """Return all draws of one run."""
         return {name: column[run] for name, column in drawn.items()} if isinstance(drawn, dict) else drawn[run]
-
-    def first(self, drawn: Any, size: int) -> Any:
-        """Return the first draws of each run."""
-        if isinstance(drawn, dict):
-            return {name: column[:, :size] for name, column in drawn.items()}
-        return drawn[:, :size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,8 +268,6 @@ def read_inputs(inputs: Any) -> tuple[Input, ...]:
 @dataclass(frozen=True, eq=False)
 class UnnamedInput(ABC):
     """An input that the user has described, before it has a name."""
-
-    label: str = field(default="data", init=False, repr=False)
 
     @abstractmethod
     def named(self, name: str) -> Input:

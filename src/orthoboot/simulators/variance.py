@@ -233,11 +233,6 @@ class SecondOrder:
                 found[:, j, k] += rest
         h[:, own[:, np.newaxis], own] = found
 
-    @property
-    def is_known(self) -> bool:
-        """Return whether the runs allowed pairs of features."""
-        return len(self.first.regression.pairs) > 0
-
     @cached_property
     def bias(self) -> FloatArray:
         """Return the bias, shape ``(k,)``: of the features' squares, and of coincidences beyond them."""
