@@ -35,6 +35,7 @@ def clinic(draw):
     return np.mean(waits)
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.FewRunsWarning")
 def test_a_model_in_simpy_is_the_queue_of_the_recursion():
     events = ob.input_uncertainty(clinic, INPUTS, n_runs=300, rng=0)
     arrays = ob.input_uncertainty(mean_wait, INPUTS, horizon=CUSTOMERS, n_runs=300, rng=0)

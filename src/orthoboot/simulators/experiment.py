@@ -93,9 +93,14 @@ def _resample_reason(estimation: Estimation, n_runs: int) -> str:
     share = estimation.second_share
     error = estimation.resample_error(max((n_runs - len(estimation.records.runs)) // 2, 1))
     useful = (share >= SMALL_SHARE) & (error < _WORTH * share)
-    if not useful.any():
-        return ""
-    return f"the second order is {float(share.max()):.0%} of the variance, so that the third may count"
+    if useful.any():
+        return f"the second order is {float(share.max()):.0%} of the variance, so that the third may count"
+    variance = estimation.formula_variance
+    relative = estimation.formula_error / np.where(variance > 0, variance, np.inf)
+    at_end = relative * np.sqrt(len(estimation.records.runs) / n_runs)
+    if (error < at_end).any():
+        return "runs under resamples tell the variance more exactly than as many at the data"
+    return ""
 
 
 def _two_layer_reason(estimation: Estimation) -> str:
