@@ -24,7 +24,7 @@ from orthoboot.errors import MissingDependencyError
 ROOTS = (Path(__file__).parent / "src", Path(__file__).parent)
 OPTIONAL = (
     "cloudpickle", "cvxpy", "dask", "diffcp", "distributed", "duckdb", "jax", "joblib", "matplotlib", "numba", "pandas",
-    "polars", "pyarrow", "rich", "sklearn", "statsmodels", "threadpoolctl", "torch", "tqdm", "typer",
+    "polars", "pyarrow", "rich", "simpy", "sklearn", "statsmodels", "threadpoolctl", "torch", "tqdm", "typer",
 )  # fmt: skip
 MISSING = {name for name in OPTIONAL if find_spec(name) is None}
 

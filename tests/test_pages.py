@@ -13,6 +13,7 @@ PAGES = {
     "cvxpy": ("cvxpy", "diffcp"),
     "large_data": ("dask.array", "polars", "pyarrow"),
     "prediction": ("sklearn", "torch"),
+    "simulation": ("simpy",),
     "sklearn": ("sklearn", "torch"),
     "statsmodels": ("statsmodels",),
     "torch": ("torch", "sklearn"),

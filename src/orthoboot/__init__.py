@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from orthoboot.models import from_cvxpy, from_sklearn, from_statsmodels, from_torch
     from orthoboot.models.torch.neural_regressor import NeuralRegressor as NeuralRegressor
     from orthoboot.prediction import PredictionIntervalRegressor as PredictionIntervalRegressor
+    from orthoboot.simulators import InputUncertainty, fitted, input_uncertainty
 
 __version__ = "0.1.0"
 
@@ -65,6 +66,7 @@ __all__ = [
     "ConfidenceInterval",
     "Functional",
     "InfluenceCheck",
+    "InputUncertainty",
     "PermutationTest",
     "Result",
     "SimulationError",
@@ -81,6 +83,7 @@ __all__ = [
     "entropy",
     "errors",
     "f1",
+    "fitted",
     "from_cvxpy",
     "from_sklearn",
     "from_statsmodels",
@@ -88,6 +91,7 @@ __all__ = [
     "function_of_means",
     "gini",
     "glm",
+    "input_uncertainty",
     "kendall",
     "kurtosis",
     "linear_regression",
@@ -119,16 +123,19 @@ __all__ = [
     "variance",
 ]
 
-# Names that are imported when they are asked for, and where they are: what has to do with models, which most runs do
-# not use. Classes that derive from those of an optional package are not in `__all__`, since `from orthoboot import *`
-# must work without these packages.
+# Names that are imported when they are asked for, and where they are: what has to do with models and simulations, which
+# most runs do not use. Classes that derive from those of an optional package are not in `__all__`, since
+# `from orthoboot import *` must work without these packages.
 _LAZY = {
+    "InputUncertainty": "orthoboot.simulators",
     "NeuralRegressor": "orthoboot.models.torch.neural_regressor",
     "PredictionIntervalRegressor": "orthoboot.prediction",
+    "fitted": "orthoboot.simulators",
     "from_cvxpy": "orthoboot.models",
     "from_sklearn": "orthoboot.models",
     "from_statsmodels": "orthoboot.models",
     "from_torch": "orthoboot.models",
+    "input_uncertainty": "orthoboot.simulators",
 }
 
 

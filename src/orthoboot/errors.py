@@ -22,6 +22,10 @@ class StatisticError(RuntimeError):
     """The statistic raised, or returned something other than numbers."""
 
 
+class ModelError(RuntimeError):
+    """A simulation model raised, returned something other than finite numbers, or is not a function of its draws."""
+
+
 class ReplicationError(RuntimeError):
     """Too many replicates failed."""
 
@@ -52,6 +56,14 @@ class OrthobootWarning(UserWarning):
 
 class FewReplicatesWarning(OrthobootWarning):
     """Too few replicates to judge the influence function or the simulation error."""
+
+
+class FewRunsWarning(OrthobootWarning):
+    """Too few simulation runs for the influence of the inputs to be known, or for its error to be trusted."""
+
+
+class IgnoredInputWarning(OrthobootWarning):
+    """The output of a simulation model does not change with the draws of an input."""
 
 
 class SmallSampleWarning(OrthobootWarning):

@@ -97,7 +97,7 @@ def test_the_curvature_is_what_the_replicates_show_or_what_is_known():
 def test_a_slope_that_is_off_by_the_next_order_counts_as_error(known_bias):
     whole, residuals, linear = by_linear_part(known_bias=known_bias)
     rho = max(centred_square(residuals) / 11, 2 * known_bias**2) / V
-    tau = 0.75 * min(rho / (1 + 3 * rho), 3 * np.sqrt(centred_square(residuals) / 11 / V))
+    tau = 0.7 * min(rho / (1 + 3 * rho), 3 * np.sqrt(centred_square(residuals) / 11 / V))
     # The slope is one plus the raw excess, of which the prior leaves B/(B + k).
     raw = (residuals - residuals.mean()).T @ linear / centred_square(linear)
     kept = float((whole.slope - 1)[0] / raw[0, 0])

@@ -41,7 +41,7 @@ from orthoboot.influence import (
     requested_regression,
 )
 from orthoboot.plans import key_from, plan_for
-from orthoboot.presentation.summary import shortened
+from orthoboot.presentation.wording import shortened
 from orthoboot.replicates import Replicates, extended, no_replicates, regressed
 from orthoboot.run import Run
 from orthoboot.typing import BoolArray, FloatArray, Influence

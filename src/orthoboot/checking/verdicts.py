@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from orthoboot.estimators.diagnostics import WEAK_R_SQUARED
 from orthoboot.influence import Probe
-from orthoboot.presentation.summary import shortened
+from orthoboot.presentation.wording import shortened
 
 _LEAST_EXPLAINED = 0.5
 """Below this share of the changes that a common factor explains, the influence values have nothing to do with them."""

@@ -19,7 +19,7 @@ _BELIEVED = 2.0
 _EXPLAINED = 2.0
 """A control knows the bias where its variance is at least so many times what it leaves."""
 
-_OFF = 0.75
+_OFF = 0.7
 """How far the slope of an expansion is from one, in terms of its curvature: chosen on the statistics of
 ``benchmarks/honesty.py``, where it lies between a half and one and a half."""
 
@@ -103,7 +103,7 @@ class Orthogonal(Estimator):
         linear part is about as large as the variance of second order. Over statistics slopes spread about one by tau,
         of which the prior of k replicates leaves the doubt::
 
-            tau   = 0.75 min(rho/(1 + 3 rho), 3 s(P - C)/sqrt(V))
+            tau   = 0.7 min(rho/(1 + 3 rho), 3 s(P - C)/sqrt(V))
             doubt = 2 tau sqrt(k/(B + k) min(1, 20/B))
 
         The second bound on tau is that of Cauchy and Schwarz. The slope on a surrogate has no such size: there the

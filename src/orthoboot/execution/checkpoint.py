@@ -31,6 +31,9 @@ _DIFFERENCES = {
     "statistic": "the statistic, its options or its code",
     "data": "the data",
     "plan": "how the rows are drawn (`strata`, `groups`, `block_length`)",
+    "model": "the model or its code",
+    "inputs": "the data of the inputs",
+    "horizon": "the horizon, or how the model takes its draws",
     "key": "the seed (`rng`)",
 }
 """What makes a file that of another run."""

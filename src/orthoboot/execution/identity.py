@@ -21,7 +21,7 @@ from orthoboot.draws.random_counts import key_from
 from orthoboot.errors import ArgumentError
 from orthoboot.execution.checkpoint import Checkpoint, stored_key
 from orthoboot.functionals.base import Prepared
-from orthoboot.typing import Key
+from orthoboot.typing import FloatArray, Key
 
 
 def checkpoint_key(checkpoint: Any, rng: Any) -> Key:
@@ -43,6 +43,15 @@ def checkpoint_for(checkpoint: Any, prepared: Prepared[Any], plan: Any, key: Key
         "key": repr(key),
     }
     return Checkpoint(path, identity, prepared.estimate, key)
+
+
+def checkpoint_of(checkpoint: Any, parts: Mapping[str, Any], estimate: FloatArray, key: Key) -> Checkpoint:
+    """Return the checkpoint of any work, with `parts` by name on which its numbers depend besides the seed."""
+    path = _checked_path(checkpoint)
+    if path is None:
+        return Checkpoint()
+    identity = {name: _digest(part) for name, part in parts.items()}
+    return Checkpoint(path, {**identity, "key": repr(key)}, estimate, key)
 
 
 def _checked_path(checkpoint: Any) -> Path | None:

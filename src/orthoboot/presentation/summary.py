@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
-import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,14 +13,10 @@ from orthoboot.estimators.diagnostics import is_constant
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals import Ends
 from orthoboot.plans import Plan
+from orthoboot.presentation.wording import error_text, exponent, number_text, shortened, wrapped_list
 from orthoboot.typing import FloatArray
 
 _MOST_ROWS = 30
-_LONGEST_NAME = 40
-_LINE = 110
-
-_LEAST_DECIMALS, _MOST_DECIMALS, _LARGEST_PLAIN = -4, 8, 1e12
-"""Beyond these a number is written with an exponent; with -4 decimals ten thousands are its last digit."""
 
 _ROUGH = 20
 """With fewer resamples the simulation error itself is known to a quarter or worse."""
@@ -66,9 +60,9 @@ class Answer:
 def text(answer: Answer) -> str:
     """Return the summary for a terminal."""
     lines = [heading(answer), "", *_aligned(_cells(answer)), ""]
-    lines += _wrapped_list(notes(answer))
+    lines += wrapped_list(notes(answer))
     if answer.warnings:
-        lines += ["", "To worry about:", *_wrapped_list([str(warning) for warning in answer.warnings])]
+        lines += ["", "To worry about:", *wrapped_list([str(warning) for warning in answer.warnings])]
     return "\n".join(lines)
 
 
@@ -172,61 +166,24 @@ def _cells(answer: Answer) -> list[list[str]]:
 
 def _row(answer: Answer, j: int) -> list[str]:
     estimation, ends = answer.estimation, answer.ends
-    decimals = 2 - _exponent(float(answer.scale[j]))
+    decimals = 2 - exponent(float(answer.scale[j]))
     shown = (decimals + 1, decimals + 1, decimals)
-    bias_error, standard_error_error, end_error = map(_error, answer.errors[:, j], shown)
+    bias_error, standard_error_error, end_error = map(error_text, answer.errors[:, j], shown)
     return [
         shortened(answer.names[j]),
-        _number(estimation.estimate[j], decimals),
-        _number(estimation.bias[j], decimals + 1),
+        number_text(estimation.estimate[j], decimals),
+        number_text(estimation.bias[j], decimals + 1),
         bias_error,
-        _number(estimation.standard_error[j], decimals + 1),
+        number_text(estimation.standard_error[j], decimals + 1),
         standard_error_error,
-        f"{_number(ends.low[j], decimals)} to {_number(ends.high[j], decimals)}",
+        f"{number_text(ends.low[j], decimals)} to {number_text(ends.high[j], decimals)}",
         end_error,
     ]
-
-
-def _exponent(value: float) -> int:
-    """Return the power of ten of the first digit."""
-    return int(f"{value:e}".partition("e")[2])
-
-
-def _number(value: float, decimals: int) -> str:
-    """Return `value` rounded to `decimals`, with an exponent where that would be long."""
-    if not math.isfinite(value):
-        return str(float(value))
-    if _LEAST_DECIMALS <= decimals <= _MOST_DECIMALS and abs(value) < _LARGEST_PLAIN:
-        shown = max(decimals, 0)
-        # Adding zero turns the "-0.000" of a rounded negative number into "0.000".
-        return f"{round(float(value), shown) + 0.0:,.{shown}f}"
-    digits = _exponent(value) + decimals
-    return "0" if value == 0 or digits < 0 else f"{value:.{min(digits, 15)}e}"
-
-
-def _error(value: float, decimals: int) -> str:
-    """Return a simulation error with one digit; empty for zero, a question mark if it is unknown.
-
-    Of a number with so many decimals; one below a tenth of the last of these is shown as that tenth.
-    """
-    if not math.isfinite(value):
-        return "± ?"
-    rounded = max(float(f"{value:.1g}"), 10.0 ** -(decimals + 1)) if value else 0.0
-    return f"± {_number(rounded, -_exponent(rounded))}" if rounded else ""
 
 
 def _range(values: FloatArray, decimals: int, unit: str = "") -> str:
     low, high = (f"{value:.{decimals}f}{unit}" for value in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"
-
-
-def shortened(text: str) -> str:
-    """Return `text` on one line, with the middle left out if it is long."""
-    line = " ".join(text.split())
-    if len(line) <= _LONGEST_NAME:
-        return line
-    half = (_LONGEST_NAME - 3) // 2
-    return f"{line[:half]}...{line[-half:]}"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
@@ -240,7 +197,3 @@ def _aligned(rows: list[list[str]]) -> list[str]:
             padded[i] = f" {row[i].ljust(widths[i])}"
         lines.append("".join(padded).rstrip())
     return lines
-
-
-def _wrapped_list(items: list[str]) -> list[str]:
-    return [line for item in items for line in textwrap.wrap(item, _LINE, initial_indent="- ", subsequent_indent="  ")]

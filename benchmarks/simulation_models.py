@@ -1,0 +1,239 @@
+"""Simulation models with data, and their input variance by brute force: for `benchmarks.input_uncertainty`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Data = dict[str, np.ndarray]
+
+
+def mean_wait(arrival: np.ndarray, service: np.ndarray) -> np.ndarray:
+    """Return the mean wait of the first T customers of a single server, by Lindley's recursion."""
+    wait = total = np.zeros(len(arrival))
+    for t in range(arrival.shape[1] - 1):
+        wait = np.maximum(wait + service[:, t] - arrival[:, t], 0)
+        total = total + wait
+    return total / arrival.shape[1]
+
+
+def long_wait(arrival: np.ndarray, service: np.ndarray) -> np.ndarray:
+    """Return whether the last of T customers waits longer than 2."""
+    wait = np.zeros(len(arrival))
+    for t in range(arrival.shape[1] - 1):
+        wait = np.maximum(wait + service[:, t] - arrival[:, t], 0)
+    return wait > 2
+
+
+def inventory_cost(demand: np.ndarray, lead: np.ndarray) -> np.ndarray:
+    """Return the mean cost of a period under an (s, S) policy with lead times, in whole periods."""
+    runs, periods = demand.shape
+    stock, due, ordered = np.full(runs, 60.0), np.full(runs, -1), np.zeros(runs)
+    cost, orders = np.zeros(runs), np.zeros(runs, dtype=int)
+    for t in range(periods):
+        arrived = due == t
+        stock, due = np.where(arrived, stock + ordered, stock), np.where(arrived, -1, due)
+        stock = stock - demand[:, t]
+        cost = cost + np.maximum(stock, 0) + 5 * np.maximum(-stock, 0)
+        reorders = (stock < 20) & (due < 0)
+        ordered = np.where(reorders, 60 - stock, ordered)
+        wait = np.ceil(lead[np.arange(runs), orders]).astype(int)
+        due, orders = np.where(reorders, t + 1 + wait, due), orders + reorders
+        cost = cost + 32 * reorders
+    return cost / periods
+
+
+def project_length(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, e: np.ndarray) -> np.ndarray:
+    """Return the longest path through a network of five activities."""
+    a, b, c, d, e = (activity[:, 0] for activity in (a, b, c, d, e))
+    return np.maximum(np.maximum(a + d, b + e), a + c + e)
+
+
+def repair_cost(life: np.ndarray, repair: np.ndarray) -> np.ndarray:
+    """Return the cost of the first ten failures, each with a price list of steps: a rough function of every draw."""
+    steps = np.where(repair < 0.5, 1.0, np.where(repair < 1.2, 4.0, 3.0)) * (1 + (np.floor(4 * repair) % 2))
+    return (steps * np.exp(-0.1 * np.cumsum(life, axis=1))).sum(axis=1)
+
+
+def ruin(premium: np.ndarray, claim: np.ndarray) -> np.ndarray:
+    """Return whether claims exceed premiums and a reserve within T periods."""
+    return (5 + np.cumsum(premium - claim, axis=1)).min(axis=1) < 0
+
+
+def stock_out(demand: np.ndarray, delay: np.ndarray) -> np.ndarray:
+    """Return whether demand during one of five deliveries exceeds what is held."""
+    periods = np.minimum(np.ceil(delay).astype(int), 5)
+    held, use = np.zeros(len(demand), dtype=bool), np.cumsum(demand, axis=1)
+    for order in range(delay.shape[1]):
+        first = 5 * order
+        last = first + periods[:, order] - 1
+        needed = use[np.arange(len(use)), last] - (use[:, first - 1] if order else 0)
+        held = held | (needed > 9)
+    return held
+
+
+def tandem_time(arrival: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the mean time of T customers in two queues one after the other."""
+    clock = done = left = total = np.zeros(len(arrival))
+    for t in range(arrival.shape[1]):
+        clock = clock + arrival[:, t]
+        done = np.maximum(clock, done) + first[:, t]
+        left = np.maximum(done, left) + second[:, t]
+        total = total + left - clock
+    return total / arrival.shape[1]
+
+
+class Case(NamedTuple):
+    """A model, what generates its data, and how many draws of each input a run takes."""
+
+    name: str
+    model: Callable[..., np.ndarray]
+    generate: Callable[[np.random.Generator], Data]
+    horizon: Mapping[str, int]
+
+    def data(self, seed: int) -> Data:
+        """Return data sorted, so that no method gains by their order."""
+        made = self.generate(np.random.default_rng([seed, 16]))
+        return {name: np.sort(values) for name, values in made.items()}
+
+
+def _queue(n: int, load: float = 0.7) -> Callable[[np.random.Generator], Data]:
+    return lambda rng: {"arrival": rng.exponential(1.0, n), "service": rng.exponential(load, n)}
+
+
+def queue_case(draws: int, n: int) -> Case:
+    """Return the mean wait of a queue of `draws` customers with `n` rows for each input."""
+    horizon = {"arrival": draws, "service": draws}
+    return Case(f"queue, T={draws}, n={n}", mean_wait, _queue(n), horizon)
+
+
+TABLE = (
+    queue_case(10, 500),
+    queue_case(50, 100),
+    Case(
+        "(s, S) inventory, n=500",
+        inventory_cost,
+        lambda rng: {"demand": rng.gamma(2, 5, 500), "lead": rng.gamma(2, 1, 500)},
+        {"demand": 30, "lead": 30},
+    ),
+    Case(
+        "activity network, n=500",
+        project_length,
+        lambda rng: {name: rng.exponential(1.0, 500) for name in "abcde"},
+        dict.fromkeys("abcde", 1),
+    ),
+    Case("P(wait > 2), n=500", long_wait, _queue(500, 0.8), {"arrival": 10, "service": 10}),
+)
+
+FRESH = (
+    Case(
+        "tandem queue, n=60, 200, 700",
+        tandem_time,
+        lambda rng: {
+            "arrival": rng.exponential(1.0, 700),
+            "first": rng.lognormal(-0.9, 0.7, 60),
+            "second": rng.gamma(2.0, 0.3, 200),
+        },
+        {"arrival": 12, "first": 12, "second": 12},
+    ),
+    Case(
+        "repairs with steps, n=150",
+        repair_cost,
+        lambda rng: {"life": rng.weibull(1.5, 150), "repair": rng.exponential(0.8, 150)},
+        {"life": 10, "repair": 10},
+    ),
+    Case(
+        "P(ruin), n=300",
+        ruin,
+        lambda rng: {"premium": rng.normal(1.0, 0.2, 300), "claim": rng.lognormal(-0.7, 1.0, 300)},
+        {"premium": 20, "claim": 20},
+    ),
+    Case(
+        "P(stock-out), n=80, 400",
+        stock_out,
+        lambda rng: {"demand": rng.gamma(1.5, 1.0, 400), "delay": rng.weibull(1.2, 80) * 2},
+        {"demand": 25, "delay": 5},
+    ),
+)
+"""Models that were not used in choosing thresholds: unequal numbers of rows, a rough influence function, probabilities.
+
+Other data of P(ruin) were looked at for the share of a column that one run may have.
+"""
+
+
+# Brute force
+
+
+def simulate(case: Case, data: Data, runs: int, rng: np.random.Generator) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the outputs of runs, and the rows that they drew."""
+    rows = {name: rng.integers(0, len(data[name]), (runs, case.horizon[name])) for name in data}
+    return case.model(**{name: data[name][rows[name]] for name in data}).astype(float), rows
+
+
+def resample(data: Data, rng: np.random.Generator, sizes: Mapping[str, int]) -> tuple[Data, dict[str, np.ndarray]]:
+    """Return a resample of every input in `sizes`, of that many rows, and the rows taken; others as they are."""
+    taken = {name: rng.integers(0, len(data[name]), sizes[name]) for name in sizes}
+    return {name: data[name][taken[name]] if name in taken else data[name] for name in data}, taken
+
+
+class Reference(NamedTuple):
+    """The input variance of a case by brute force, and its Monte Carlo error."""
+
+    variance: float
+    error: float
+    estimate: float
+    bias: float
+
+
+def raw_influence(case: Case, data: Data, runs: int, rng: np.random.Generator) -> tuple[float, Data]:
+    """Return the mean output and the influence of rows from so many runs, without any features."""
+    sums: dict[str, Any] = {name: np.zeros(len(values)) for name, values in data.items()}
+    total, done, first = 0.0, 0, 0.0
+    while done < runs:
+        outputs, rows = simulate(case, data, 10_000, rng)
+        first = outputs.mean() if done == 0 else first
+        total, done = total + outputs.sum(), done + len(outputs)
+        for name, values in data.items():
+            n, draws = len(values), case.horizon[name]
+            weights = np.repeat(outputs - first, draws)
+            counted = np.bincount(rows[name].ravel(), weights=weights, minlength=n)
+            sums[name] += n * counted - draws * (outputs - first).sum()
+    return total / done, {name: values / done for name, values in sums.items()}
+
+
+def reference(
+    case: Case,
+    data: Data,
+    seed: int = 0,
+    *,
+    resamples: int = 2_000,
+    runs: int = 1_000,
+    base: int = 200_000,
+    sizes: Mapping[str, int] | None = None,
+) -> Reference:
+    """Return the variance of the mean output over resamples, by two sets of runs of each and its linear part.
+
+    Parameters
+    ----------
+    resamples, runs, base
+        Resamples, runs in each set, and runs at the data.
+    sizes
+        Rows of the inputs that are resampled, all of them with as many as they have by default.
+    """
+    rng = np.random.default_rng([seed, 99])
+    sizes = {name: len(values) for name, values in data.items()} if sizes is None else sizes
+    estimate, influence = raw_influence(case, data, base, rng)
+    exact = sum((influence[name] ** 2).mean() / size for name, size in sizes.items())
+    linear, values = np.zeros(resamples), np.zeros((resamples, 2))
+    for b in range(resamples):
+        drawn, taken = resample(data, rng, sizes)
+        linear[b] = sum(influence[name][rows].mean() for name, rows in taken.items())
+        values[b] = [simulate(case, drawn, runs, rng)[0].mean() for _ in range(2)]
+    beta = np.cov(values.mean(axis=1), linear)[0, 1] / linear.var()
+    rest = values - beta * linear[:, np.newaxis]
+    bias = rest.mean() - estimate
+    rest = rest - rest.mean(axis=0)
+    terms = beta**2 * exact + 2 * beta * rest.mean(axis=1) * linear + rest[:, 0] * rest[:, 1]
+    return Reference(float(terms.mean()), float(terms.std() / np.sqrt(resamples)), float(estimate), float(bias))

@@ -1,0 +1,133 @@
+"""The input uncertainty of a simulation in words."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orthoboot.errors import OrthobootWarning
+from orthoboot.presentation.wording import error_text, exponent, number_text, shortened, wrapped_list
+from orthoboot.typing import FloatArray
+
+_MOST_ROWS = 30
+_SMALL_SHARE = 0.005
+"""An interaction that would be shown as zero is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationAnswer:
+    """The content of the summary of a simulation.
+
+    Attributes
+    ----------
+    heading
+        One line: the model, its inputs and runs.
+    names
+        Of the k outputs.
+    estimate, bias, input_error, run_error, low, high
+        Shape ``(k,)``.
+    errors
+        Simulation errors of bias, input error and the ends, shape ``(3, k)``.
+    confidence_level
+        Of the interval.
+    parts
+        Names of inputs and of their interactions.
+    shares, share_errors
+        Of the parts in the input variance, shape ``(parts, k)``.
+    notes
+        Sentences.
+    warnings
+        What to worry about.
+    """
+
+    heading: str
+    names: tuple[str, ...]
+    estimate: FloatArray
+    bias: FloatArray
+    input_error: FloatArray
+    run_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    errors: FloatArray
+    confidence_level: float
+    parts: Sequence[str]
+    shares: FloatArray
+    share_errors: FloatArray
+    notes: Sequence[str]
+    warnings: tuple[OrthobootWarning, ...]
+
+
+def text(answer: SimulationAnswer) -> str:
+    """Return the summary for a terminal."""
+    lines = [answer.heading, "", *_aligned(_estimates(answer), (3, 5, 8)), ""]
+    lines += ["Share of the input variance:", *_aligned(_shares(answer), ()), "", *wrapped_list(list(answer.notes))]
+    if answer.warnings:
+        lines += ["", "To worry about:", *wrapped_list([str(warning) for warning in answer.warnings])]
+    return "\n".join(lines)
+
+
+def table(answer: SimulationAnswer) -> str:
+    """Return the summary as HTML."""
+    tables = "".join(_html_table(cells) for cells in (_estimates(answer), _shares(answer)))
+    remarks = "".join(f"<li>{html.escape(note)}</li>" for note in answer.notes)
+    worries = "".join(f"<li><b>{html.escape(str(warning))}</b></li>" for warning in answer.warnings)
+    return f"<div><p><b>{html.escape(answer.heading)}</b></p>{tables}<ul>{remarks}{worries}</ul></div>"
+
+
+def _html_table(cells: list[list[str]]) -> str:
+    head, *rows = cells
+    header = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _estimates(answer: SimulationAnswer) -> list[list[str]]:
+    level = f"{100 * answer.confidence_level:g}% interval"
+    head = ["", "estimate", "bias", "", "input error", "", "run error", level, ""]
+    return [head, *(_row(answer, j) for j in range(min(len(answer.names), _MOST_ROWS)))]
+
+
+def _row(answer: SimulationAnswer, j: int) -> list[str]:
+    sizes = [answer.input_error[j], answer.run_error[j], abs(answer.estimate[j]), 1.0]
+    scale = next(size for size in sizes if np.isfinite(size) and size > 0)
+    decimals = 2 - exponent(float(scale))
+    shown = (decimals + 1, decimals + 1, decimals)
+    bias_error, input_error_error, end_error = map(error_text, answer.errors[:, j].tolist(), shown)
+    return [
+        shortened(answer.names[j]),
+        number_text(answer.estimate[j], decimals),
+        number_text(answer.bias[j], decimals + 1),
+        bias_error,
+        number_text(answer.input_error[j], decimals + 1),
+        input_error_error,
+        number_text(answer.run_error[j], decimals + 1),
+        f"{number_text(answer.low[j], decimals)} to {number_text(answer.high[j], decimals)}",
+        end_error,
+    ]
+
+
+def _shares(answer: SimulationAnswer) -> list[list[str]]:
+    shown = min(len(answer.names), _MOST_ROWS)
+    rows = [["", *map(shortened, answer.names[:shown])]]
+    for name, shares, errors in zip(answer.parts, answer.shares, answer.share_errors, strict=True):
+        if " x " in name and shares.max() < _SMALL_SHARE:
+            continue
+        cells = [f"{share:.1%} ± {error:.1%}" for share, error in zip(shares[:shown], errors[:shown], strict=True)]
+        rows.append([name, *cells])
+    return rows
+
+
+def _aligned(rows: list[list[str]], errors: Sequence[int]) -> list[str]:
+    """Return the rows with their cells below one another; those at the places of errors stand close to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        padded = [f"  {cell.rjust(width)}" for cell, width in zip(row, widths, strict=True)]
+        padded[0] = row[0].ljust(widths[0])
+        for place in errors:
+            padded[place] = f" {row[place].ljust(widths[place])}"
+        lines.append("".join(padded).rstrip())
+    return lines

@@ -1,0 +1,7 @@
+"""Input uncertainty of simulation models: how far the data behind their inputs leave the answer open."""
+
+from orthoboot.simulators.entry import input_uncertainty
+from orthoboot.simulators.parametric import fitted
+from orthoboot.simulators.uncertainty import InputUncertainty
+
+__all__ = ["InputUncertainty", "fitted", "input_uncertainty"]

@@ -1,0 +1,174 @@
+"""Sums over the draws of recorded runs: what the outputs are regressed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from orthoboot.simulators.inputs import Input
+from orthoboot.simulators.runs import Experiment, Runs
+from orthoboot.typing import BoolArray, FloatArray, IntArray
+
+_DRAWS_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Sums over the draws of R runs, of the p features of all m inputs.
+
+    Attributes
+    ----------
+    features
+        G, shape ``(R, p)``; of mean zero over runs.
+    products
+        By input the sums of products of two features of one draw, shape ``(R, p_i, p_i)``.
+    squared_counts
+        Shape ``(R, m)``; NaN for fitted distributions.
+    used
+        Draws, shape ``(R, m)``.
+    input_of
+        For each feature the number of its input, shape ``(p,)``.
+    sizes
+        Rows of every input, shape ``(m,)``.
+    root
+        A symmetric root of the covariance of the rows' loadings, shape ``(p, p)``: the identity for empirical inputs.
+    """
+
+    features: FloatArray
+    products: tuple[FloatArray, ...]
+    squared_counts: FloatArray
+    used: FloatArray
+    input_of: IntArray
+    sizes: FloatArray
+    root: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @cached_property
+    def is_fitted(self) -> BoolArray:
+        """Return which inputs are fitted distributions, shape ``(m,)``."""
+        return np.asarray(np.isnan(self.squared_counts).any(axis=0))
+
+    @cached_property
+    def is_random(self) -> bool:
+        """Return whether runs take different numbers of draws."""
+        return bool((np.ptp(self.used, axis=0) > 0).any())
+
+    @cached_property
+    def mean_used(self) -> FloatArray:
+        """Return the mean number of draws of every input, shape ``(m,)``."""
+        return np.asarray(self.used.mean(axis=0))
+
+    @property
+    def n_features(self) -> int:
+        """Return p."""
+        return int(self.features.shape[1])
+
+    def pair(self, k: int, j: int) -> FloatArray:
+        """Return ``M_kj = G_k G_j - 1{same input} sum over draws of g_k g_j``, shape ``(R,)``: of mean zero."""
+        product: FloatArray = self.features[:, k] * self.features[:, j]
+        i = self.input_of[k]
+        if i != self.input_of[j]:
+            return product
+        first = int(np.argmax(self.input_of == i))
+        return np.asarray(product - self.products[i][:, k - first, j - first])
+
+    def pair_moment(self, k: int, j: int) -> float:
+        """Return ``E[M_kj^2]``: known where all runs take the same number of draws, else the mean over runs."""
+        first, second = self.used[:, self.input_of[k]], self.used[:, self.input_of[j]]
+        if np.ptp(first) > 0 or np.ptp(second) > 0:
+            return float(np.mean(self.pair(k, j) ** 2))
+        if self.input_of[k] != self.input_of[j]:
+            return float(first[0] * second[0])
+        return float(first[0] * (first[0] - 1)) * (2 if k == j else 1)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return the pairs of features that may have an effect: not those of the same row, where a run draws one."""
+        p = self.n_features
+        single = (self.used.max(axis=0, initial=0) <= 1) & ~self.is_fitted
+        of = self.input_of
+        return [(k, j) for k in range(p) for j in range(k, p) if not (of[k] == of[j] and single[of[k]])]
+
+    def joined(self, more: Design) -> Design:
+        """Return the design of both runs."""
+        parts = ("features", "squared_counts", "used")
+        stacked = {name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in parts}
+        products = tuple(map(np.concatenate, zip(self.products, more.products, strict=True)))
+        return Design(products=products, input_of=self.input_of, sizes=self.sizes, root=self.root, **stacked)
+
+
+def design_of(experiment: Experiment, runs: Runs, known: Design | None = None) -> Design:
+    """Return the sums over the draws of all runs; those of `known` are not made again."""
+    start = 0 if known is None else len(known)
+    if start == len(runs) and known is not None:
+        return known
+    by_input = [_sums(experiment, runs, i, start) for i in range(len(experiment.inputs))]
+    counts = [entry.n_features for entry in experiment.inputs]
+    made = Design(
+        np.concatenate([features for features, _, _ in by_input], axis=1),
+        tuple(products for _, products, _ in by_input),
+        np.stack([squares for _, _, squares in by_input], axis=1),
+        runs.used[start:].astype(np.float64),
+        np.repeat(np.arange(len(counts)), counts),
+        np.array([entry.n_rows for entry in experiment.inputs], dtype=np.float64),
+        _root(experiment),
+    )
+    return made if known is None else known.joined(made)
+
+
+def _sums(experiment: Experiment, runs: Runs, i: int, start: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    entry = experiment.inputs[i]
+    pieces = []
+    for stretch in stretches(runs.used[:, i], start):
+        used = runs.used[stretch.start : stretch.stop, i]
+        pieces.append(entry.sums(experiment.positions(i, stretch, int(max(used.max(), 1))), used))
+    features, products, squares = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    return features, products, squares
+
+
+def stretches(used: IntArray, start: int = 0) -> list[range]:
+    """Return the runs from `start` on in stretches of about a million draws."""
+    at_once = max(_DRAWS_AT_ONCE // int(max(used.max(initial=1), 1)), 1)
+    return [range(first, min(first + at_once, len(used))) for first in range(start, len(used), at_once)]
+
+
+def _root(experiment: Experiment) -> FloatArray:
+    counts = [entry.n_features for entry in experiment.inputs]
+    root, first = np.eye(sum(counts)), 0
+    for entry, count in zip(experiment.inputs, counts, strict=True):
+        if not entry.has_rows:
+            covariance = entry.loadings.T @ entry.loadings / entry.n_rows
+            values, vectors = np.linalg.eigh(covariance)
+            block = vectors @ (np.sqrt(np.maximum(values, 0.0))[:, np.newaxis] * vectors.T)
+            root[first : first + count, first : first + count] = block
+        first += count
+    return root
+
+
+def residual_influence(experiment: Experiment, runs: Runs, residuals: FloatArray) -> tuple[FloatArray, ...]:
+    """Return the raw influence of residuals ``(R, k)``, the mean over runs of ``e (n N - T)``, by input ``(n, k)``.
+
+    Rows are sorted, as the input keeps them; zero for fitted distributions, whose rows count through features alone.
+    """
+    found = []
+    for i, entry in enumerate(experiment.inputs):
+        total = np.zeros((entry.n_rows, residuals.shape[1]))
+        if entry.has_rows:
+            for stretch in stretches(runs.used[:, i]):
+                some = slice(stretch.start, stretch.stop)
+                used = runs.used[some, i]
+                positions = experiment.positions(i, stretch, int(max(used.max(), 1)))
+                total += entry.influence_of_residuals(positions, used, residuals[some])
+        found.append(_beyond_features(entry, total / len(runs)))
+    return tuple(found)
+
+
+def _beyond_features(entry: Input, influence: FloatArray) -> FloatArray:
+    """Return the part of the influence of rows that no feature has."""
+    if not entry.has_rows:
+        return influence
+    features = entry.loadings
+    return np.asarray(influence - features @ (features.T @ influence) / entry.n_rows)

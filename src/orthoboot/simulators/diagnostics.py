@@ -1,0 +1,89 @@
+"""Warnings about a simulation experiment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orthoboot.errors import (
+    ConstantDataWarning,
+    FewRunsWarning,
+    IgnoredInputWarning,
+    InterruptedWarning,
+    OrthobootWarning,
+    SmallSampleWarning,
+    emit,
+)
+from orthoboot.simulators.estimation import Estimation
+from orthoboot.simulators.runs import Experiment
+
+if TYPE_CHECKING:
+    from orthoboot.simulators.uncertainty import InputUncertainty
+
+_FEW_ROWS = 10
+
+_STANDING = (IgnoredInputWarning, ConstantDataWarning, SmallSampleWarning)
+"""Kinds that stay true however many runs are added."""
+
+
+def reported(
+    result: InputUncertainty, more: tuple[OrthobootWarning, ...] = (), shown: tuple[OrthobootWarning, ...] = ()
+) -> InputUncertainty:
+    """Return the result with all its warnings, each shown once to the user."""
+    standing = tuple(warning for warning in shown if isinstance(warning, _STANDING))
+    found = (*more, *_of_runs(result.estimation, result.interrupted))
+    for warning in found:
+        emit(warning)
+    return replace(result, warnings=(*standing, *found))
+
+
+def of_inputs(experiment: Experiment) -> tuple[OrthobootWarning, ...]:
+    """Return warnings about the data of the inputs."""
+    found: list[OrthobootWarning] = []
+    for entry in experiment.inputs:
+        if entry.n_rows < _FEW_ROWS:
+            found.append(
+                SmallSampleWarning(
+                    f"the input {entry.name!r} has {entry.n_rows} rows: so few say little of its distribution, and of "
+                    "how uncertain that is. Treat the input error as a lower bound."
+                )
+            )
+        if entry.n_features == 0:
+            found.append(
+                ConstantDataWarning(f"all rows of the input {entry.name!r} are equal: it adds no uncertainty.")
+            )
+    return tuple(found)
+
+
+def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning]:
+    found: list[OrthobootWarning] = []
+    n_runs, least = len(estimation.records.runs), estimation.least_runs
+    if interrupted:
+        found.append(
+            InterruptedWarning(f"interrupted: the result uses the {estimation.records.n_runs:,} runs done so far.")
+        )
+    if n_runs < least and estimation.regime.name != "two-layer":
+        found.append(
+            FewRunsWarning(
+                f"{n_runs:,} runs at the data are few for the {estimation.records.design.n_features} features of the "
+                f"inputs: their influence takes at least {_wanted(estimation, least):,} runs in all."
+            )
+        )
+    elif (estimation.variance <= estimation.variance_error).any():
+        worst = int(np.argmax(estimation.variance_error - estimation.variance))
+        name = estimation.records.experiment.output.names[worst] if estimation.records.weights is None else "the output"
+        found.append(
+            FewRunsWarning(
+                f"the input variance of {name} is not told from zero by {estimation.records.n_runs:,} runs. Use more, "
+                "or take the simulation error as an upper bound."
+            )
+        )
+    return found
+
+
+def _wanted(estimation: Estimation, least: int) -> int:
+    """Return how many runs in all make so many at the data."""
+    share = len(estimation.records.runs) / estimation.records.n_runs
+    return int(np.ceil(least / share))

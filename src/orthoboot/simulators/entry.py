@@ -1,0 +1,180 @@
+"""`input_uncertainty`: validate, simulate, estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from orthoboot.arguments import checked_confidence_level, checked_count, checked_jobs, checked_tolerance
+from orthoboot.errors import ArgumentError, OrthobootWarning, ToleranceWarning, emit
+from orthoboot.execution.execution import Execution
+from orthoboot.execution.identity import checkpoint_key, checkpoint_of
+from orthoboot.simulators.diagnostics import of_inputs, reported
+from orthoboot.simulators.experiment import Outcome, extended, simulated
+from orthoboot.simulators.inputs import read_inputs
+from orthoboot.simulators.models import ArrayModel, Model, model_for
+from orthoboot.simulators.runs import Experiment, ignored_inputs, trial
+from orthoboot.simulators.uncertainty import InputUncertainty, relative_error
+
+_DEFAULT_RUNS = 10_000
+_DEFAULT_SLOW_RUNS = 2_000
+"""Of models that are called once for each run."""
+_FIRST_ROUND = 2_000
+_LEAST_RUNS = 50
+
+
+def input_uncertainty(
+    run: Callable[..., Any],
+    inputs: Any,
+    *,
+    horizon: Any = None,
+    n_runs: int | None = None,
+    tol: float | None = None,
+    max_runs: int = 100_000,
+    confidence_level: float = 0.95,
+    vectorized: bool | None = None,
+    n_jobs: int | None = None,
+    checkpoint: Any = None,
+    progress: bool | None = None,
+    rng: Any = None,
+) -> InputUncertainty:
+    r"""Return how uncertain a simulated answer is because its inputs are known through data alone.
+
+    A simulation estimates :math:`\phi(F_1, \dots, F_m) = E\,Y`, the mean output of a run whose draws come from the
+    distributions F_i. These are known through n_i rows of data each, so that another sample would have given another
+    answer, however many runs are made. The influence of row j of input i on the answer is
+
+    .. math:: I_{ij} = E[Y (n_i N_{ij} - T_i)],
+
+    with N_ij the number of times that a run draws the row, T_i that of all draws of the input: one set of runs at the
+    data gives the influence of all rows, and with it the input variance :math:`\sum_i \sum_j I_{ij}^2 / n_i^2`. The
+    noise in it is removed by regression on features of the rows; products of features give the bias and the second
+    order. Where that is not enough, some of the runs are repeated under resamples of the data; the result says so.
+
+    Parameters
+    ----------
+    run
+        The model. Either ``run(arrival, service)``, with a parameter for each input by its name, which gets an array
+        of draws ``(R, T)``, R runs of T draws each, and returns R outputs: an array ``(R,)`` or ``(R, k)``, or a dict
+        of these. It may return a pair ``(outputs, {"service": used})`` that says how many draws of an input each run
+        used, shape ``(R,)``; the draws after those have no influence, and noise is saved. Or ``run(draw, rng)``, which
+        is called once for each run and asks for draws one by one, ``draw.service()``, as many as it needs; so do
+        models written in SimPy. With a parameter `rng` it gets a ``numpy.random.Generator`` for randomness of its
+        own. It must be a function of its draws and of `rng`.
+    inputs
+        From the name of each input to its data: numbers, a series, an array, or a frame whose rows are drawn
+        together; an array ``(n, d)`` gives draws ``(R, T, d)``, a frame a dict of ``(R, T)`` by column. Or
+        `ob.fitted` for a distribution fitted to data. Rows of an input are independent, and so are the inputs.
+    horizon
+        How many draws of every input a run gets, or a dict by input. A ``run(draw)`` needs none; where there is one,
+        asking for more is an error.
+    n_runs
+        How many runs to make in all; 10,000 by default, and 2,000 for a model that is called once for each run.
+    tol
+        The relative simulation error of `input_error` to reach: runs are added until it is, up to `max_runs`.
+    max_runs
+        With `tol`, the most runs to make.
+    confidence_level
+        Of the interval.
+    vectorized
+        False for a ``run(arrival, service)`` that simulates one run and gets arrays ``(T,)``.
+    n_jobs
+        How many processes share the runs; the numbers do not depend on it.
+    checkpoint
+        A file that keeps the finished runs, so that a run that was killed goes on and ends with the same numbers.
+    progress
+        Whether to show a progress bar; None shows it on a terminal when the work takes long and tqdm is installed.
+    rng
+        None, a whole number, a SeedSequence or a Generator. Draw t of an input in run r depends on the seed, the input,
+        r and t alone.
+
+    Returns
+    -------
+    InputUncertainty
+
+    References
+    ----------
+    Barton, R. R., Lam, H. and Song, E. (2022). Input uncertainty in stochastic simulation. The Palgrave Handbook of
+    Operations Research, 573-620.
+
+    Lam, H. and Qian, H. (2022). Subsampling to enhance efficiency in input uncertainty quantification. Operations
+    Research 70, 1891-1913.
+
+    Examples
+    --------
+    The mean waiting time of the first ten customers of a queue:
+
+    >>> import numpy as np
+    >>> import orthoboot as ob
+    >>> def mean_wait(arrival, service):
+    ...     wait = total = np.zeros(len(arrival))
+    ...     for t in range(arrival.shape[1] - 1):
+    ...         wait = np.maximum(wait + service[:, t] - arrival[:, t], 0)
+    ...         total = total + wait
+    ...     return total / arrival.shape[1]
+    >>> data = np.random.default_rng(0)
+    >>> inputs = {"arrival": data.exponential(1.0, 200), "service": data.exponential(0.8, 200)}
+    >>> result = ob.input_uncertainty(mean_wait, inputs, horizon=10, n_runs=2000, rng=0)
+    >>> bool(result.input_error > 5 * result.run_error), result.regime
+    (True, 'base runs')
+    >>> max(result.contributions, key=result.contributions.get)
+    'service'
+    """
+    level = checked_confidence_level(confidence_level)
+    wanted = None if tol is None else checked_tolerance(tol)
+    most = checked_count("max_runs", max_runs, least=_LEAST_RUNS)
+    if n_runs is not None:
+        n_runs = checked_count("n_runs", n_runs, least=_LEAST_RUNS)
+    checked_jobs(n_jobs)
+    if progress is not None and not isinstance(progress, bool):
+        raise ArgumentError(f"`progress` must be True, False or None; got {progress!r}.")
+    key = checkpoint_key(checkpoint, rng)
+    read = read_inputs(inputs)
+    model = model_for(run, read, horizon, vectorized)
+    output, first = trial(model, read, key)
+    identity = {"model": model.function, "inputs": read, "horizon": (type(model).__name__, model.horizon)}
+    execution = Execution(n_jobs, progress, checkpoint_of(checkpoint, identity, first, key))
+    experiment = Experiment(read, model, key, output, execution)
+    standing = of_inputs(experiment)
+    for warning in standing:
+        emit(warning)
+    with execution.checkpoint.opened():
+        outcome, unmet = _simulated(experiment, _first_runs(model, n_runs, wanted, most), wanted, most)
+    ignored = ignored_inputs(experiment, outcome.estimation.records.runs)
+    result = InputUncertainty(outcome.estimation, level, output, (), outcome.interrupted)
+    return reported(result, (*ignored, *unmet), shown=standing)
+
+
+def _first_runs(model: Model, n_runs: int | None, tol: float | None, most: int) -> int:
+    """Return how many runs are made before the simulation error is looked at."""
+    if n_runs is not None:
+        return n_runs
+    together = isinstance(model, ArrayModel) and model.vectorized
+    number = _DEFAULT_RUNS if together else _DEFAULT_SLOW_RUNS
+    return number if tol is None else min(_FIRST_ROUND, most)
+
+
+def _simulated(
+    experiment: Experiment, n_runs: int, tol: float | None, most: int
+) -> tuple[Outcome, tuple[OrthobootWarning, ...]]:
+    """Return the outcome of the runs, and a warning if they do not reach the tolerance."""
+    outcome = simulated(experiment, n_runs)
+    while tol is not None and not outcome.interrupted:
+        relative = float(np.max(relative_error(outcome.estimation)))
+        if relative <= tol:
+            break
+        done = outcome.estimation.records.n_runs
+        goal = min(int(done * np.clip((relative / tol) ** 2, 1.2, 2.0)), most)
+        before = done
+        if goal > done:
+            outcome = extended(outcome, goal)
+        if outcome.estimation.records.n_runs <= before:
+            return outcome, (
+                ToleranceWarning(
+                    f"after {done:,} runs the relative simulation error of the input error is still {relative:.2g}, "
+                    f"above tol = {tol:g}; max_runs = {most:,}. Raise one of the two."
+                ),
+            )
+    return outcome, ()

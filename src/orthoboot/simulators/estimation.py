@@ -1,0 +1,361 @@
+"""What recorded runs say of the output and of its input uncertainty: pure functions of the records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from orthoboot.simulators.design import Design, residual_influence
+from orthoboot.simulators.regression import RUNS_PER_COLUMN, Regression, regression_of
+from orthoboot.simulators.resampling import LEAST_PAIRS, ResampledVariance
+from orthoboot.simulators.runs import Experiment, Reruns, Runs
+from orthoboot.simulators.variance import FirstOrder, SecondOrder, weight_of
+from orthoboot.typing import FloatArray
+
+SMALL_SHARE = 0.03
+"""A second order below this share of the variance leaves nothing to look for in resamples."""
+
+LARGE_SHARE = 0.5
+"""Beyond it no expansion about the data is to be relied on."""
+
+_CERTAIN = 1.5
+"""A second order that is no larger than so many of its errors may be noise."""
+
+_NOISE_LEFT = 0.2
+"""Share of the noise of a run that is left once its value at the data is known."""
+
+_MISSING_ORDERS = 2.0
+"""What orders beyond the second add is taken to be as large as so many times the second, until resamples tell."""
+
+
+class Regime(NamedTuple):
+    """How the input variance was found, and why.
+
+    Attributes
+    ----------
+    name
+        "base runs", "resamples" or "two-layer".
+    reason
+        In words.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """All that was simulated: base runs, the sums over their draws, and runs under resamples.
+
+    Attributes
+    ----------
+    experiment
+        The model with its inputs.
+    runs
+        At the data.
+    design
+        Sums over their draws.
+    reruns
+        Under resamples, or None.
+    weights
+        By output of a run; None for the outputs themselves, else a matrix ``(k, new k)``.
+    """
+
+    experiment: Experiment
+    runs: Runs
+    design: Design
+    reruns: Reruns | None = None
+    weights: FloatArray | None = None
+
+    @property
+    def outputs(self) -> FloatArray:
+        """Return the outputs of the base runs, shape ``(R, k)``."""
+        return self.runs.outputs if self.weights is None else self.runs.outputs @ self.weights
+
+    @property
+    def pairs(self) -> FloatArray:
+        """Return the outputs under resamples, shape ``(B, 2, k)``."""
+        assert self.reruns is not None
+        return self.reruns.pairs if self.weights is None else self.reruns.pairs @ self.weights
+
+    def combined(self, weights: FloatArray) -> Records:
+        """Return the records of weighted sums of the outputs."""
+        return replace(self, weights=weights if self.weights is None else self.weights @ weights)
+
+    @property
+    def n_runs(self) -> int:
+        """Return how often the model was run."""
+        return len(self.runs) + (0 if self.reruns is None else 2 * len(self.reruns))
+
+
+@dataclass(frozen=True, eq=False)
+class Estimation:
+    """Estimates of all k outputs.
+
+    Attributes
+    ----------
+    records
+        What was simulated.
+    regime
+        How the variance is found.
+    """
+
+    records: Records
+    regime: Regime
+
+    # At the data
+
+    @cached_property
+    def regression(self) -> Regression:
+        """Return the regression of the outputs on the sums over their draws."""
+        return regression_of(self.records.design, self.records.outputs)
+
+    @property
+    def estimate(self) -> FloatArray:
+        """Return phi_hat, the mean output at the data, shape ``(k,)``."""
+        return self.regression.intercept
+
+    @property
+    def run_error(self) -> FloatArray:
+        """Return the standard error of the estimate through the number of runs, shape ``(k,)``."""
+        return np.asarray(np.sqrt(np.maximum(self.regression.covariance[:, 0, 0], 0.0)))
+
+    @cached_property
+    def first(self) -> FirstOrder:
+        """Return the first order."""
+        records = self.records
+        raw = residual_influence(records.experiment, records.runs, self.regression.outer_residuals)
+        return FirstOrder(self.regression, raw)
+
+    @cached_property
+    def second(self) -> SecondOrder:
+        """Return the second order."""
+        inputs = self.records.experiment.inputs
+        bias = np.concatenate([entry.bias for entry in inputs])
+        moments = tuple(entry.curvature_moments for entry in inputs)
+        return SecondOrder(self.first, tuple(entry.loadings for entry in inputs), bias, moments)
+
+    # The formula
+
+    @cached_property
+    def parts(self) -> FloatArray:
+        """Return the variance by input, then by pair of inputs, to second order, shape ``(m + m(m-1)/2, k)``."""
+        second, m = self.second, len(self.records.experiment.inputs)
+        own = self.first.variances + second.parts[range(m), range(m)] + second.cross
+        between = [second.parts[i, j] for i, j in combinations(range(m), 2)]
+        return np.concatenate([own, np.reshape(between, (-1, own.shape[1]))])
+
+    @property
+    def formula_variance(self) -> FloatArray:
+        """Return the variance to second order, shape ``(k,)``."""
+        return np.asarray(self.parts.sum(axis=0))
+
+    @cached_property
+    def formula_error(self) -> FloatArray:
+        """Return its simulation error, shape ``(k,)``."""
+        return np.asarray(self._error(np.ones((1, *self.parts.shape)))[0])
+
+    def _error(self, weights: FloatArray) -> FloatArray:
+        """Return the simulation errors of sums of the parts with weights ``(sums, parts, k)``, shape ``(sums, k)``."""
+        m, first, second = len(self.records.experiment.inputs), self.first, self.second
+        terms = np.einsum("rik,sik->rsk", first.run_terms, weights[:, :m])
+        squares = terms.var(axis=0) / len(terms)
+        squares += np.einsum("ik,sik->sk", first.noise_variance, weights[:, :m] ** 2)
+        places = [(i, i) for i in range(m)] + list(combinations(range(m), 2))
+        errors = np.array([second.part_errors[place] for place in places])
+        squares += np.einsum("ik,sik->sk", errors**2, weights**2)
+        squares += np.einsum("ik,sik->sk", second.cross_error**2, weights[:, :m] ** 2)
+        return np.asarray(np.sqrt(squares))
+
+    @property
+    def second_share(self) -> FloatArray:
+        """Return f2, the share of the second order in the variance, zero where it may be noise, shape ``(k,)``."""
+        curved = self.second.parts.sum(axis=(0, 1))
+        noise = np.sqrt((self.second.part_errors**2).sum(axis=(0, 1)))
+        certain = np.where(curved > _CERTAIN * noise, curved, 0.0)
+        total = self.first.variances.sum(axis=0) + np.maximum(curved, 0.0)
+        return np.asarray(np.where(total > 0, np.minimum(certain / np.where(total > 0, total, 1.0), 1.0), 0.0))
+
+    @property
+    def noise_share(self) -> FloatArray:
+        """Return the variance of a run over the input variance, as far as that is above its noise, shape ``(k,)``."""
+        first = self.first
+        noise = first.run_terms.sum(axis=1).var(axis=0) / len(first.run_terms) + first.noise_variance.sum(axis=0)
+        variance = np.maximum(first.variances.sum(axis=0) - np.sqrt(noise), 0.0)
+        spread = self.records.outputs.var(axis=0)
+        return np.where(variance > 0, spread / np.where(variance > 0, variance, 1.0), np.inf)
+
+    def resample_error(self, n_resamples: int) -> FloatArray:
+        """Return about how exactly so many resamples would tell the variance, relative to it, shape ``(k,)``.
+
+        Half of the two runs' noise stays in their mean, which meets the linear part, and all of it in their product.
+        """
+        noise = _NOISE_LEFT * self.noise_share
+        return np.asarray(np.sqrt((2 * noise + noise**2) / n_resamples))
+
+    # Resamples
+
+    @cached_property
+    def resampled(self) -> ResampledVariance | None:
+        """Return what the runs under resamples say, if there are enough."""
+        reruns = self.records.reruns
+        if reruns is None or len(reruns) < LEAST_PAIRS:
+            return None
+        experiment = self.records.experiment
+        numbers = reruns.resamples.tolist()
+        linear = np.zeros((len(reruns), self.records.outputs.shape[1]))
+        exact = np.zeros(linear.shape[1])
+        for i, (entry, influence) in enumerate(zip(experiment.inputs, self.sorted_influence, strict=True)):
+            stream = experiment.resample_stream(i)
+            linear += entry.resampled_loadings(experiment.key, stream, numbers, influence)
+            exact += (influence**2).sum(axis=0) / entry.n_rows**2
+        base = self.records.outputs[reruns.base] - self.estimate
+        features = self.records.design.features[reruns.base]
+        return ResampledVariance(self.records.pairs, base, features, linear, exact)
+
+    @cached_property
+    def resample_weight(self) -> FloatArray:
+        """Return how much the resamples count beside the formula, shape ``(k,)``."""
+        found = self.resampled
+        if found is None:
+            return np.zeros_like(self.estimate)
+        if self.regime.name == "two-layer":
+            return np.ones_like(self.estimate)
+        return self._weight(found.variance - self.formula_variance, found.variance_error, self._doubt)
+
+    @property
+    def _doubt(self) -> FloatArray:
+        """Return how far the formula may be off: by its noise, and by orders beyond the second, shape ``(k,)``."""
+        second = np.maximum(self.second.parts.sum(axis=(0, 1)), 0.0)
+        return np.asarray(np.hypot(_MISSING_ORDERS * second, self.formula_error))
+
+    @staticmethod
+    def _weight(change: FloatArray, noise: FloatArray, doubt: FloatArray) -> FloatArray:
+        """Return how much a noisy correction counts: by what it may be expected to be, and by its size in errors."""
+        both = doubt**2 + noise**2
+        expected = doubt**2 / np.where(both > 0, both, 1.0)
+        return np.asarray(1 - (1 - expected) * (1 - weight_of(change, noise)))
+
+    @cached_property
+    def variance(self) -> FloatArray:
+        """Return the input variance, shape ``(k,)``; not below zero."""
+        total = self.formula_variance
+        if self.resampled is not None:
+            total = total + self.resample_weight * (self.resampled.variance - total)
+        return np.asarray(np.maximum(total, 0.0))
+
+    @cached_property
+    def variance_error(self) -> FloatArray:
+        """Return its simulation error, shape ``(k,)``."""
+        if self.resampled is None:
+            return self.formula_error
+        w = self.resample_weight
+        left_out = (1 - w) * np.abs(self.resampled.variance - self.formula_variance)
+        return np.asarray(
+            np.sqrt((w * self.resampled.variance_error) ** 2 + ((1 - w) * self.formula_error) ** 2 + left_out**2)
+        )
+
+    @property
+    def input_error(self) -> FloatArray:
+        """Return the standard error through the inputs' data, shape ``(k,)``."""
+        return np.asarray(np.sqrt(self.variance))
+
+    @property
+    def input_error_error(self) -> FloatArray:
+        """Return its simulation error, shape ``(k,)``."""
+        return _root_error(self.variance, self.variance_error)
+
+    @cached_property
+    def bias(self) -> FloatArray:
+        """Return the bias through the inputs' data, shape ``(k,)``."""
+        value = self.second.bias
+        if self.resampled is None:
+            return value
+        w = self._bias_weight
+        return np.asarray(value + w * (self.resampled.bias(self.estimate) - value))
+
+    @cached_property
+    def _bias_weight(self) -> FloatArray:
+        assert self.resampled is not None
+        if self.regime.name == "two-layer":
+            return np.ones_like(self.estimate)
+        change = self.resampled.bias(self.estimate) - self.second.bias
+        return self._weight(change, self.resampled.bias_error, self.second.bias_error)
+
+    @cached_property
+    def bias_error(self) -> FloatArray:
+        """Return its simulation error, shape ``(k,)``."""
+        if self.resampled is None:
+            return self.second.bias_error
+        w = self._bias_weight
+        return np.asarray(np.sqrt((w * self.resampled.bias_error) ** 2 + ((1 - w) * self.second.bias_error) ** 2))
+
+    @property
+    def total_error(self) -> FloatArray:
+        """Return the standard error through data and runs together, shape ``(k,)``."""
+        return np.asarray(np.sqrt(self.variance + self.run_error**2))
+
+    # By input and by row
+
+    @cached_property
+    def sorted_influence(self) -> tuple[FloatArray, ...]:
+        """Return by input the influence of its sorted rows, shape ``(n_i, k)``."""
+        design, regression = self.records.design, self.regression
+        slopes = regression.slopes
+        residual = self.first.influence
+        inputs = self.records.experiment.inputs
+        return tuple(entry.loadings @ slopes[design.input_of == i] + residual[i] for i, entry in enumerate(inputs))
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Return the shares of the parts, not below zero and summing to one, shape ``(parts, k)``."""
+        parts = np.maximum(self.parts, 0.0)
+        total = parts.sum(axis=0)
+        return np.asarray(parts / np.where(total > 0, total, 1.0))
+
+    @cached_property
+    def share_errors(self) -> FloatArray:
+        """Return the simulation errors of the shares, shape ``(parts, k)``."""
+        total = np.maximum(self.parts, 0.0).sum(axis=0)
+        slopes = np.eye(len(self.parts))[:, :, np.newaxis] - self.shares[:, np.newaxis]
+        return np.asarray(self._error(slopes) / np.where(total > 0, total, 1.0))
+
+    def variance_ratio(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what the variance is multiplied by when inputs have so many times their rows, and its error.
+
+        Parameters
+        ----------
+        factors
+            By input, shape ``(m,)``. A part of first order falls as its rows grow, one of second order as the product
+            of those of both inputs.
+        """
+        m, first, second = len(factors), self.first, self.second
+        own = first.variances / factors[:, np.newaxis]
+        own = own + (second.parts[range(m), range(m)] + second.cross) / factors[:, np.newaxis] ** 2
+        between = [second.parts[i, j] / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)]
+        after = np.concatenate([own, np.reshape(between, (-1, own.shape[1]))]).sum(axis=0)
+        before = self.formula_variance
+        ratio = np.where(before > 0, after / np.where(before > 0, before, 1.0), 1.0)
+        powers = [1 / factor for factor in factors] + [
+            1 / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)
+        ]
+        slopes = np.array(powers)[:, np.newaxis] - ratio
+        error = self._error(slopes[np.newaxis])[0] / np.where(before > 0, before, 1.0)
+        return np.asarray(ratio), np.asarray(error)
+
+    @property
+    def least_runs(self) -> int:
+        """Return how many base runs the features take."""
+        return RUNS_PER_COLUMN * (1 + self.records.design.n_features)
+
+
+def _root_error(variance: FloatArray, error: FloatArray) -> FloatArray:
+    """Return the error of a square root; where a variance is no larger than its error, that of its upper end."""
+    root = np.sqrt(variance)
+    return np.asarray(
+        np.where(variance > error, error / (2 * np.where(root > 0, root, 1)), np.sqrt(variance + error) - root)
+    )

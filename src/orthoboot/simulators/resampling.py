@@ -1,0 +1,111 @@
+"""Bias and variance from base runs that are repeated under resamples of the data, with common random numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from orthoboot.typing import FloatArray
+
+LEAST_PAIRS = 20
+"""Fewer resamples say nothing about a variance."""
+
+
+_PAIRS_PER_COLUMN = 10
+"""Fewer resamples for each column would fit noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResampledVariance:
+    """The variance of the output over resamples: two runs each, and their linear part as control.
+
+    Z is the output of a run under resample b, less what is known of the run: what the same draws gave at the data, its
+    sums over features G, and both times the linear part L of the resample. Given b these have mean zero, so that the
+    mean of Z is that of the output. The two values Z', Z'' of a resample have independent noise, so that their
+    covariance over resamples is the variance. The variance V of L is exact: ``beta^2 V + 2 beta cov(L, D) +
+    cov(D', D'')``, ``D = Z - beta L``.
+
+    Attributes
+    ----------
+    pairs
+        Outputs of the two runs of each resample, shape ``(B, 2, k)``.
+    base
+        What the same runs gave at the data, less the estimate, shape ``(B, 2, k)``.
+    features
+        G of these runs, shape ``(B, 2, p)``.
+    linear
+        L of each resample, shape ``(B, k)``.
+    linear_variance
+        V, shape ``(k,)``.
+    """
+
+    pairs: FloatArray
+    base: FloatArray
+    features: FloatArray
+    linear: FloatArray
+    linear_variance: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @cached_property
+    def _fits(self) -> list[tuple[FloatArray, float]]:
+        """Return by output Z, shape ``(B, 2)``, and beta."""
+        return [self._fit(output) for output in range(self.pairs.shape[2])]
+
+    def _fit(self, output: int) -> tuple[FloatArray, float]:
+        linear = np.repeat(self.linear[:, output], 2)
+        outputs, base = self.pairs[:, :, output].reshape(-1), self.base[:, :, output].reshape(-1)
+        known = [base, base * linear]
+        if len(self) >= _PAIRS_PER_COLUMN * 2 * (2 + self.features.shape[2]):
+            features = self.features.reshape(len(linear), -1).T
+            known += [*features, *(features * linear)]
+        columns = np.stack([np.ones_like(linear), linear, *known], axis=1)
+        coefficients = np.linalg.lstsq(columns, outputs, rcond=None)[0]
+        rest = outputs - columns[:, 2:] @ coefficients[2:]
+        return rest.reshape(-1, 2), float(coefficients[1])
+
+    @property
+    def _values(self) -> FloatArray:
+        """Return Z, shape ``(B, 2, k)``."""
+        return np.stack([values for values, _ in self._fits], axis=2)
+
+    @property
+    def beta(self) -> FloatArray:
+        """Return the slope of the outputs on their linear part, shape ``(k,)``."""
+        return np.array([slope for _, slope in self._fits])
+
+    @cached_property
+    def _terms(self) -> FloatArray:
+        """Return what each resample says of the variance, shape ``(B, k)``."""
+        rest = self._values - (self.beta * self.linear)[:, np.newaxis]
+        rest = rest - rest.mean(axis=0)
+        n = len(self)
+        linear = 2 * self.beta * rest.mean(axis=1) * self.linear
+        terms: FloatArray = self.beta**2 * self.linear_variance + linear + rest[:, 0] * rest[:, 1] * n / (n - 1)
+        return terms
+
+    @property
+    def variance(self) -> FloatArray:
+        """Return the variance, shape ``(k,)``."""
+        return np.asarray(self._terms.mean(axis=0))
+
+    @property
+    def variance_error(self) -> FloatArray:
+        """Return its simulation error, shape ``(k,)``."""
+        return np.asarray(self._terms.std(axis=0) / np.sqrt(len(self)))
+
+    @property
+    def _means(self) -> FloatArray:
+        return np.asarray(self._values.mean(axis=1) - self.beta * self.linear)
+
+    def bias(self, estimate: FloatArray) -> FloatArray:
+        """Return the mean of the outputs less the estimate, shape ``(k,)``."""
+        return np.asarray(self._means.mean(axis=0) - estimate)
+
+    @property
+    def bias_error(self) -> FloatArray:
+        """Return its simulation error, but for that of the estimate, shape ``(k,)``."""
+        return np.asarray(self._means.std(axis=0) / np.sqrt(len(self)))

@@ -1,0 +1,317 @@
+"""Runs of a simulation model: the loop that records what they gave and how many draws they used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from orthoboot.errors import IgnoredInputWarning, ModelError, OrthobootWarning
+from orthoboot.execution.execution import Execution
+from orthoboot.execution.progress import ProgressBar
+from orthoboot.functionals.evaluation import Evaluation
+from orthoboot.functionals.output import Output, output_like
+from orthoboot.simulators.inputs import Input, Positions
+from orthoboot.simulators.models import ArrayModel, DrawModel, Model, RunDraws
+from orthoboot.typing import BoolArray, FloatArray, IntArray, Key
+
+_TRIAL_RUNS = 4
+_PROBE_RUNS = 32
+_ROUNDING = 1e-9
+"""Relative difference up to which two simulations of a run count as the same."""
+
+
+class Task(NamedTuple):
+    """Consecutive runs to simulate, from the data or, in a sweep over the base runs, from resamples of them."""
+
+    start: int
+    stop: int
+    sweep: int | None = None
+    n_base: int = 0
+
+    @property
+    def runs(self) -> range:
+        """Return the numbers of the runs."""
+        return range(self.start, self.stop)
+
+    @property
+    def numbers(self) -> range:
+        """Return the numbers under which what they give is kept."""
+        first = 0 if self.sweep is None else self.sweep * self.n_base
+        return range(first + self.start, first + self.stop)
+
+    @property
+    def resamples(self) -> list[int] | None:
+        """Return the number of each run's resample."""
+        return None if self.sweep is None else resamples_of(self.sweep, self.n_base, np.array(self.runs)).tolist()
+
+
+def resamples_of(sweep: int, n_base: int, runs: IntArray) -> IntArray:
+    """Return the resample that each base run draws from in a sweep.
+
+    Every resample has two runs, one of either half of the base runs. Each sweep shifts the second half by one, so that
+    no two runs meet twice.
+    """
+    half = n_base // 2
+    within = np.where(runs < half, runs, (runs - half - sweep) % half)
+    found: IntArray = sweep * half + within
+    return found
+
+
+def partners(sweep: int, n_base: int) -> tuple[IntArray, IntArray]:
+    """Return the two runs of each resample of a sweep, in the order of the resamples."""
+    half = n_base // 2
+    first = np.arange(half)
+    return first, half + (first + sweep) % half
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """What R runs at the data gave.
+
+    Attributes
+    ----------
+    outputs
+        Shape ``(R, k)``.
+    used
+        Draws of each input, shape ``(R, m)``.
+    """
+
+    outputs: FloatArray
+    used: IntArray
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Reruns:
+    """What base runs gave under resamples of the data.
+
+    Attributes
+    ----------
+    pairs
+        Outputs of the two runs of each of B resamples, shape ``(B, 2, k)``.
+    base
+        Numbers of these base runs, shape ``(B, 2)``.
+    resamples
+        Numbers of the resamples, shape ``(B,)``.
+    """
+
+    pairs: FloatArray
+    base: IntArray
+    resamples: IntArray
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+
+class _Recorded(NamedTuple):
+    """What consecutive runs gave.
+
+    Attributes
+    ----------
+    values
+        Outputs and numbers of draws, shape ``(runs, k + m)``.
+    done
+        Which of them were made, shape ``(runs,)``.
+    interrupted
+        Whether Ctrl-C ended them early.
+    """
+
+    values: FloatArray
+    done: BoolArray
+    interrupted: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """A model with its inputs: everything that a run depends on besides its number.
+
+    Attributes
+    ----------
+    inputs
+        What is drawn from.
+    model
+        The user's function.
+    key
+        The seed.
+    output
+        The shape and the names of what a run gives.
+    execution
+        How runs are shared among jobs and kept.
+    """
+
+    inputs: tuple[Input, ...]
+    model: Model
+    key: Key
+    output: Output
+    execution: Execution
+
+    def simulated(self, task: Task) -> FloatArray:
+        """Return outputs and numbers of draws of some runs, shape ``(runs, k + m)``: a pure function of the task."""
+        draws = RunDraws(self.inputs, self.key, task.runs, self.model.capacities, task.resamples)
+        returned = self.model.outputs(draws, self.output)
+        return np.concatenate([returned.outputs, returned.used], axis=1)
+
+    def positions(self, i: int, runs: range, size: int) -> Positions:
+        """Return where the draws of input `i` fell."""
+        return RunDraws(self.inputs, self.key, runs, self.model.capacities).positions(i, size)
+
+    def resample_stream(self, i: int) -> int:
+        """Return the stream of the resamples of input `i`."""
+        return len(self.inputs) + i
+
+    @cached_property
+    def whole_batches(self) -> bool:
+        """Return whether runs must be simulated in the same batches each time: they share random numbers."""
+        return self.model.takes_rng and isinstance(self.model, ArrayModel) and self.model.vectorized
+
+    def run_count(self, n_runs: int) -> int:
+        """Return the number of runs that is simulated where `n_runs` are asked for."""
+        batch = self.model.runs_at_once if self.whole_batches else 1
+        return -(-n_runs // batch) * batch
+
+    # The loop
+
+    def base_runs(self, n_runs: int, known: Runs | None = None) -> tuple[Runs, bool]:
+        """Return the runs 0 to `n_runs` - 1 at the data, and whether Ctrl-C ended them early."""
+        start = 0 if known is None else len(known)
+        recorded = self._recorded("runs", self._tasks(start, n_runs, None, 0))
+        # Where other jobs were ahead of one that was interrupted, what comes after its runs is left out.
+        missing = np.flatnonzero(~recorded.done)
+        values = recorded.values[: missing[0] if len(missing) else None]
+        k = self.output.size
+        outputs, used = values[:, :k], values[:, k:].astype(np.int64)
+        if known is not None:
+            outputs, used = np.concatenate([known.outputs, outputs]), np.concatenate([known.used, used])
+        return Runs(outputs, used), recorded.interrupted
+
+    def reruns(self, n_base: int, sweeps: int, known: Reruns | None = None) -> tuple[Reruns, bool]:
+        """Return `sweeps` sweeps over the first `n_base` runs under resamples, and whether Ctrl-C ended them early."""
+        half, k = n_base // 2, self.output.size
+        start = 0 if known is None else len(known) // half
+        tasks = [task for sweep in range(start, sweeps) for task in self._tasks(0, n_base, sweep, n_base)]
+        recorded = self._recorded(f"reruns of {n_base}", tasks)
+        pieces = [] if known is None else [known]
+        for number, sweep in enumerate(range(start, sweeps)):
+            base = np.stack(partners(sweep, n_base), axis=1)
+            places = number * n_base + base
+            whole = recorded.done[places].all(axis=1)
+            resamples = sweep * half + np.flatnonzero(whole)
+            pieces.append(Reruns(recorded.values[places[whole], :k], base[whole], resamples))
+        joined = Reruns(
+            np.concatenate([piece.pairs for piece in pieces]),
+            np.concatenate([piece.base for piece in pieces]),
+            np.concatenate([piece.resamples for piece in pieces]),
+        )
+        return joined, recorded.interrupted
+
+    def _tasks(self, start: int, stop: int, sweep: int | None, n_base: int) -> list[Task]:
+        size = self.model.runs_at_once
+        cuts = [start, *range(start - start % size + size, stop, size), stop]
+        return [Task(a, b, sweep, n_base) for a, b in pairwise(cuts) if a < b]
+
+    def _recorded(self, section: str, tasks: list[Task]) -> _Recorded:
+        """Return what the runs of all tasks gave, as far as Ctrl-C let them; their numbers are consecutive."""
+        total = sum(len(task.runs) for task in tasks)
+        first = tasks[0].numbers[0] if tasks else 0
+        values = np.full((total, self.output.size + len(self.inputs)), np.nan)
+        done = np.zeros(total, dtype=bool)
+        checkpoint = self.execution.checkpoint
+        with checkpoint.opened(), ProgressBar(total, unit="run", shown=self.execution.progress) as bar:
+
+            def record(task: Task, found: FloatArray) -> None:
+                places = slice(task.numbers[0] - first, task.numbers[-1] + 1 - first)
+                values[places], done[places] = found, True
+                bar.advance(len(task.runs))
+
+            try:
+                missing = []
+                for task in tasks:
+                    finished, known = checkpoint.known(section, task.numbers)
+                    if known is None or len(finished) < len(task.numbers):
+                        missing.append(task)
+                    else:
+                        record(task, known.values)
+                for task, found in self.execution.completed(self.simulated, missing, in_threads=False):
+                    record(task, found)
+                    self._keep(section, task, found)
+            except KeyboardInterrupt:
+                return _Recorded(values, done, True)
+        return _Recorded(values, done, False)
+
+    def _keep(self, section: str, task: Task, values: FloatArray) -> None:
+        """Put runs in the checkpoint, but for those of a batch that has other numbers there already."""
+        checkpoint = self.execution.checkpoint
+        known = set(checkpoint.known(section, task.numbers)[0])
+        new = [place for place, number in enumerate(task.numbers) if number not in known]
+        if new:
+            checkpoint.add(section, [task.numbers[place] for place in new], Evaluation.of(values[new]))
+
+
+# Before the first run
+
+
+def trial(model: Model, inputs: tuple[Input, ...], key: Key) -> tuple[Output, FloatArray]:
+    """Return the shape of the outputs, and those of run 0; raise unless running the same runs twice gives the same."""
+    draws = RunDraws(inputs, key, range(_TRIAL_RUNS if isinstance(model, ArrayModel) else 1), model.capacities)
+    first = model.returned(draws)
+    output = output_like(first.example, model.name)
+    again = model.outputs(draws, output)
+    first = model.outputs(draws, output) if first.outputs.shape != again.outputs.shape else first
+    if not np.allclose(first.outputs, again.outputs, rtol=_ROUNDING, atol=0, equal_nan=True):
+        place = int(np.argmax((first.outputs != again.outputs).any(axis=1)))
+        raise ModelError(
+            f"`run` must be a function of its draws: run {place} gave {first.outputs[place].tolist()}, and with the "
+            f"same draws {again.outputs[place].tolist()}. It may use random numbers of its own, a clock, or something "
+            "that earlier runs changed. Take the argument `rng` for random numbers, and begin every run anew."
+        )
+    return output, first.outputs[0]
+
+
+def ignored_inputs(experiment: Experiment, runs: Runs) -> tuple[OrthobootWarning, ...]:
+    """Return a warning for every input whose draws never change the outputs."""
+    model = experiment.model
+    found = []
+    for i, entry in enumerate(experiment.inputs):
+        if isinstance(model, DrawModel):
+            ignored = not runs.used[:, i].any()
+        else:
+            ignored = entry.n_features > 0 and _is_ignored(experiment, i)
+        if ignored:
+            found.append(
+                IgnoredInputWarning(
+                    f"`run` gives the same whatever is drawn of {entry.name!r}: the input has no part in the answer. "
+                    "If it should, look for a name that is not used."
+                )
+            )
+    return tuple(found)
+
+
+def _is_ignored(experiment: Experiment, i: int) -> bool:
+    """Return whether runs give the same with other draws of an input."""
+    runs, capacities = range(_PROBE_RUNS), experiment.model.capacities
+    plain = RunDraws(experiment.inputs, experiment.key, runs, capacities)
+    other = _ReplacedDraws(experiment.inputs, experiment.key, runs, capacities, replaced=i)
+    first, second = (experiment.model.returned(draws).outputs for draws in (plain, other))
+    return bool(np.array_equal(first, second))
+
+
+@dataclass(frozen=True, eq=False)
+class _ReplacedDraws(RunDraws):
+    """Draws of which those of one input are taken from other runs."""
+
+    replaced: int = -1
+
+    def positions(self, i: int, size: int) -> Positions:
+        """Return where draws fall, those of another run for the replaced input."""
+        positions = super().positions(i, size)
+        return np.roll(positions, 1, axis=0) if i == self.replaced else positions
+
+    def one(self, place: int) -> RunDraws:
+        """Return the draws of one run; its inputs are drawn already where models take arrays."""
+        return RunDraws(self.inputs, self.key, self.runs[place : place + 1], self.capacities)

@@ -1,0 +1,393 @@
+"""The answer of a simulation experiment: estimate, input error, where it comes from, and what more data would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from orthoboot.arguments import checked_confidence_level, checked_count, checked_positive, checked_tolerance
+from orthoboot.errors import ArgumentError, MissingDependencyError, OrthobootWarning
+from orthoboot.functionals.output import Output
+from orthoboot.presentation import simulation_summary
+from orthoboot.result import ConfidenceInterval
+from orthoboot.simulators.diagnostics import reported
+from orthoboot.simulators.estimation import Estimation
+from orthoboot.simulators.experiment import Outcome, extended
+from orthoboot.typing import FloatArray
+
+
+class SimulationErrors(NamedTuple):
+    """Simulation errors: what another seed would change, each in the shape of the output."""
+
+    estimate: Any
+    bias: Any
+    input_error: Any
+    low: Any
+    high: Any
+
+
+class MoreData(NamedTuple):
+    """What more rows of some inputs would do, in the shape of the output.
+
+    Attributes
+    ----------
+    input_error
+        The input error with these rows.
+    ratio
+        That over the input error there is.
+    simulation_error
+        Of the ratio.
+    """
+
+    input_error: Any
+    ratio: Any
+    simulation_error: Any
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class InputUncertainty:
+    """How uncertain a simulated answer is because its inputs are known through data alone.
+
+    Numbers come in the shape of what a run returns: a float, an array, or a dict of these.
+
+    Attributes
+    ----------
+    estimation
+        Estimates from the recorded runs.
+    confidence_level
+        Of `confidence_interval`.
+    warnings
+        All that a careful reader should know.
+    output
+        The shape and the names of the outputs.
+    interrupted
+        Whether Ctrl-C ended the runs early.
+    """
+
+    estimation: Estimation
+    confidence_level: float
+    output: Output
+    warnings: tuple[OrthobootWarning, ...] = field(default=())
+    interrupted: bool = False
+
+    # What was found
+
+    @property
+    def estimate(self) -> Any:
+        """Return the mean output where the inputs are distributed as their data."""
+        return self._packed(self.estimation.estimate)
+
+    @property
+    def bias(self) -> Any:
+        """Return how far estimates from other data of the same size lie above the truth on average."""
+        return self._packed(self.estimation.bias)
+
+    @property
+    def debiased(self) -> Any:
+        """Return ``estimate - bias``."""
+        return self._packed(self.estimation.estimate - self.estimation.bias)
+
+    @property
+    def input_error(self) -> Any:
+        """Return the standard error of the estimate because the inputs are known through data alone."""
+        return self._packed(self.estimation.input_error)
+
+    @property
+    def run_error(self) -> Any:
+        """Return the standard error of the estimate because the runs are finite in number; more of them reduce it."""
+        return self._packed(self.estimation.run_error)
+
+    @property
+    def standard_error(self) -> Any:
+        """Return both together, the root of the sum of the squares of `input_error` and `run_error`."""
+        return self._packed(self.estimation.total_error)
+
+    @property
+    def confidence_interval(self) -> ConfidenceInterval:
+        """Return the interval with both errors, with fields `low` and `high`."""
+        return self.interval()
+
+    def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """Return the normal interval of another level, ``estimate ± z standard_error``."""
+        level = self.confidence_level if confidence_level is None else checked_confidence_level(confidence_level)
+        half = float(ndtri((1 + level) / 2)) * self.estimation.total_error
+        center = self.estimation.estimate
+        return ConfidenceInterval(self._packed(center - half), self._packed(center + half))
+
+    # Where it comes from
+
+    @property
+    def contributions(self) -> dict[str, Any]:
+        """Return the share of each input in the input variance, and of pairs of inputs; they sum to one."""
+        return self._by_part(self.estimation.shares)
+
+    @property
+    def contribution_errors(self) -> dict[str, Any]:
+        """Return the simulation errors of the contributions."""
+        return self._by_part(self.estimation.share_errors)
+
+    @property
+    def influence(self) -> dict[str, Any]:
+        """Return by input the influence of each row of its data on the output, shape ``(n,)`` or ``(n, k)``.
+
+        Its mean is zero, and ``sum(influence**2) / n**2`` about the input's own part of the variance.
+        """
+        found = {}
+        for entry, values in zip(self._inputs, self.estimation.sorted_influence, strict=True):
+            ordered = entry.in_data_order(values)
+            found[entry.name] = ordered[:, 0] if self.output.is_scalar else ordered
+        return found
+
+    def more_data(self, **factors: float) -> MoreData:
+        """Return what more rows would do: ``more_data(service=2)`` for twice as many of the input `service`.
+
+        Parameters
+        ----------
+        **factors
+            By the name of an input how many times the rows that there are; at least one of them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import orthoboot as ob
+        >>> x = np.random.default_rng(0).exponential(size=100)
+        >>> result = ob.input_uncertainty(lambda x: x.sum(axis=1), {"x": x}, horizon=3, n_runs=1000, rng=0)
+        >>> round(result.more_data(x=4).ratio, 3)
+        0.5
+        """
+        names = [entry.name for entry in self._inputs]
+        unknown = [name for name in factors if name not in names]
+        if unknown or not factors:
+            raise ArgumentError(
+                f"`more_data` takes factors by the name of an input, {', '.join(names)}; got "
+                f"{', '.join(unknown) or 'none'}. For twice the rows write `more_data({names[0]}=2)`."
+            )
+        checked = {name: checked_positive(name, factor) for name, factor in factors.items()}
+        found = np.array([checked.get(name, 1.0) for name in names])
+        ratio, error = self.estimation.variance_ratio(found)
+        root = np.sqrt(np.maximum(ratio, 0.0))
+        errors = error / (2 * np.where(root > 0, root, 1.0))
+        return MoreData(*(self._packed(part) for part in (root * self.estimation.input_error, root, errors)))
+
+    def difference(self, first: str, second: str) -> InputUncertainty:
+        """Return the result for the difference of two outputs, such as two policies on the same draws.
+
+        Parameters
+        ----------
+        first, second
+            Names of outputs, as in `names`; the second is taken from the first.
+        """
+        names = self.names
+        for name in (first, second):
+            if name not in names:
+                raise ArgumentError(f"`difference` takes names of outputs, {', '.join(names)}; got {name!r}.")
+        weights = np.zeros((len(names), 1))
+        weights[names.index(first)] += 1.0
+        weights[names.index(second)] -= 1.0
+        estimation = replace(self.estimation, records=self.estimation.records.combined(weights))
+        output = Output(((),), None, (f"{first} - {second}",))
+        return reported(replace(self, estimation=estimation, output=output), shown=self.warnings)
+
+    # How far to trust it
+
+    @property
+    def simulation_error(self) -> SimulationErrors:
+        """Return the simulation errors, with fields `estimate`, `bias`, `input_error`, `low` and `high`."""
+        estimation = self.estimation
+        parts = (estimation.run_error, estimation.bias_error, estimation.input_error_error, *[self._end_error] * 2)
+        return SimulationErrors(*(self._packed(part) for part in parts))
+
+    @property
+    def _end_error(self) -> FloatArray:
+        estimation = self.estimation
+        z = float(ndtri((1 + self.confidence_level) / 2))
+        total = np.where(estimation.total_error > 0, estimation.total_error, 1.0)
+        width = z * estimation.variance_error / (2 * total)
+        return np.asarray(np.sqrt(estimation.run_error**2 + width**2))
+
+    @property
+    def regime(self) -> str:
+        """Return how the input variance was found: "base runs", "resamples" or "two-layer"."""
+        return self.estimation.regime.name
+
+    @property
+    def regime_reason(self) -> str:
+        """Return why."""
+        return self.estimation.regime.reason
+
+    @property
+    def n_runs(self) -> int:
+        """Return how often the model was run."""
+        return self.estimation.records.n_runs
+
+    def runs_needed(self, tol: float) -> int:
+        """Return about how many runs make the relative simulation error of `input_error` as small as `tol`.
+
+        For several outputs it is the most that one of them needs.
+        """
+        tol = checked_tolerance(tol)
+        relative = float(np.max(relative_error(self.estimation)))
+        if not np.isfinite(relative):
+            return 10 * self.n_runs
+        return max(int(np.ceil(self.n_runs * (relative / tol) ** 2)), self.estimation.least_runs)
+
+    def extend(self, n_runs: int) -> InputUncertainty:
+        """Return the result with so many more runs, in the same regime.
+
+        Parameters
+        ----------
+        n_runs
+            How many to add.
+        """
+        more = checked_count("n_runs", n_runs, least=1)
+        outcome = extended(Outcome(self.estimation, self.interrupted), self.n_runs + more)
+        changed = replace(self, estimation=outcome.estimation, interrupted=outcome.interrupted)
+        return reported(changed, shown=self.warnings)
+
+    # How it is shown
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the k outputs."""
+        return self.output.names
+
+    def summary(self) -> str:
+        """Return a text summary: estimate, errors, interval, the inputs' shares and warnings."""
+        return simulation_summary.text(self._answer)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as a dict of Python numbers, lists and strings, ready for JSON."""
+        fields: dict[str, Any] = {
+            "names": self.names,
+            "estimate": self.estimate,
+            "bias": self.bias,
+            "debiased": self.debiased,
+            "input_error": self.input_error,
+            "run_error": self.run_error,
+            "standard_error": self.standard_error,
+            "confidence_interval": self.confidence_interval._asdict(),
+            "confidence_level": self.confidence_level,
+            "contributions": self.contributions,
+            "contribution_errors": self.contribution_errors,
+            "simulation_error": self.simulation_error._asdict(),
+            "regime": self.regime,
+            "regime_reason": self.regime_reason,
+            "n_runs": self.n_runs,
+            "n_rows": {entry.name: entry.n_rows for entry in self._inputs},
+            "warnings": [str(warning) for warning in self.warnings],
+        }
+        return {name: _jsonable(value) for name, value in fields.items()}
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame with one row per output."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingDependencyError("`to_frame` needs pandas; install it with `pip install pandas`.") from error
+        estimation = self.estimation
+        half = float(ndtri((1 + self.confidence_level) / 2)) * estimation.total_error
+        columns = {
+            "estimate": estimation.estimate,
+            "bias": estimation.bias,
+            "debiased": estimation.estimate - estimation.bias,
+            "input_error": estimation.input_error,
+            "run_error": estimation.run_error,
+            "low": estimation.estimate - half,
+            "high": estimation.estimate + half,
+            "input_error_simulation_error": estimation.input_error_error,
+        }
+        columns |= {f"share_{name}": row for name, row in zip(self._parts, estimation.shares, strict=True)}
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="output"))
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def __repr__(self) -> str:
+        rest = f"n_runs={self.n_runs}, regime={self.regime!r})"
+        if len(self.names) > 1:
+            return f"InputUncertainty({len(self.names)} outputs, {rest}"
+        found = self.estimation
+        shown = {"estimate": found.estimate, "input_error": found.input_error, "run_error": found.run_error}
+        return f"InputUncertainty({', '.join(f'{name}={value[0]:.6g}' for name, value in shown.items())}, {rest}"
+
+    def _repr_html_(self) -> str:
+        return simulation_summary.table(self._answer)
+
+    @property
+    def _inputs(self) -> tuple[Any, ...]:
+        return self.estimation.records.experiment.inputs
+
+    @cached_property
+    def _parts(self) -> list[str]:
+        names = [entry.name for entry in self._inputs]
+        return names + [f"{first} x {second}" for first, second in combinations(names, 2)]
+
+    def _by_part(self, values: FloatArray) -> dict[str, Any]:
+        return {name: self._packed(row) for name, row in zip(self._parts, values, strict=True)}
+
+    def _packed(self, flat: FloatArray) -> Any:
+        return self.output.pack(flat)
+
+    @property
+    def _answer(self) -> simulation_summary.SimulationAnswer:
+        found = self.estimation
+        half = float(ndtri((1 + self.confidence_level) / 2)) * found.total_error
+        return simulation_summary.SimulationAnswer(
+            self._heading,
+            self.names,
+            found.estimate,
+            found.bias,
+            found.input_error,
+            found.run_error,
+            found.estimate - half,
+            found.estimate + half,
+            np.stack([found.bias_error, found.input_error_error, self._end_error]),
+            self.confidence_level,
+            self._parts,
+            found.shares,
+            found.share_errors,
+            self._notes,
+            self.warnings,
+        )
+
+    @property
+    def _heading(self) -> str:
+        rows = ", ".join(f"{entry.name} ({entry.n_rows:,} rows)" for entry in self._inputs)
+        return f"Input uncertainty of {self.estimation.records.experiment.model.name}: {rows}; {self.n_runs:,} runs"
+
+    @property
+    def _notes(self) -> list[str]:
+        ways = {
+            "base runs": "influence functions from the runs at the data",
+            "resamples": "influence functions, corrected by runs under resamples of the data",
+            "two-layer": "runs under resamples of the data with common random numbers",
+        }
+        notes = [
+            "input error: other data would change the estimate so much; run error: other runs at these data would.",
+            f"Input variance by {ways[self.regime]}, since {self.regime_reason}.",
+            "± is the simulation error: what another seed would change.",
+        ]
+        if self.regime != "base runs":
+            notes.append("Shares of the inputs are those of the first two orders.")
+        return notes
+
+
+def relative_error(estimation: Estimation) -> FloatArray:
+    """Return the simulation error of the input error over the input error, shape ``(k,)``; infinite where that is 0."""
+    value, error = estimation.input_error, estimation.input_error_error
+    return np.where(value > 0, error / np.where(value > 0, value, 1.0), np.where(error > 0, np.inf, 0.0))
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _jsonable(entry) for key, entry in value.items()}
+    if isinstance(value, (np.ndarray, list, tuple)):
+        return [_jsonable(entry) for entry in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value

@@ -1,0 +1,348 @@
+"""The variance of the output over resamples of the inputs' rows, to first and second order, from base runs alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from orthoboot.simulators.inputs import CurvatureMoments
+from orthoboot.simulators.regression import Regression
+from orthoboot.typing import FloatArray
+
+_DOUBT = 2.0
+"""A part that is not larger than so many of its errors counts for half of itself or less."""
+
+_MORE_DOUBT = 3.0
+"""The same for coincidences: their noise is many times the bias where the output is smooth in the draws."""
+
+
+def weight_of(value: FloatArray, error: FloatArray, doubt: float = _DOUBT) -> FloatArray:
+    """Return how much an unbiased but noisy part counts: ``z^4 / (z^4 + doubt^4)``, z its value over its error.
+
+    Nearly one for what is well above its noise, so that the sum stays unbiased, and nearly zero for noise.
+    """
+    z4 = (value / np.where(error > 0, error, 1.0)) ** 4
+    found: FloatArray = np.where(error > 0, z4 / (z4 + doubt**4), 1.0)
+    return found
+
+
+def weighted_error(value: FloatArray, error: FloatArray, doubt: float = _DOUBT) -> FloatArray:
+    """Return the simulation error of a part times its weight, which moves with the part: the derivative of ``w z``."""
+    z4 = (value / np.where(error > 0, error, 1.0)) ** 4
+    slope = z4 / (z4 + doubt**4) + 4 * doubt**4 * z4 / (z4 + doubt**4) ** 2
+    return np.asarray(slope * error)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstOrder:
+    """The variance of the linear part of the output, input by input.
+
+    With a the coefficients of the features, ``V_i = T_i^2 (|a_i|^2 - tr HC_i)/n_i + w_i U_i``: the noise of a, by
+    HC3, is taken off, and U is the raw form on the residuals, for influence that no feature has.
+
+    Attributes
+    ----------
+    regression
+        Of the outputs on the features.
+    residual_influence
+        By input the mean over runs of ``e (n N - T)``, shape ``(n_i, k)``.
+    """
+
+    regression: Regression
+    residual_influence: tuple[FloatArray, ...]
+
+    @cached_property
+    def slopes(self) -> FloatArray:
+        """Return ``E[Y G]`` in units of the rows' own spread, shape ``(p, k)``: the derivative along each feature."""
+        return np.asarray(self.regression.design.root @ self.regression.slopes)
+
+    @cached_property
+    def slope_covariance(self) -> FloatArray:
+        """Return the covariance of the slopes, shape ``(k, p, p)``."""
+        design, first = self.regression.design, self.regression.first
+        return np.asarray(design.root @ self.regression.covariance[:, first, first] @ design.root)
+
+    @cached_property
+    def by_features(self) -> FloatArray:
+        """Return the variance that the features explain, without the noise of their coefficients, shape ``(m, k)``."""
+        noise = np.diagonal(self.slope_covariance, axis1=1, axis2=2).T
+        return self._over_inputs(self.slopes**2 - noise)
+
+    def _over_inputs(self, by_feature: FloatArray) -> FloatArray:
+        """Return sums over the features of every input over its rows, shape ``(m, k)``."""
+        design = self.regression.design
+        found = [by_feature[design.input_of == i].sum(axis=0) / n for i, n in enumerate(design.sizes)]
+        return np.stack(found)
+
+    @cached_property
+    def residual(self) -> FloatArray:
+        """Return U, the unbiased variance through the raw influence of the residuals, shape ``(m, k)``."""
+        regression, design = self.regression, self.regression.design
+        e, runs = regression.outer_residuals, len(design)
+        found = []
+        for i, n in enumerate(design.sizes):
+            raw = self.residual_influence[i]
+            squared = (raw**2).sum(axis=0)
+            noise = ((e**2).T @ self._distance(i) - runs * squared) / (runs * (runs - 1))
+            found.append((squared - noise) / n**2 if raw.any() else np.zeros(e.shape[1]))
+        return np.stack(found)
+
+    def _distance(self, i: int) -> FloatArray:
+        """Return the squared length of ``n N - T`` beyond the features of an input, shape ``(R,)``."""
+        design, n = self.regression.design, self.regression.design.sizes[i]
+        own = design.features[:, design.input_of == i]
+        length: FloatArray = n**2 * design.squared_counts[:, i] - n * design.used[:, i] ** 2
+        return np.asarray(length - n * (own**2).sum(axis=1))
+
+    @cached_property
+    def residual_error(self) -> FloatArray:
+        """Return the simulation error of U, shape ``(m, k)``."""
+        design, runs = self.regression.design, len(self.regression.design)
+        spread = design.mean_used[:, np.newaxis] * self.regression.residual_variance
+        n = design.sizes[:, np.newaxis]
+        error: FloatArray = np.sqrt(
+            2 * spread**2 / (runs**2 * n) + 4 * spread * np.maximum(self.residual, 0) / (n * runs)
+        )
+        return np.where(self.residual == 0, 0.0, error)
+
+    @cached_property
+    def residual_weight(self) -> FloatArray:
+        """Return w, shape ``(m, k)``."""
+        return weight_of(self.residual, self.residual_error)
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """Return V of every input, shape ``(m, k)``."""
+        return np.asarray(self.by_features + self.residual_weight * self.residual)
+
+    @cached_property
+    def run_terms(self) -> FloatArray:
+        """Return what each run adds to the error of V of every input, shape ``(R, m, k)``: ``2 e h``.
+
+        h is the run's own linear part, ``T a . G / n``; where the number of draws is random its mean has noise too.
+        """
+        design, regression = self.regression.design, self.regression
+        e = regression.outer_residuals
+        directions = design.root @ self.slopes
+        terms = np.empty((len(design), len(design.sizes), e.shape[1]))
+        for i, n in enumerate(design.sizes):
+            mine = design.input_of == i
+            length = design.used[:, i] / max(design.mean_used[i], 1e-300) - 1
+            h = design.features[:, mine] @ directions[mine] / n
+            terms[:, i] = 2 * (e * h + length[:, np.newaxis] * self.by_features[i])
+        return terms
+
+    @cached_property
+    def noise_variance(self) -> FloatArray:
+        """Return the part of the error's square that falls with the square of the runs, shape ``(m, k)``."""
+        design = self.regression.design
+        found = []
+        for i, n in enumerate(design.sizes):
+            mine = np.flatnonzero(design.input_of == i)
+            block = self.slope_covariance[:, mine[:, np.newaxis], mine]
+            found.append(2 * (block**2).sum(axis=(1, 2)) / n**2)
+        parts: FloatArray = np.stack(found) + weighted_error(self.residual, self.residual_error) ** 2
+        return parts
+
+    @cached_property
+    def influence(self) -> tuple[FloatArray, ...]:
+        """Return by input the residual influence of the sorted rows, shrunk by its share of noise, ``(n_i, k)``."""
+        sizes = self.regression.design.sizes
+        squared = np.stack([(raw**2).sum(axis=0) / n**2 for raw, n in zip(self.residual_influence, sizes, strict=True)])
+        signal = np.clip(self.residual_weight * self.residual / np.where(squared > 0, squared, 1.0), 0.0, 1.0)
+        return tuple(raw * share for raw, share in zip(self.residual_influence, signal, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class SecondOrder:
+    """Bias and variance from the second derivatives of the output, of all outputs.
+
+    With H the second derivatives along the features, ``bias = sum H_kk / (2 n)``, and the variance of the quadratic
+    part is ``(1/2) sum H_kl^2 / (n_k n_l)``, less the noise of H.
+
+    Attributes
+    ----------
+    first
+        The first order.
+    loadings
+        The rows' own loadings by input, for their third moments.
+    parameter_bias
+        How far resamples move the distributions along the features on average, shape ``(p,)``: zero for empirical
+        inputs, the bias of the fit for others.
+    moments
+        By input those of a fitted density's second derivatives, None for empirical inputs.
+    """
+
+    first: FirstOrder
+    loadings: tuple[FloatArray, ...]
+    parameter_bias: FloatArray
+    moments: tuple[CurvatureMoments | None, ...]
+
+    @cached_property
+    def curvature(self) -> tuple[FloatArray, FloatArray]:
+        """Return H and the variances of its entries by output, shape ``(k, p, p)`` each."""
+        regression = self.first.regression
+        design, outputs = regression.design, regression.outputs.shape[1]
+        p = design.n_features
+        h, noise = np.zeros((outputs, p, p)), np.zeros((outputs, p, p))
+        rows, columns = regression.pairs.T
+        squares = self._pair_moments
+        found = regression.pair_coefficients * squares[:, np.newaxis] + regression.pair_rests
+        h[:, rows, columns] = h[:, columns, rows] = found.T
+        variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.second]
+        noise[:, rows, columns] = noise[:, columns, rows] = variances
+        for i, moments in enumerate(self.moments):
+            if moments is not None:
+                self._store_fitted(i, moments, h)
+        root = design.root
+        return root @ h @ root, (root**2) @ noise @ (root**2)
+
+    @cached_property
+    def _pair_moments(self) -> FloatArray:
+        """Return the second moments of the columns of pairs, shape ``(q,)``."""
+        regression = self.first.regression
+        return np.array([regression.design.pair_moment(int(k), int(j)) for k, j in regression.pairs])
+
+    def _store_fitted(self, i: int, moments: CurvatureMoments, h: FloatArray) -> None:
+        """Write the second derivatives along the parameters of a fitted input into `h`.
+
+        ``E[Y M] + E[Y sum r]``, where r is the second derivative of a draw's density over its density. Columns of
+        pairs are correlated with one another through r, by moments that are known.
+        """
+        regression = self.first.regression
+        design = regression.design
+        own = np.flatnonzero(design.input_of == i)
+        first = int(own[0])
+        used = design.used[:, i]
+        found = np.einsum("mkl,mo->okl", moments.slopes, regression.slopes[own])
+        mine = np.flatnonzero((design.input_of[regression.pairs] == i).all(axis=1))
+        for (k, j), b, rest in zip(
+            regression.pairs[mine] - first,
+            regression.pair_coefficients[mine],
+            regression.pair_rests[mine],
+            strict=True,
+        ):
+            second = design.mean_used[i] * moments.rest[:, :, k, j]
+            second[k, j] += np.mean(used * (used - 1))
+            second[j, k] += np.mean(used * (used - 1))
+            found += b[:, np.newaxis, np.newaxis] * second
+            found[:, k, j] += rest
+            if k != j:
+                found[:, j, k] += rest
+        h[:, own[:, np.newaxis], own] = found
+
+    @cached_property
+    def bias(self) -> FloatArray:
+        """Return the bias, shape ``(k,)``: of the features' squares, and of coincidences beyond them."""
+        h, _ = self.curvature
+        by_features = (np.diagonal(h, axis1=1, axis2=2) / self._rows).sum(axis=1) / 2
+        value, error = self._coincidences
+        own = self.parameter_bias @ self.first.regression.slopes
+        return np.asarray(by_features + own + weight_of(value, error, _MORE_DOUBT) * value)
+
+    @cached_property
+    def bias_error(self) -> FloatArray:
+        """Return the simulation error of the bias, shape ``(k,)``."""
+        regression = self.first.regression
+        rows, columns = regression.pairs.T
+        traced = np.where(rows == columns, 1 / (2 * self._rows[rows]), 0.0)
+        covariance = regression.covariance[:, regression.second, regression.second]
+        by_features = np.einsum("q,kqr,r->k", traced, covariance, traced)
+        value, error = self._coincidences
+        return np.asarray(np.sqrt(by_features + weighted_error(value, error, _MORE_DOUBT) ** 2))
+
+    @property
+    def _rows(self) -> FloatArray:
+        design = self.first.regression.design
+        return design.sizes[design.input_of]
+
+    @cached_property
+    def _coincidences(self) -> tuple[FloatArray, FloatArray]:
+        """Return the bias through rows drawn twice in a run, beyond the features, and its error, shape ``(k,)``.
+
+        ``(1/2) E[e (sum N^2 - T - T (T - 1)/n - sum_k M_kk / n)]``.
+        """
+        regression = self.first.regression
+        design = regression.design
+        excess = np.zeros(len(design))
+        for i, n in enumerate(design.sizes):
+            t, squares = design.used[:, i], design.squared_counts[:, i]
+            if design.is_fitted[i] or t.max(initial=0) <= 1:
+                continue
+            own = np.flatnonzero(design.input_of == i).tolist()
+            smooth = np.sum([design.pair(k, k) for k in own], axis=0)
+            excess += (squares - t - t * (t - 1) / n - smooth / n) / 2
+        terms = regression.unexplained * excess[:, np.newaxis]
+        value = terms.mean(axis=0)
+        return value, np.sqrt(terms.var(axis=0) / len(design))
+
+    @cached_property
+    def parts(self) -> FloatArray:
+        """Return the variance of the quadratic part by pairs of inputs, shape ``(m, m, k)``, the upper triangle."""
+        h, noise = self.curvature
+        return self._by_inputs((h**2 - noise) / (2 * self._rows[:, np.newaxis] * self._rows))
+
+    @cached_property
+    def part_errors(self) -> FloatArray:
+        """Return the simulation errors of `parts`, shape ``(m, m, k)``."""
+        h, noise = self.curvature
+        scale = 2 * self._rows[:, np.newaxis] * self._rows
+        squares = (2 * noise**2 + 4 * np.maximum(h**2 - noise, 0) * noise) / scale**2
+        # An entry off the diagonal stands for two that are equal, so that its errors add up, not their squares.
+        return np.sqrt(self._by_inputs(squares * (2 - np.eye(len(self._rows)))))
+
+    def _by_inputs(self, entries: FloatArray) -> FloatArray:
+        """Return the sums of entries ``(k, p, p)`` over pairs of inputs, shape ``(m, m, k)``."""
+        design = self.first.regression.design
+        is_of = (design.input_of[:, np.newaxis] == np.arange(len(design.sizes))).astype(np.float64)
+        sums = np.einsum("kpq,pi,qj->ijk", entries, is_of, is_of)
+        upper = np.triu(np.ones(sums.shape[:2]))[:, :, np.newaxis]
+        lower = np.tril(np.ones(sums.shape[:2]), -1)[:, :, np.newaxis]
+        found: FloatArray = upper * sums + (lower * sums).transpose(1, 0, 2)
+        return found
+
+    @cached_property
+    def cross(self) -> FloatArray:
+        """Return twice the covariance of the linear and the quadratic part, shape ``(m, k)``: mean(l q) / n^2.
+
+        It counts by its size in errors: where rows have long tails, it is mostly noise.
+        """
+        value, error = self._cross
+        return weight_of(value, error) * value
+
+    @property
+    def cross_error(self) -> FloatArray:
+        """Return its simulation error, shape ``(m, k)``."""
+        return weighted_error(*self._cross)
+
+    @cached_property
+    def _cross(self) -> tuple[FloatArray, FloatArray]:
+        """Return the covariance as it is, and its error through the second derivatives, shape ``(m, k)`` each."""
+        regression = self.first.regression
+        design = regression.design
+        h, _ = self.curvature
+        rows, columns = regression.pairs.T
+        values, errors = [], []
+        for i, n in enumerate(design.sizes):
+            own = np.flatnonzero(design.input_of == i)
+            standard = _standard(self.loadings[i], design.root[np.ix_(own, own)])
+            linear = standard @ self.first.slopes[own]
+            third = np.einsum("nk,np,nq->kpq", linear, standard, standard) / (len(standard) * n**2)
+            values.append((third * h[:, own[:, np.newaxis], own]).sum(axis=(1, 2)))
+            mine = np.flatnonzero((design.input_of[regression.pairs] == i).all(axis=1))
+            if not len(mine):
+                errors.append(np.zeros(h.shape[0]))
+                continue
+            first = own[0]
+            effects = third[:, rows[mine] - first, columns[mine] - first] * np.where(rows[mine] == columns[mine], 1, 2)
+            places = 1 + design.n_features + mine
+            covariance = regression.covariance[:, places[:, np.newaxis], places]
+            errors.append(np.sqrt(np.maximum(np.einsum("kq,kqr,kr->k", effects, covariance, effects), 0.0)))
+        return np.stack(values), np.stack(errors)
+
+
+def _standard(loadings: FloatArray, root: FloatArray) -> FloatArray:
+    """Return the loadings of rows in units of their own spread."""
+    return np.asarray(loadings @ np.linalg.pinv(root))

@@ -1,0 +1,314 @@
+"""The answer: what it holds, how it is shown, and that it does not depend on how the runs were made."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from tests.conftest import REPOSITORY
+from tests.simulators.queues import INPUTS, mean_wait, two_waits
+
+import orthoboot as ob
+from orthoboot import errors
+from orthoboot.simulators.models import ArrayModel
+from orthoboot.simulators.resampling import ResampledVariance
+
+NUMBERS = ("estimate", "bias", "input_error", "run_error")
+
+
+def _numbers(result):
+    return [getattr(result, name) for name in NUMBERS]
+
+
+@pytest.fixture(scope="module")
+def result():
+    return ob.input_uncertainty(mean_wait, INPUTS, horizon=10, n_runs=2000, rng=0)
+
+
+@pytest.fixture(scope="module")
+def policies():
+    return ob.input_uncertainty(two_waits, INPUTS, horizon=10, n_runs=2000, rng=0)
+
+
+# What it holds
+
+
+def test_the_interval_has_both_errors(result):
+    total = np.hypot(result.input_error, result.run_error)
+    assert result.standard_error == pytest.approx(total)
+    low, high = result.confidence_interval
+    assert (low, high) == pytest.approx((result.estimate - 1.959964 * total, result.estimate + 1.959964 * total))
+    assert result.interval(0.5).high == pytest.approx(result.estimate + 0.6744898 * total)
+    assert result.debiased == result.estimate - result.bias
+
+
+def test_contributions_sum_to_one_and_are_those_of_the_influence(result):
+    assert sum(result.contributions.values()) == pytest.approx(1)
+    assert set(result.contributions) == {"arrival", "service", "arrival x service"} == set(result.contribution_errors)
+    parts = {name: (values**2).sum() / len(values) ** 2 for name, values in result.influence.items()}
+    share = parts["service"] / sum(parts.values())
+    assert result.contributions["service"] == pytest.approx(share, abs=0.03)
+    for name, values in result.influence.items():
+        assert values.shape == INPUTS[name].shape
+        assert values.mean() == pytest.approx(0, abs=1e-10)
+
+
+def test_longer_services_have_more_influence(result):
+    order = np.argsort(INPUTS["service"])
+    assert result.influence["service"][order[-1]] > 0 > result.influence["service"][order[0]]
+    assert np.corrcoef(result.influence["service"], INPUTS["service"])[0, 1] > 0.9
+
+
+def test_more_data_reduces_what_it_contributes(result):
+    both = result.more_data(arrival=2, service=2)
+    assert both.ratio == pytest.approx(np.sqrt(0.5), abs=0.02)
+    service = result.more_data(service=2)
+    assert both.ratio < service.ratio < 1
+    assert service.input_error == pytest.approx(service.ratio * result.input_error)
+    assert 0 < service.simulation_error < 0.05
+    assert result.more_data(service=1).ratio == pytest.approx(1)
+    for factors in ({}, {"repair": 2}, {"service": -1}):
+        with pytest.raises(errors.ArgumentError):
+            result.more_data(**factors)
+
+
+def test_runs_needed_scale_with_the_square_of_the_error(result):
+    relative = result.simulation_error.input_error / result.input_error
+    assert result.runs_needed(relative / 2) == pytest.approx(4 * result.n_runs, abs=1)
+    assert result.runs_needed(0.9) == 220  # twenty for each of ten features and the mean
+
+
+def test_outputs_share_their_draws_and_their_difference_has_its_own_uncertainty(policies):
+    gain = policies.difference("now", "faster")
+    alone = ob.input_uncertainty(
+        lambda arrival, service: mean_wait(arrival, service) - mean_wait(arrival, 0.8 * service),
+        INPUTS,
+        horizon=10,
+        n_runs=2000,
+        rng=0,
+    )
+    assert gain.estimate == pytest.approx(policies.estimate["now"] - policies.estimate["faster"])
+    # Pairs of features may be chosen differently for two outputs and for one; here all of them are taken.
+    assert gain.input_error == pytest.approx(alone.input_error, rel=1e-6)
+    assert gain.input_error < policies.input_error["now"]
+    with pytest.raises(errors.ArgumentError, match="now, faster"):
+        policies.difference("now", "later")
+
+
+def test_outputs_of_a_dict_are_those_of_single_models(policies, result):
+    assert policies.estimate["now"] == pytest.approx(result.estimate)
+    assert policies.input_error["now"] == pytest.approx(result.input_error)
+    assert policies.names == ("now", "faster")
+    assert policies.influence["service"].shape == (80, 2)
+
+
+# How it is shown
+
+
+def test_a_summary_says_what_was_found(result):
+    text = str(result)
+    assert text == result.summary()
+    for words in ("arrival (120 rows), service (80 rows); 2,000 runs", "input error", "run error", "95% interval"):
+        assert words in text
+    assert "influence functions from the runs at the data, since the second order is" in text
+    assert repr(result).startswith("InputUncertainty(estimate=")
+    with pytest.warns(errors.FewRunsWarning):
+        few = ob.input_uncertainty(mean_wait, INPUTS, horizon=10, n_runs=100, rng=0)
+    assert "To worry about:" in str(few)
+    assert result._repr_html_().count("<table>") == 2
+
+
+def test_a_dict_is_ready_for_json_and_a_frame_has_a_row_per_output(policies):
+    read = json.loads(json.dumps(policies.to_dict()))
+    assert read["estimate"]["now"] == policies.estimate["now"]
+    assert repr(policies).startswith("InputUncertainty(2 outputs")
+    assert read["n_rows"] == {"arrival": 120, "service": 80}
+    frame = policies.to_frame()
+    assert frame.loc["faster", "input_error"] == policies.input_error["faster"]
+    assert frame.filter(like="share_").sum(axis=1).tolist() == pytest.approx([1, 1])
+
+
+# Regimes
+
+
+def test_long_runs_for_few_rows_are_two_layer():
+    result = ob.input_uncertainty(mean_wait, INPUTS, horizon=300, n_runs=1000, rng=0)
+    assert result.regime == "two-layer"
+    assert "the noise of a run" in result.regime_reason
+    assert "common random numbers" in str(result)
+    assert result.n_runs == pytest.approx(1000, abs=100)
+    assert result.extend(200).n_runs > result.n_runs
+
+
+def test_runs_of_middle_length_are_corrected_under_resamples():
+    result = ob.input_uncertainty(mean_wait, INPUTS, horizon=80, n_runs=2000, rng=0)
+    assert result.regime == "resamples"
+    assert result.n_runs == pytest.approx(2000, abs=4)
+    assert 0 < result.estimation.resample_weight[0] < 1
+
+
+def test_a_linear_answer_has_the_exact_variance_under_resamples():
+    rng = np.random.default_rng(0)
+    linear = rng.normal(size=(100, 1))
+    pairs = np.repeat(linear[:, np.newaxis] + 3.0, 2, axis=1)
+    found = ResampledVariance(pairs, np.zeros((100, 2, 1)), np.zeros((100, 2, 0)), linear, np.array([1.7]))
+    assert found.variance == pytest.approx([1.7])
+    assert found.variance_error == pytest.approx([0], abs=1e-12)
+    assert found.bias(np.array([3.0])) == pytest.approx([0], abs=1e-12)
+
+
+def test_the_variance_under_resamples_is_the_covariance_of_two_runs_without_a_linear_part():
+    rng = np.random.default_rng(1)
+    pairs = rng.normal(size=(500, 1, 1)) + 0.5 * rng.normal(size=(500, 2, 1))
+    found = ResampledVariance(pairs, np.zeros((500, 2, 1)), np.zeros((500, 2, 0)), np.zeros((500, 1)), np.zeros(1))
+    assert found.variance[0] == pytest.approx(np.cov(pairs[:, 0, 0], pairs[:, 1, 0])[0, 1])
+
+
+# Number of runs
+
+
+def test_too_few_runs_say_how_many_are_needed():
+    with pytest.warns(errors.FewRunsWarning, match="at least 220 runs"):
+        ob.input_uncertainty(mean_wait, INPUTS, horizon=10, n_runs=100, rng=0)
+
+
+def test_a_variance_that_is_not_told_from_zero_is_said():
+    noise = np.random.default_rng(5).exponential(size=400)
+
+    def mostly_noise(x, rng):
+        return 0.01 * x.sum(axis=1) + rng.normal(size=len(x))
+
+    with pytest.warns(errors.FewRunsWarning, match="not told from zero"):
+        result = ob.input_uncertainty(mostly_noise, {"x": noise}, horizon=1, n_runs=500, rng=0)
+    assert result.runs_needed(0.1) > 500
+
+
+def test_few_rows_are_a_warning():
+    with pytest.warns(errors.SmallSampleWarning, match="has 5 rows"):
+        ob.input_uncertainty(lambda x: x.sum(axis=1), {"x": np.arange(5.0)}, horizon=2, n_runs=500, rng=0)
+
+
+def test_fewer_runs_than_features_still_give_an_answer():
+    inputs = {name: np.random.default_rng(i).exponential(size=50) for i, name in enumerate("abcdefghijkl")}
+
+    def total(**draws):
+        return sum(drawn.sum(axis=1) for drawn in draws.values())
+
+    with pytest.warns(errors.FewRunsWarning):
+        result = ob.input_uncertainty(total, inputs, horizon=1, n_runs=50, rng=0)
+    assert np.isfinite(result.input_error)
+
+
+def test_runs_are_added_until_the_tolerance_is_met():
+    result = ob.input_uncertainty(mean_wait, INPUTS, horizon=10, tol=0.015, rng=0)
+    assert result.n_runs > 2000
+    assert result.simulation_error.input_error <= 0.015 * result.input_error
+
+
+def test_a_tolerance_that_is_not_met_is_said():
+    with pytest.warns(errors.ToleranceWarning, match="max_runs = 3,000"):
+        ob.input_uncertainty(mean_wait, INPUTS, horizon=10, tol=0.001, max_runs=3000, rng=0)
+
+
+def test_runs_that_are_added_are_those_of_a_longer_experiment(result):
+    longer = ob.input_uncertainty(mean_wait, INPUTS, horizon=10, n_runs=3000, rng=0)
+    assert _numbers(result.extend(1000)) == pytest.approx(_numbers(longer), rel=1e-9)
+
+
+# Execution
+
+
+def test_jobs_do_not_change_a_number():
+    options = {"horizon": 80, "n_runs": 2000, "rng": 0}
+    serial, parallel = (ob.input_uncertainty(mean_wait, INPUTS, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
+    assert serial.regime == "resamples"
+    assert _numbers(serial) == _numbers(parallel)
+
+
+class _Stops:
+    """A model that is interrupted after some calls."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def __call__(self, arrival, service):
+        self.calls -= 1
+        if self.calls == 0:
+            raise KeyboardInterrupt
+        return mean_wait(arrival, service)
+
+
+def test_an_interrupted_experiment_gives_what_it_has():
+    with pytest.warns(errors.InterruptedWarning, match="600 runs done so far"):
+        result = ob.input_uncertainty(_Stops(6), INPUTS, horizon=10, n_runs=3000, rng=0)
+    assert result.n_runs == 600
+    assert result.interrupted
+
+
+def test_an_experiment_that_is_interrupted_at_once_ends():
+    with pytest.raises(KeyboardInterrupt):
+        ob.input_uncertainty(_Stops(3), INPUTS, horizon=10, n_runs=3000, rng=0)
+
+
+@pytest.mark.parametrize("horizon", [10, 80])
+def test_a_checkpoint_resumes_with_the_same_numbers(tmp_path, horizon, monkeypatch):
+    options = {"horizon": horizon, "n_runs": 2000, "rng": 0}
+    whole = ob.input_uncertainty(mean_wait, INPUTS, **options)
+    calls = []
+
+    returned = ArrayModel.returned
+
+    def interrupted(self, draws):
+        calls.append(draws.runs)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return returned(self, draws)
+
+    kept = {"checkpoint": tmp_path / "runs", **options}
+    monkeypatch.setattr(ArrayModel, "returned", interrupted)
+    with pytest.warns(errors.InterruptedWarning):
+        ob.input_uncertainty(mean_wait, INPUTS, **kept)
+    monkeypatch.undo()
+    assert _numbers(ob.input_uncertainty(mean_wait, INPUTS, **kept)) == _numbers(whole)
+    with pytest.raises(errors.CheckpointError, match="the data of the inputs"):
+        ob.input_uncertainty(mean_wait, {**INPUTS, "service": INPUTS["service"] + 1}, **kept)
+    with pytest.raises(errors.CheckpointError, match="the horizon"):
+        ob.input_uncertainty(mean_wait, INPUTS, **{**kept, "horizon": 11})
+
+
+KILLED = """
+import os, sys
+import numpy as np
+import orthoboot as ob
+x = np.random.default_rng(0).exponential(size=50)
+calls = 0
+
+def total(draw):
+    global calls
+    calls += 1
+    if calls == int(os.environ["LIMIT"]):
+        os._exit(9)
+    return draw.x() + draw.x()
+
+result = ob.input_uncertainty(total, {"x": x}, n_runs=300, rng=0, checkpoint=sys.argv[1])
+print([result.estimate, result.bias, result.input_error, result.run_error])
+"""
+
+
+def test_a_killed_experiment_resumes_with_the_same_numbers(tmp_path):
+    def outcome(limit, file):
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src"), "LIMIT": str(limit)}
+        command = [sys.executable, "-c", KILLED, str(tmp_path / file)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+    assert outcome(150, "killed").returncode == 9
+    assert (tmp_path / "killed").exists()
+    resumed = outcome(0, "killed")
+    assert resumed.returncode == 0, resumed.stderr
+    x = np.random.default_rng(0).exponential(size=50)
+    whole = ob.input_uncertainty(lambda draw: draw.x() + draw.x(), {"x": x}, n_runs=300, rng=0)
+    assert json.loads(resumed.stdout) == _numbers(whole)
