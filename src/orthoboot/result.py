@@ -33,6 +33,7 @@ from orthoboot.influence import check_of_resamples, not_of_resamples
 from orthoboot.intervals import INTERVALS, Ends, Interval
 from orthoboot.intervals.significance import significance
 from orthoboot.presentation import summary as summaries
+from orthoboot.presentation.wording import shortened
 from orthoboot.replicates import Replicates, extended, relinearized
 from orthoboot.run import Run
 from orthoboot.typing import FloatArray
@@ -479,7 +480,7 @@ class Result:
     def __repr__(self) -> str:
         rest = f"n_resamples={self.n_resamples}, estimator={self.estimator!r})"
         if len(self.names) > 1:
-            return f"Result({len(self.names)} outputs: {summaries.shortened(', '.join(self.names))}; {rest}"
+            return f"Result({len(self.names)} outputs: {shortened(', '.join(self.names))}; {rest}"
         shown = {
             "estimate": self.replicates.estimate,
             "standard_error": self._estimation.standard_error,
