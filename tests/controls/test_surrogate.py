@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
+from orthoboot.controls.surrogate import _extremes
 from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.warning_scopes import silenced
 
@@ -142,6 +143,41 @@ def test_a_contradicted_surrogate_goes_no_farther_than_the_refits():
     assert wrong.run.control.probes.contradicted[1].all()
     np.testing.assert_array_less(excess.max(axis=0), 1.5 * remainders.max(axis=0) + 1e-12)
     assert (np.ravel(wrong.simulation_error.bias) < 0.5 * np.ravel(wrong.standard_error)).all()
+
+
+def test_the_probes_widen_the_limits_and_what_limits_do_counts_as_error():
+    _, wrong = misled(lambda s, rng: np.where(rng.random() < 0.1, 50.0, s), 20)
+    control, estimation = wrong.run.control, wrong._estimation
+    linear = np.zeros((20, control.draws.linear.shape[1]))
+    seen = replace(
+        control, probes=control.probes._replace(remainders=np.array([[-7.0], [9.0]]) * np.ones_like(linear[0]))
+    )
+    limits = seen._limits(linear)
+    np.testing.assert_array_equal(limits[1], 9.0)
+    np.testing.assert_array_equal(limits[0][control.probes.contradicted[0]], -7.0)
+    law = estimation.control_values.law
+    assert (law.limited_log_variance > 0).all()
+    assert (estimation.error.log_variance_by_draws >= wrong.control_share.ravel() * law.limited_log_variance).all()
+
+
+def test_two_draws_are_probed_even_where_one_has_both_extremes():
+    assert _extremes(np.array([[0.0, 1.0], [-5.0, 5.0], [-1.0, 2.0]])) == [1, 2]
+    assert _extremes(np.array([[0.0, 1.0], [-5.0, 0.5], [-1.0, 2.0]])) == [1, 2]
+
+
+def test_one_that_is_the_linear_part_is_not_used():
+    """The projection of a mean far from the bound is the mean itself."""
+    jax = pytest.importorskip("jax")
+    rows = np.random.default_rng(1).normal([1.0, 2.0], 0.3, size=(60, 2))
+    nearest = ob.minimize(lambda x, mean: ((x - mean) ** 2).sum(), jax.numpy.ones(2), inequality=lambda x, mean: -x)
+    with silenced():
+        assert ob.bootstrap(rows, nearest, rng=0).control == "linear"
+
+
+def test_a_tolerance_that_the_draws_do_not_allow_ends_the_run():
+    with pytest.warns(ob.errors.ToleranceWarning, match="draws of the surrogate"):
+        result = ob.bootstrap((X, Y), MODEL, paired=True, tol=0.003, max_resamples=500, rng=0)
+    assert result.n_resamples < 100
 
 
 def test_draws_without_a_value_count_as_their_linear_part():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import orthoboot as ob
 from orthoboot.controls.base import ControlValues, SimulatedLaw, without_groups
 from orthoboot.estimators import ESTIMATORS, estimator_error, moments_of
 from orthoboot.estimators.moments import deleted_moments, moments_by_draws
@@ -46,6 +47,16 @@ def test_the_share_where_a_control_leaves_nothing(by_control, by_linear, share):
     whole = moments_of(*sample())
     linear = replace(whole.by_linear, residual=np.array([by_linear]))
     assert replace(whole, residual=np.array([by_control]), by_linear=linear).control_share[0] == share
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_an_exact_control_is_not_left_aside_for_rounding(size):
+    """Where all replicates happen to be equal, what the control leaves is rounding and L leaves exactly nothing."""
+    x = np.array([0.0, 0, 0, 1, 1, 1])
+    for seed in range(40):
+        result = ob.bootstrap(x, ob.variance, n_resamples=size, rng=seed)
+        assert result.standard_error == pytest.approx(0.0537914353674, rel=1e-6)
 
 
 def test_the_answer_is_the_mixture_of_both():
@@ -91,6 +102,22 @@ def test_the_curvature_is_what_the_replicates_show_or_what_is_known():
     replicates, control = sample()
     of_control = moments_of(replicates, replace(control, beyond_linear=np.array([7.0])))
     assert of_control.curvature[0] == of_control.by_linear.curvature[0] == pytest.approx(7.0 / V)
+
+
+def test_the_mean_of_the_linear_part_is_no_curvature():
+    """Under moving blocks the linear part has a mean, which a known bias contains."""
+    informed = replace(sample()[0], second_order_bias=np.array([3.0]))
+    assert moments_of(informed, None, 20.0, np.array([2.0])).second_order[0] == pytest.approx(2 * (3.0 - 2.0) ** 2)
+
+
+def test_a_control_that_is_left_aside_does_not_change_the_doubt():
+    replicates, control = sample()
+    informed = replace(replicates, second_order_bias=np.array([3.0]))
+    law = SimulatedLaw(np.zeros((40, 1)), np.zeros((40, 1)), np.zeros((2, 1)), np.ones((2, 1)))
+    useless = replace(control, values=1e6 * control.values, law=law)
+    whole, alone = moments_of(informed, useless, 20.0), moments_of(informed, None, 20.0)
+    assert whole.control_share[0] < 1e-12
+    assert ORTHOGONAL.doubt(whole)[0] == pytest.approx(ORTHOGONAL.doubt(alone)[0], rel=1e-9)
 
 
 @pytest.mark.parametrize("known_bias", [0.0, 0.25, 3.0])

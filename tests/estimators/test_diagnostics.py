@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from itertools import count
 
@@ -129,9 +130,17 @@ def test_an_unknown_simulation_error_is_told(estimator):
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
 def test_replicates_that_are_all_equal_leave_no_rounding_in_the_standard_error():
-    """The squares of the linear part cancel, and the root of what rounding left of them had half of its digits."""
+    """The squares of the linear part cancel, and the root of what rounding left of them had half of its digits.
+
+    The quadratic control, which is the variance itself, has the exact answer whatever the replicates are.
+    """
     x = np.array([-0.3953913974735568, 0.47747435811638383, -0.08208296064282727])
     seed = first_seed(3, 3, lambda counts: (counts == [[0, 1, 2], [0, 1, 2], [0, 2, 1]]).all())
     result = ob.bootstrap(x, ob.variance.replace(ddof=1), method="t", rng=seed, n_resamples=3)
     assert np.ptp(result.bootstrap_distribution) < 1e-15
-    assert result.standard_error < 1e-14
+    every = [np.var(x[list(rows)], ddof=1) for rows in itertools.product(range(3), repeat=3)]
+    assert result.standard_error == pytest.approx(np.std(every), rel=1e-9)
+    plain = ob.bootstrap(
+        x, ob.variance.replace(ddof=1), method="t", rng=seed, n_resamples=3, control="linear", estimator="standard"
+    )
+    assert plain.standard_error < 1e-14

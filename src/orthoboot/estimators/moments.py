@@ -110,7 +110,7 @@ class Moments:
             return np.ones_like(self.residual)
         with np.errstate(over="ignore"):
             odds = ratio(self.residual, self.by_linear.residual, otherwise=np.inf) ** ((self.size - 1) / 2)
-            return np.where(self.residual > _EXACT * self.size * self.control_variance, 1 / (1 + odds), 1.0)
+            return np.where(self.residual > 0, 1 / (1 + odds), 1.0)
 
     @property
     def control_is_nearer(self) -> BoolArray:
@@ -255,10 +255,22 @@ def linear_variance(replicates: Replicates) -> FloatArray:
 def _parts(replicates: Replicates, control: ControlValues | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return ``P - phi_hat``, D and C, each ``(B, k)``; C is the linear part if none is given, zero without one."""
     changes = replicates.values - replicates.estimate
-    values = replicates.linear if control is None else control.values
-    if values is None:
-        values = np.zeros_like(changes)
-    return changes, changes - values, values
+    if control is not None:
+        return changes, _without_rounding(changes - control.values, control.variance), control.values
+    if replicates.linear is None:
+        return changes, changes, np.zeros_like(changes)
+    residuals = _without_rounding(changes - replicates.linear, linear_variance(replicates))
+    return changes, residuals, replicates.linear
+
+
+def _without_rounding(residuals: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the residuals ``(B, k)`` of a control; those that vary by rounding alone are their mean.
+
+    Replicates that happen to be equal would else be compared with that rounding, and it would decide about the slope.
+    """
+    mean = _mean(residuals)
+    exact = ((residuals - mean) ** 2).sum(axis=0) <= _EXACT * len(residuals) * variance
+    return np.where(exact, mean, residuals) if exact.any() else residuals
 
 
 def _mean(values: FloatArray) -> FloatArray:

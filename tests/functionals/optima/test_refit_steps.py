@@ -254,3 +254,19 @@ def test_a_small_network_keeps_the_linear_part(jax: Any) -> None:
         target=lambda theta: tanh(theta[4:6]) @ theta[6:8] + theta[8],
     )
     assert result_of(functional, y).control == "linear"
+
+
+def test_a_traced_loss_that_cannot_be_vectorised_keeps_the_linear_part():
+    jax = pytest.importorskip("jax")
+
+    @jax.custom_jvp
+    def softplus(u):
+        return jax.pure_callback(lambda v: np.logaddexp(0, np.asarray(v)), jax.ShapeDtypeStruct(u.shape, u.dtype), u)
+
+    softplus.defjvp(lambda primals, tangents: (softplus(*primals), jax.nn.sigmoid(primals[0]) * tangents[0]))
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] + rng.normal(size=40) > 0).astype(float)
+    statistic = ob.m_estimator(lambda t, X, y: softplus(X @ t) - y * (X @ t), init=2, penalty=lambda t: 0.01 * t @ t)
+    result = ob.bootstrap((X, y), statistic, paired=True, n_resamples=5, rng=0)
+    assert result.control == "linear"
