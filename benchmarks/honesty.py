@@ -121,6 +121,9 @@ def row(case: Case, size: int, sets: list[Honesty]) -> str:
     cells = []
     for number in range(len(QUANTITIES)):
         true = np.array([np.sqrt(np.mean(one.true[:, number] ** 2)) for one in sets])
+        if not true.any():
+            cells.append("exact")
+            continue
         mean = np.mean([one.reported[:, number].mean() for one in sets]) / true.mean()
         median = np.mean([np.median(one.reported[:, number]) for one in sets]) / true.mean()
         beyond = np.mean(z[:, number] > 3)
