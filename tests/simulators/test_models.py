@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 
@@ -104,6 +105,27 @@ def test_rows_of_an_array_come_with_their_columns_last():
     assert result.input_error == pytest.approx(2 * X.std() / np.sqrt(50))
 
 
+def _in_turn(first, second):
+    """A dict whose entries come in an order that depends on the run."""
+    return {"a": first, "b": second} if first > second else {"b": second, "a": first}
+
+
+@pytest.mark.parametrize("of", [lambda pair: lambda draw: pair(draw.x(), draw.x()), lambda pair: lambda x: pair(*x)])
+def test_entries_of_a_dict_are_found_by_their_keys(of):
+    result = _result(of(_in_turn), {"x": X}, horizon=2, vectorized=False)
+    expected = _result(of(lambda first, second: {"a": first, "b": second}), {"x": X}, horizon=2, vectorized=False)
+    assert result.estimate == pytest.approx(expected.estimate, rel=1e-9)
+
+
+def test_settings_of_a_model_may_be_bound():
+    def clinic(draw, rng, doctors, share=0.5):
+        return doctors * share * draw.x()
+
+    plain = _result(lambda draw: draw.x(), {"x": X}, horizon=None)
+    bound = _result(functools.partial(clinic, doctors=6), {"x": X}, horizon=None)
+    assert bound.input_error == pytest.approx(3 * plain.input_error)
+
+
 def test_an_input_that_is_ignored_is_named():
     with pytest.warns(errors.IgnoredInputWarning, match="whatever is drawn of 'service'"):
         _result(lambda arrival, service: arrival.sum(axis=1), horizon=3)
@@ -143,6 +165,7 @@ class TestBadModels:
 
     def test_wrong_shape(self):
         assert "vectorized=False" in self.raised(lambda x: x.sum())
+        assert "vectorized=False" in self.raised(lambda x: max(x[0], 1.0))
         assert "the runs first" in self.raised(lambda x: x.sum(axis=0))
 
     def test_changing_shape(self):
@@ -150,7 +173,14 @@ class TestBadModels:
         message = self.raised(lambda draw: np.ones(1 if next(calls) < 5 else 2) * draw.x(), horizon=None)
         assert "the same number of outputs" in message or "the same shape" in message
 
+    def test_changing_keys(self):
+        message = self.raised(lambda draw: {"late" if draw.x() > 1 else "early": 1.0}, horizon=None)
+        assert "the same keys" in message
+        assert "'late'" in message
+
     def test_no_numbers(self):
+        assert "an empty dict" in self.raised(lambda x: {})
+        assert "an empty dict" in self.raised(lambda x: {}, vectorized=False)
         assert "is a `return` missing?" in self.raised(lambda x: None)
         assert "got str" in self.raised(lambda x: "late")
         assert "a tuple of 3" in self.raised(lambda x: (1, 2, 3))
