@@ -57,6 +57,13 @@ def test_contributions_sum_to_one_and_are_those_of_the_influence(result):
         assert values.mean() == pytest.approx(0, abs=1e-10)
 
 
+def test_errors_of_contributions_are_those_of_their_weights(policies):
+    estimation = policies.estimation
+    weights = np.eye(len(estimation.parts))[:, :, np.newaxis] - estimation.shares[:, np.newaxis]
+    expected = estimation._error(weights) / np.maximum(estimation.parts, 0).sum(axis=0)
+    np.testing.assert_allclose(estimation.share_errors, expected, rtol=1e-9)
+
+
 def test_longer_services_have_more_influence(result):
     order = np.argsort(INPUTS["service"])
     assert result.influence["service"][order[-1]] > 0 > result.influence["service"][order[0]]
@@ -262,11 +269,11 @@ def test_a_checkpoint_resumes_with_the_same_numbers(tmp_path, horizon, monkeypat
 
     returned = ArrayModel.returned
 
-    def interrupted(self, draws):
+    def interrupted(self, draws, keys=None):
         calls.append(draws.runs)
         if len(calls) == 8:
             raise KeyboardInterrupt
-        return returned(self, draws)
+        return returned(self, draws, keys)
 
     kept = {"checkpoint": tmp_path / "runs", **options}
     monkeypatch.setattr(ArrayModel, "returned", interrupted)

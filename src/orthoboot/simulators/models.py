@@ -204,7 +204,9 @@ class ArrayModel(Model):
 
     def returned(self, draws: RunDraws, keys: Sequence[Any] | None = None) -> Returned:
         """Return what the model gives for these runs."""
-        values = {name: draws.values(i, self.capacities[i]) for i, name in enumerate(self.names)}
+        values = {
+            name: draws.values(i, size) for i, (name, size) in enumerate(zip(self.names, self.capacities, strict=True))
+        }
         if self.vectorized:
             outputs, used = _split(self._called(draws, **values))
             flat, example = _of_batch(_ordered(outputs, keys), len(draws.runs))

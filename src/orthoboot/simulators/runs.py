@@ -275,14 +275,9 @@ def trial(model: Model, inputs: tuple[Input, ...], key: Key) -> tuple[Output, Fl
 
 def ignored_inputs(experiment: Experiment, runs: Runs) -> tuple[OrthobootWarning, ...]:
     """Return a warning for every input whose draws never change the outputs."""
-    model = experiment.model
     found = []
-    for i, entry in enumerate(experiment.inputs):
-        if isinstance(model, DrawModel):
-            ignored = not runs.used[:, i].any()
-        else:
-            ignored = entry.n_features > 0 and _is_ignored(experiment, i)
-        if ignored:
+    for entry, is_ignored in zip(experiment.inputs, _are_ignored(experiment, runs), strict=True):
+        if is_ignored:
             found.append(
                 IgnoredInputWarning(
                     f"`run` gives the same whatever is drawn of {entry.name!r}: the input has no part in the answer. "
@@ -292,13 +287,17 @@ def ignored_inputs(experiment: Experiment, runs: Runs) -> tuple[OrthobootWarning
     return tuple(found)
 
 
-def _is_ignored(experiment: Experiment, i: int) -> bool:
-    """Return whether runs give the same with other draws of an input."""
-    runs, capacities = range(_PROBE_RUNS), experiment.model.capacities
-    plain = RunDraws(experiment.inputs, experiment.key, runs, capacities)
-    other = _ReplacedDraws(experiment.inputs, experiment.key, runs, capacities, replaced=i)
-    first, second = (experiment.model.returned(draws).outputs for draws in (plain, other))
-    return bool(np.array_equal(first, second))
+def _are_ignored(experiment: Experiment, runs: Runs) -> list[bool]:
+    """Return for each input whether it was never drawn, or runs give the same with other draws of it."""
+    model, inputs = experiment.model, experiment.inputs
+    if isinstance(model, DrawModel):
+        return [not column.any() for column in runs.used.T]
+    probe = (inputs, experiment.key, range(_PROBE_RUNS), model.capacities)
+    plain = model.returned(RunDraws(*probe)).outputs
+    return [
+        entry.n_features > 0 and np.array_equal(plain, model.returned(_ReplacedDraws(*probe, replaced=i)).outputs)
+        for i, entry in enumerate(inputs)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
