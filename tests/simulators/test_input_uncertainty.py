@@ -251,14 +251,14 @@ class _Stops:
 
 def test_an_interrupted_experiment_gives_what_it_has():
     with pytest.warns(errors.InterruptedWarning, match="600 runs done so far"):
-        result = ob.input_uncertainty(_Stops(6), INPUTS, horizon=10, n_runs=3000, rng=0)
+        result = ob.input_uncertainty(_Stops(7), INPUTS, horizon=10, n_runs=3000, rng=0)
     assert result.n_runs == 600
     assert result.interrupted
 
 
 def test_an_experiment_that_is_interrupted_at_once_ends():
     with pytest.raises(KeyboardInterrupt):
-        ob.input_uncertainty(_Stops(3), INPUTS, horizon=10, n_runs=3000, rng=0)
+        ob.input_uncertainty(_Stops(4), INPUTS, horizon=10, n_runs=3000, rng=0)
 
 
 @pytest.mark.parametrize("horizon", [10, 80])

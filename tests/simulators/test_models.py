@@ -200,6 +200,19 @@ class TestBadModels:
         calls = itertools.count()
         assert "a function of its draws" in self.raised(lambda x: x.sum(axis=1) + next(calls))
 
+    def test_a_model_that_mixes_its_runs(self):
+        assert "is `axis=1` missing" in self.raised(lambda x: x.sum(axis=1) / x.mean())
+        assert "beside 3 other runs" in self.raised(lambda x: x[:, 0] + np.random.RandomState(0).rand(len(x)))
+
+    def test_a_model_that_uses_more_draws_than_it_says(self):
+        def says(number):
+            return lambda x: (x.sum(axis=1), {"x": np.full(len(x), number)})
+
+        assert "says 1, and gives something else" in self.raised(says(1))
+        assert "says 0" in self.raised(says(0))
+        assert "says 1" in self.raised(lambda x: (x.sum(), {"x": 1}), vectorized=False)
+        _result(lambda x: (x[:, 0], {"x": np.ones(len(x), dtype=int)}), {"x": X})
+
     def test_a_model_that_looks_at_the_clock(self):
         assert "a clock" in self.raised(lambda draw: draw.x() + time.perf_counter(), horizon=None)
 

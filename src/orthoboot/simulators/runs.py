@@ -257,20 +257,64 @@ class Experiment:
 
 
 def trial(model: Model, inputs: tuple[Input, ...], key: Key) -> tuple[Output, FloatArray]:
-    """Return the shape of the outputs, and those of run 0; raise unless running the same runs twice gives the same."""
+    """Return the shape of the outputs, and those of run 0; raise unless a run is a function of its own draws."""
     draws = RunDraws(inputs, key, range(_TRIAL_RUNS if isinstance(model, ArrayModel) else 1), model.capacities)
     first = model.returned(draws)
     output = output_like(first.example, model.name)
     again = model.outputs(draws, output)
-    first = model.outputs(draws, output) if first.outputs.shape != again.outputs.shape else first
-    if not np.allclose(first.outputs, again.outputs, rtol=_ROUNDING, atol=0, equal_nan=True):
-        place = int(np.argmax((first.outputs != again.outputs).any(axis=1)))
+    place = _first_change(first.outputs, again.outputs)
+    if place is not None:
         raise ModelError(
             f"`run` must be a function of its draws: run {place} gave {first.outputs[place].tolist()}, and with the "
             f"same draws {again.outputs[place].tolist()}. It may use random numbers of its own, a clock, or something "
             "that earlier runs changed. Take the argument `rng` for random numbers, and begin every run anew."
         )
+    if isinstance(model, ArrayModel):
+        _check_batches(model, draws, output, again.outputs)
+        if (again.used < model.capacities).any():
+            _check_used(model, draws, output)
     return output, first.outputs[0]
+
+
+def _first_change(first: FloatArray, second: FloatArray) -> int | None:
+    """Return the first run that has other outputs in the second array, up to rounding."""
+    size = np.abs(first).max(axis=0)
+    changed = ~(np.abs(second - first) <= _ROUNDING * size).all(axis=1)
+    return int(np.argmax(changed)) if changed.any() else None
+
+
+def _check_batches(model: ArrayModel, draws: RunDraws, output: Output, outputs: FloatArray) -> None:
+    """Raise if a run gives something else beside other runs; those that share random numbers may."""
+    if not model.vectorized or model.takes_rng:
+        return
+    half = len(draws.runs) // 2
+    apart = model.outputs(RunDraws(draws.inputs, draws.key, draws.runs[half:], draws.capacities), output)
+    place = _first_change(outputs[half:], apart.outputs)
+    if place is not None:
+        raise ModelError(
+            f"`run` must treat every run by itself: run {half + place} gave {outputs[half + place].tolist()} beside "
+            f"{len(draws.runs) - 1} other runs, and beside fewer {apart.outputs[place].tolist()}. Runs are the first "
+            "axis of the arrays: is `axis=1` missing in a mean or a sum?"
+        )
+
+
+def _check_used(model: ArrayModel, draws: RunDraws, output: Output) -> None:
+    """Raise if runs give something else with other draws in place of those that they say they did not use."""
+    if model.vectorized and model.takes_rng:
+        return
+    plain = RunDraws(draws.inputs, draws.key, range(_PROBE_RUNS if model.vectorized else _TRIAL_RUNS), draws.capacities)
+    first = model.outputs(plain, output)
+    for i, entry in enumerate(draws.inputs):
+        if (first.used[:, i] == model.capacities[i]).all():
+            continue
+        other = _ReplacedDraws(plain.inputs, plain.key, plain.runs, plain.capacities, replaced=i, used=first.used[:, i])
+        place = _first_change(first.outputs, model.outputs(other, output).outputs)
+        if place is not None:
+            raise ModelError(
+                f"the number of draws used of {entry.name!r} must count every draw that the outputs depend on: run "
+                f"{place} says {first.used[place, i]}, and gives something else where later draws change. Count also "
+                "the draw that a run stops at, or leave the number out."
+            )
 
 
 def ignored_inputs(experiment: Experiment, runs: Runs) -> tuple[OrthobootWarning, ...]:
@@ -302,14 +346,20 @@ def _are_ignored(experiment: Experiment, runs: Runs) -> list[bool]:
 
 @dataclass(frozen=True, eq=False)
 class _ReplacedDraws(RunDraws):
-    """Draws of which those of one input are taken from other runs."""
+    """Draws of which those of one input are taken from other runs: all, or those after the first `used` of a run."""
 
     replaced: int = -1
+    used: IntArray | None = None
 
     def positions(self, i: int, size: int) -> Positions:
         """Return where draws fall, those of another run for the replaced input."""
         positions = super().positions(i, size)
-        return np.roll(positions, 1, axis=0) if i == self.replaced else positions
+        if i != self.replaced:
+            return positions
+        moved = np.roll(positions, 1, axis=0)
+        if self.used is None:
+            return moved
+        return np.where(np.arange(size) < self.used[:, np.newaxis], positions, moved)
 
     def one(self, place: int) -> RunDraws:
         """Return the draws of one run; its inputs are drawn already where models take arrays."""
