@@ -18,6 +18,7 @@ from orthoboot.errors import (
 )
 from orthoboot.simulators.estimation import Estimation
 from orthoboot.simulators.runs import Experiment
+from orthoboot.typing import BoolArray
 
 if TYPE_CHECKING:
     from orthoboot.simulators.uncertainty import InputUncertainty
@@ -71,8 +72,8 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
                 f"inputs: their influence takes at least {_wanted(estimation, least):,} runs in all."
             )
         )
-    elif (estimation.variance <= estimation.variance_error).any():
-        worst = int(np.argmax(estimation.variance_error - estimation.variance))
+    elif (doubtful := _is_doubtful(estimation)).any():
+        worst = int(np.argmax(np.where(doubtful, estimation.variance_error - estimation.variance, -np.inf)))
         name = estimation.records.experiment.output.names[worst] if estimation.records.weights is None else "the output"
         found.append(
             FewRunsWarning(
@@ -81,6 +82,12 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
             )
         )
     return found
+
+
+def _is_doubtful(estimation: Estimation) -> BoolArray:
+    """Return which variances may be zero for all that the runs tell; an output that is always the same has none."""
+    varies = np.ptp(estimation.records.outputs, axis=0) > 0
+    return np.asarray(varies & (estimation.variance <= estimation.variance_error))
 
 
 def _wanted(estimation: Estimation, least: int) -> int:
