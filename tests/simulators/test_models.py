@@ -126,6 +126,22 @@ def test_settings_of_a_model_may_be_bound():
     assert bound.input_error == pytest.approx(3 * plain.input_error)
 
 
+@pytest.mark.parametrize("exponent", [-900, 900])
+def test_units_of_an_input_change_no_digit(exponent):
+    def maximum(x):
+        return x.max(axis=1)
+
+    plain = _result(maximum, {"x": X}, horizon=3)
+    scaled = _result(lambda x: np.ldexp(maximum(x), -exponent), {"x": np.ldexp(X, exponent)}, horizon=3)
+    assert (scaled.estimate, scaled.input_error) == (plain.estimate, plain.input_error)
+
+
+def test_an_output_that_is_always_the_same_has_no_input_variance():
+    result = _result(lambda x: np.stack([x.sum(axis=1), np.ones(len(x))], axis=1), {"x": X}, horizon=3)
+    assert result.warnings == ()
+    assert result.input_error[1] == pytest.approx(0, abs=1e-12)
+
+
 def test_an_input_that_is_ignored_is_named():
     with pytest.warns(errors.IgnoredInputWarning, match="whatever is drawn of 'service'"):
         _result(lambda arrival, service: arrival.sum(axis=1), horizon=3)
@@ -213,6 +229,10 @@ class TestBadModels:
         assert "says 1" in self.raised(lambda x: (x.sum(), {"x": 1}), vectorized=False)
         _result(lambda x: (x[:, 0], {"x": np.ones(len(x), dtype=int)}), {"x": X})
 
+    def test_outputs_whose_variance_is_no_number(self):
+        assert "got 1e+200. Return them in other units" in self.raised(lambda x: np.full(len(x), 1e200))
+        assert "in other units" in self.raised(lambda x: 1e-200 * x.sum(axis=1))
+
     def test_a_model_that_looks_at_the_clock(self):
         assert "a clock" in self.raised(lambda draw: draw.x() + time.perf_counter(), horizon=None)
 
@@ -250,6 +270,7 @@ class TestBadModels:
         ({"rng": X}, "names that Python can use"),
         ({"x": [1.0, np.nan]}, "`inputs['x']`"),
         ({"x": [1.0]}, "at least two rows"),
+        ({"x": pd.DataFrame({"a": X, "b": "text"})}, "`inputs['x']`"),
         ({"x": np.ones((3, 2, 2))}, "rows of numbers"),
         ({"x": (X, X)}, "one array, series or frame"),
     ],

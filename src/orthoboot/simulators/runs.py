@@ -20,6 +20,8 @@ from orthoboot.typing import BoolArray, FloatArray, IntArray, Key
 
 _TRIAL_RUNS = 4
 _PROBE_RUNS = 32
+_LARGEST = 1e70
+"""Fourth powers of outputs, which errors of variances are made of, stay within the range of numbers."""
 _ROUNDING = 1e-9
 """Relative difference up to which two simulations of a run count as the same."""
 
@@ -262,6 +264,7 @@ def trial(model: Model, inputs: tuple[Input, ...], key: Key) -> tuple[Output, Fl
     first = model.returned(draws)
     output = output_like(first.example, model.name)
     again = model.outputs(draws, output)
+    _check_sizes(again.outputs)
     place = _first_change(first.outputs, again.outputs)
     if place is not None:
         raise ModelError(
@@ -281,6 +284,16 @@ def _first_change(first: FloatArray, second: FloatArray) -> int | None:
     size = np.abs(first).max(axis=0)
     changed = ~(np.abs(second - first) <= _ROUNDING * size).all(axis=1)
     return int(np.argmax(changed)) if changed.any() else None
+
+
+def _check_sizes(outputs: FloatArray) -> None:
+    """Raise if outputs are so large or so small that the squares of a variance would be no numbers."""
+    size = float(np.abs(outputs).max())
+    if size > _LARGEST or 0 < size < 1 / _LARGEST:
+        raise ModelError(
+            f"`run` must return numbers from {1 / _LARGEST:g} to {_LARGEST:g} in size, since the variance of others is "
+            f"out of the range of numbers; got {size:.3g}. Return them in other units."
+        )
 
 
 def _check_batches(model: ArrayModel, draws: RunDraws, output: Output, outputs: FloatArray) -> None:
