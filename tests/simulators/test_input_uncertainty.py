@@ -129,6 +129,23 @@ def test_a_summary_says_what_was_found(result):
     assert result._repr_html_().count("<table>") == 2
 
 
+def test_a_summary_of_many_outputs_or_inputs_says_what_it_leaves_out():
+    def outputs(x, y):
+        return x[:, :1] + np.arange(40) * y[:, :1]
+
+    many = ob.input_uncertainty(outputs, {"x": np.arange(20.0), "y": np.arange(30.0)}, horizon=1, n_runs=500, rng=0)
+    assert "The first 30 of 40 outputs are shown" in many.summary()
+    assert "The first 30 of 40 outputs are shown" in many._repr_html_()
+    assert max(map(len, many.summary().splitlines())) < 120
+    inputs = {f"x{i}": np.repeat([0.0, 1.0], 10) for i in range(40)}
+    total = ob.input_uncertainty(_total, inputs, horizon=1, n_runs=900, rng=0).summary()
+    assert "The 30 largest shares of 40 inputs are shown" in total
+
+
+def _total(**draws):
+    return sum(x[:, 0] for x in draws.values())
+
+
 def test_a_dict_is_ready_for_json_and_a_frame_has_a_row_per_output(policies):
     read = json.loads(json.dumps(policies.to_dict()))
     assert read["estimate"]["now"] == policies.estimate["now"]
