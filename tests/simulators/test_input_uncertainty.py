@@ -211,6 +211,22 @@ def test_a_variance_that_is_not_told_from_zero_is_said():
     assert result.runs_needed(0.1) > 500
 
 
+def test_orders_that_nothing_tells_are_said():
+    # The sixth power of a mean of 100: the covariance of the third order with the first is 1.6 times the second order.
+    x = np.random.default_rng(5).exponential(size=100)
+    with pytest.warns(errors.FewRunsWarning, match="the input error may be too small") as caught:
+        result = ob.input_uncertainty(_product, {"x": x}, horizon=6, n_runs=8000, rng=1)
+    assert result.regime == "base runs"
+    needed = int(str(caught[0].message).split("n_runs=")[1].split(" ")[0].replace(",", ""))
+    assert 12_000 <= needed < 100_000
+    told = ob.input_uncertainty(_product, {"x": x}, horizon=6, n_runs=2 * needed, rng=1)
+    assert (told.regime, told.warnings) == ("resamples", ())
+
+
+def _product(x):
+    return x.prod(axis=1)
+
+
 def test_few_rows_are_a_warning():
     with pytest.warns(errors.SmallSampleWarning, match="has 5 rows"):
         ob.input_uncertainty(lambda x: x.sum(axis=1), {"x": np.arange(5.0)}, horizon=2, n_runs=500, rng=0)

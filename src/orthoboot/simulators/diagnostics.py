@@ -16,7 +16,8 @@ from orthoboot.errors import (
     SmallSampleWarning,
     emit,
 )
-from orthoboot.simulators.estimation import Estimation
+from orthoboot.simulators.estimation import SMALL_SHARE, Estimation
+from orthoboot.simulators.experiment import WORTH
 from orthoboot.simulators.runs import Experiment
 from orthoboot.typing import BoolArray
 
@@ -81,7 +82,33 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
                 "or take the simulation error as an upper bound."
             )
         )
+    elif estimation.regime.name == "base runs":
+        found.extend(_of_missing_orders(estimation))
     return found
+
+
+def _of_missing_orders(estimation: Estimation) -> list[OrthobootWarning]:
+    """Return a warning if orders that nothing tells may be larger than the simulation error."""
+    share, missing = estimation.second_share, estimation.missing_orders
+    untold = (share >= SMALL_SHARE) & (missing > estimation.variance_error)
+    if not untold.any():
+        return []
+    # A third of the runs are resamples, two runs each.
+    needed = 3 * (estimation.resample_error(1) / (WORTH * np.where(untold, share, np.inf))) ** 2
+    worst = int(np.argmax(np.where(untold, missing / estimation.variance, 0.0)))
+    return [
+        FewRunsWarning(
+            f"the second order is {share[worst]:.0%} of the input variance, and what is beyond may be as much or more, "
+            "which the simulation error does not count: the input error may be too small. About "
+            f"n_runs={_rounded(max(needed.max(), 1.5 * estimation.records.n_runs)):,} has runs for resamples, which tell."
+        )
+    ]
+
+
+def _rounded(number: float) -> int:
+    """Return a number rounded up to two digits."""
+    unit = 10 ** max(int(np.floor(np.log10(max(number, 1.0)))) - 1, 0)
+    return int(np.ceil(number / unit)) * unit
 
 
 def _is_doubtful(estimation: Estimation) -> BoolArray:

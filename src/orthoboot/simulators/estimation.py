@@ -235,8 +235,12 @@ class Estimation:
     @property
     def _doubt(self) -> FloatArray:
         """Return how far the formula may be off: by its noise, and by orders beyond the second, shape ``(k,)``."""
-        second = np.maximum(self.second.parts.sum(axis=(0, 1)), 0.0)
-        return np.asarray(np.hypot(_MISSING_ORDERS * second, self.formula_error))
+        return np.asarray(np.hypot(self.missing_orders, self.formula_error))
+
+    @property
+    def missing_orders(self) -> FloatArray:
+        """Return about how much orders beyond the second may add to the variance, shape ``(k,)``."""
+        return np.asarray(_MISSING_ORDERS * np.maximum(self.second.parts.sum(axis=(0, 1)), 0.0))
 
     @staticmethod
     def _weight(change: FloatArray, noise: FloatArray, doubt: FloatArray) -> FloatArray:
