@@ -91,24 +91,26 @@ def _of_missing_orders(estimation: Estimation) -> list[OrthobootWarning]:
     """Return a warning if orders that nothing tells may be larger than the simulation error."""
     share, missing = estimation.second_share, estimation.missing_orders
     untold = (share >= SMALL_SHARE) & (missing > estimation.variance_error)
-    if not untold.any():
+    # The second order of a fitted input is that of its parameters, without the curvature of the fit: no measure.
+    if not untold.any() or estimation.records.design.is_fitted.any():
         return []
     # A third of the runs are resamples, two runs each.
     needed = 3 * (estimation.resample_error(1) / (WORTH * np.where(untold, share, np.inf))) ** 2
+    n_runs = _rounded(max(float(needed.max()), 1.5 * estimation.records.n_runs))
     worst = int(np.argmax(np.where(untold, missing / estimation.variance, 0.0)))
     return [
         FewRunsWarning(
             f"the second order is {share[worst]:.0%} of the input variance, and what is beyond may be as much or more, "
             "which the simulation error does not count: the input error may be too small. About "
-            f"n_runs={_rounded(max(needed.max(), 1.5 * estimation.records.n_runs)):,} has runs for resamples, which tell."
+            f"n_runs={n_runs:,} has runs for resamples, which tell."
         )
     ]
 
 
 def _rounded(number: float) -> int:
     """Return a number rounded up to two digits."""
-    unit = 10 ** max(int(np.floor(np.log10(max(number, 1.0)))) - 1, 0)
-    return int(np.ceil(number / unit)) * unit
+    unit = 10.0 ** max(np.floor(np.log10(max(number, 1.0))) - 1, 0)
+    return int(np.ceil(number / unit) * unit)
 
 
 def _is_doubtful(estimation: Estimation) -> BoolArray:
