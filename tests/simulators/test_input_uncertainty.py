@@ -218,8 +218,8 @@ def test_orders_that_nothing_tells_are_said():
         result = ob.input_uncertainty(_product, {"x": x}, horizon=6, n_runs=8000, rng=1)
     assert result.regime == "base runs"
     needed = int(str(caught[0].message).split("n_runs=")[1].split(" ")[0].replace(",", ""))
-    assert 12_000 <= needed < 100_000
-    told = ob.input_uncertainty(_product, {"x": x}, horizon=6, n_runs=2 * needed, rng=1)
+    assert 24_000 <= needed < 100_000
+    told = ob.input_uncertainty(_product, {"x": x}, horizon=6, n_runs=needed, rng=1)
     assert (told.regime, told.warnings) == ("resamples", ())
 
 

@@ -94,9 +94,9 @@ def _of_missing_orders(estimation: Estimation) -> list[OrthobootWarning]:
     # The second order of a fitted input is that of its parameters, without the curvature of the fit: no measure.
     if not untold.any() or estimation.records.design.is_fitted.any():
         return []
-    # A third of the runs are resamples, two runs each.
+    # A third of the runs, at the data, must show what these do; there are as many resamples, of two runs each.
     needed = 3 * (estimation.resample_error(1) / (WORTH * np.where(untold, share, np.inf))) ** 2
-    n_runs = _rounded(max(float(needed.max()), 1.5 * estimation.records.n_runs))
+    n_runs = _rounded(max(float(needed.max()), 3.0 * estimation.records.n_runs))
     worst = int(np.argmax(np.where(untold, missing / estimation.variance, 0.0)))
     return [
         FewRunsWarning(
