@@ -57,6 +57,13 @@ def test_contributions_sum_to_one_and_are_those_of_the_influence(result):
         assert values.mean() == pytest.approx(0, abs=1e-10)
 
 
+def test_errors_of_contributions_are_those_of_their_weights(policies):
+    estimation = policies.estimation
+    weights = np.eye(len(estimation.parts))[:, :, np.newaxis] - estimation.shares[:, np.newaxis]
+    expected = estimation._error(weights) / np.maximum(estimation.parts, 0).sum(axis=0)
+    np.testing.assert_allclose(estimation.share_errors, expected, rtol=1e-9)
+
+
 def test_longer_services_have_more_influence(result):
     order = np.argsort(INPUTS["service"])
     assert result.influence["service"][order[-1]] > 0 > result.influence["service"][order[0]]
@@ -120,6 +127,23 @@ def test_a_summary_says_what_was_found(result):
         few = ob.input_uncertainty(mean_wait, INPUTS, horizon=10, n_runs=100, rng=0)
     assert "To worry about:" in str(few)
     assert result._repr_html_().count("<table>") == 2
+
+
+def test_a_summary_of_many_outputs_or_inputs_says_what_it_leaves_out():
+    def outputs(x, y):
+        return x[:, :1] + np.arange(40) * y[:, :1]
+
+    many = ob.input_uncertainty(outputs, {"x": np.arange(20.0), "y": np.arange(30.0)}, horizon=1, n_runs=500, rng=0)
+    assert "The first 30 of 40 outputs are shown" in many.summary()
+    assert "The first 30 of 40 outputs are shown" in many._repr_html_()
+    assert max(map(len, many.summary().splitlines())) < 120
+    inputs = {f"x{i}": np.repeat([0.0, 1.0], 10) for i in range(40)}
+    total = ob.input_uncertainty(_total, inputs, horizon=1, n_runs=900, rng=0).summary()
+    assert "The 30 largest shares of 40 inputs are shown" in total
+
+
+def _total(**draws):
+    return sum(x[:, 0] for x in draws.values())
 
 
 def test_a_dict_is_ready_for_json_and_a_frame_has_a_row_per_output(policies):
@@ -187,6 +211,22 @@ def test_a_variance_that_is_not_told_from_zero_is_said():
     assert result.runs_needed(0.1) > 500
 
 
+def test_orders_that_nothing_tells_are_said():
+    # The sixth power of a mean of 100: the covariance of the third order with the first is 1.6 times the second order.
+    x = np.random.default_rng(5).exponential(size=100)
+    with pytest.warns(errors.FewRunsWarning, match="the input error may be too small") as caught:
+        result = ob.input_uncertainty(_product, {"x": x}, horizon=6, n_runs=8000, rng=1)
+    assert result.regime == "base runs"
+    needed = int(str(caught[0].message).split("n_runs=")[1].split(" ")[0].replace(",", ""))
+    assert 24_000 <= needed < 100_000
+    told = ob.input_uncertainty(_product, {"x": x}, horizon=6, n_runs=needed, rng=1)
+    assert (told.regime, told.warnings) == ("resamples", ())
+
+
+def _product(x):
+    return x.prod(axis=1)
+
+
 def test_few_rows_are_a_warning():
     with pytest.warns(errors.SmallSampleWarning, match="has 5 rows"):
         ob.input_uncertainty(lambda x: x.sum(axis=1), {"x": np.arange(5.0)}, horizon=2, n_runs=500, rng=0)
@@ -244,14 +284,14 @@ class _Stops:
 
 def test_an_interrupted_experiment_gives_what_it_has():
     with pytest.warns(errors.InterruptedWarning, match="600 runs done so far"):
-        result = ob.input_uncertainty(_Stops(6), INPUTS, horizon=10, n_runs=3000, rng=0)
+        result = ob.input_uncertainty(_Stops(7), INPUTS, horizon=10, n_runs=3000, rng=0)
     assert result.n_runs == 600
     assert result.interrupted
 
 
 def test_an_experiment_that_is_interrupted_at_once_ends():
     with pytest.raises(KeyboardInterrupt):
-        ob.input_uncertainty(_Stops(3), INPUTS, horizon=10, n_runs=3000, rng=0)
+        ob.input_uncertainty(_Stops(4), INPUTS, horizon=10, n_runs=3000, rng=0)
 
 
 @pytest.mark.parametrize("horizon", [10, 80])
@@ -262,11 +302,11 @@ def test_a_checkpoint_resumes_with_the_same_numbers(tmp_path, horizon, monkeypat
 
     returned = ArrayModel.returned
 
-    def interrupted(self, draws):
+    def interrupted(self, draws, keys=None):
         calls.append(draws.runs)
         if len(calls) == 8:
             raise KeyboardInterrupt
-        return returned(self, draws)
+        return returned(self, draws, keys)
 
     kept = {"checkpoint": tmp_path / "runs", **options}
     monkeypatch.setattr(ArrayModel, "returned", interrupted)

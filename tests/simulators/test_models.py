@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 
@@ -104,6 +105,43 @@ def test_rows_of_an_array_come_with_their_columns_last():
     assert result.input_error == pytest.approx(2 * X.std() / np.sqrt(50))
 
 
+def _in_turn(first, second):
+    """A dict whose entries come in an order that depends on the run."""
+    return {"a": first, "b": second} if first > second else {"b": second, "a": first}
+
+
+@pytest.mark.parametrize("of", [lambda pair: lambda draw: pair(draw.x(), draw.x()), lambda pair: lambda x: pair(*x)])
+def test_entries_of_a_dict_are_found_by_their_keys(of):
+    result = _result(of(_in_turn), {"x": X}, horizon=2, vectorized=False)
+    expected = _result(of(lambda first, second: {"a": first, "b": second}), {"x": X}, horizon=2, vectorized=False)
+    assert result.estimate == pytest.approx(expected.estimate, rel=1e-9)
+
+
+def test_settings_of_a_model_may_be_bound():
+    def clinic(draw, rng, doctors, share=0.5):
+        return doctors * share * draw.x()
+
+    plain = _result(lambda draw: draw.x(), {"x": X}, horizon=None)
+    bound = _result(functools.partial(clinic, doctors=6), {"x": X}, horizon=None)
+    assert bound.input_error == pytest.approx(3 * plain.input_error)
+
+
+@pytest.mark.parametrize("exponent", [-900, 900])
+def test_units_of_an_input_change_no_digit(exponent):
+    def maximum(x):
+        return x.max(axis=1)
+
+    plain = _result(maximum, {"x": X}, horizon=3)
+    scaled = _result(lambda x: np.ldexp(maximum(x), -exponent), {"x": np.ldexp(X, exponent)}, horizon=3)
+    assert (scaled.estimate, scaled.input_error) == (plain.estimate, plain.input_error)
+
+
+def test_an_output_that_is_always_the_same_has_no_input_variance():
+    result = _result(lambda x: np.stack([x.sum(axis=1), np.ones(len(x))], axis=1), {"x": X}, horizon=3)
+    assert result.warnings == ()
+    assert result.input_error[1] == pytest.approx(0, abs=1e-12)
+
+
 def test_an_input_that_is_ignored_is_named():
     with pytest.warns(errors.IgnoredInputWarning, match="whatever is drawn of 'service'"):
         _result(lambda arrival, service: arrival.sum(axis=1), horizon=3)
@@ -143,6 +181,7 @@ class TestBadModels:
 
     def test_wrong_shape(self):
         assert "vectorized=False" in self.raised(lambda x: x.sum())
+        assert "vectorized=False" in self.raised(lambda x: max(x[0], 1.0))
         assert "the runs first" in self.raised(lambda x: x.sum(axis=0))
 
     def test_changing_shape(self):
@@ -150,7 +189,14 @@ class TestBadModels:
         message = self.raised(lambda draw: np.ones(1 if next(calls) < 5 else 2) * draw.x(), horizon=None)
         assert "the same number of outputs" in message or "the same shape" in message
 
+    def test_changing_keys(self):
+        message = self.raised(lambda draw: {"late" if draw.x() > 1 else "early": 1.0}, horizon=None)
+        assert "the same keys" in message
+        assert "'late'" in message
+
     def test_no_numbers(self):
+        assert "an empty dict" in self.raised(lambda x: {})
+        assert "an empty dict" in self.raised(lambda x: {}, vectorized=False)
         assert "is a `return` missing?" in self.raised(lambda x: None)
         assert "got str" in self.raised(lambda x: "late")
         assert "a tuple of 3" in self.raised(lambda x: (1, 2, 3))
@@ -169,6 +215,23 @@ class TestBadModels:
     def test_a_model_that_depends_on_earlier_runs(self):
         calls = itertools.count()
         assert "a function of its draws" in self.raised(lambda x: x.sum(axis=1) + next(calls))
+
+    def test_a_model_that_mixes_its_runs(self):
+        assert "is `axis=1` missing" in self.raised(lambda x: x.sum(axis=1) / x.mean())
+        assert "beside 3 other runs" in self.raised(lambda x: x[:, 0] + np.random.RandomState(0).rand(len(x)))
+
+    def test_a_model_that_uses_more_draws_than_it_says(self):
+        def says(number):
+            return lambda x: (x.sum(axis=1), {"x": np.full(len(x), number)})
+
+        assert "says 1, and gives something else" in self.raised(says(1))
+        assert "says 0" in self.raised(says(0))
+        assert "says 1" in self.raised(lambda x: (x.sum(), {"x": 1}), vectorized=False)
+        _result(lambda x: (x[:, 0], {"x": np.ones(len(x), dtype=int)}), {"x": X})
+
+    def test_outputs_whose_variance_is_no_number(self):
+        assert "got 1e+200. Return them in other units" in self.raised(lambda x: np.full(len(x), 1e200))
+        assert "in other units" in self.raised(lambda x: 1e-200 * x.sum(axis=1))
 
     def test_a_model_that_looks_at_the_clock(self):
         assert "a clock" in self.raised(lambda draw: draw.x() + time.perf_counter(), horizon=None)
@@ -207,6 +270,7 @@ class TestBadModels:
         ({"rng": X}, "names that Python can use"),
         ({"x": [1.0, np.nan]}, "`inputs['x']`"),
         ({"x": [1.0]}, "at least two rows"),
+        ({"x": pd.DataFrame({"a": X, "b": "text"})}, "`inputs['x']`"),
         ({"x": np.ones((3, 2, 2))}, "rows of numbers"),
         ({"x": (X, X)}, "one array, series or frame"),
     ],

@@ -13,6 +13,8 @@ from orthoboot.presentation.wording import error_text, exponent, number_text, sh
 from orthoboot.typing import FloatArray
 
 _MOST_ROWS = 30
+_MOST_COLUMNS = 6
+"""Shares of more outputs stand below one another."""
 _SMALL_SHARE = 0.005
 """An interaction that would be shown as zero is left out."""
 
@@ -63,7 +65,12 @@ class SimulationAnswer:
 def text(answer: SimulationAnswer) -> str:
     """Return the summary for a terminal."""
     lines = [answer.heading, "", *_aligned(_estimates(answer), (3, 5, 8)), ""]
-    lines += ["Share of the input variance:", *_aligned(_shares(answer), ()), "", *wrapped_list(list(answer.notes))]
+    lines += [
+        "Share of the input variance:",
+        *_aligned(_shares(answer), ()),
+        "",
+        *wrapped_list([*answer.notes, *_left_out(answer)]),
+    ]
     if answer.warnings:
         lines += ["", "To worry about:", *wrapped_list([str(warning) for warning in answer.warnings])]
     return "\n".join(lines)
@@ -72,7 +79,7 @@ def text(answer: SimulationAnswer) -> str:
 def table(answer: SimulationAnswer) -> str:
     """Return the summary as HTML."""
     tables = "".join(_html_table(cells) for cells in (_estimates(answer), _shares(answer)))
-    remarks = "".join(f"<li>{html.escape(note)}</li>" for note in answer.notes)
+    remarks = "".join(f"<li>{html.escape(note)}</li>" for note in [*answer.notes, *_left_out(answer)])
     worries = "".join(f"<li><b>{html.escape(str(warning))}</b></li>" for warning in answer.warnings)
     return f"<div><p><b>{html.escape(answer.heading)}</b></p>{tables}<ul>{remarks}{worries}</ul></div>"
 
@@ -112,12 +119,33 @@ def _row(answer: SimulationAnswer, j: int) -> list[str]:
 def _shares(answer: SimulationAnswer) -> list[list[str]]:
     shown = min(len(answer.names), _MOST_ROWS)
     rows = [["", *map(shortened, answer.names[:shown])]]
-    for name, shares, errors in zip(answer.parts, answer.shares, answer.share_errors, strict=True):
-        if " x " in name and shares.max() < _SMALL_SHARE:
-            continue
-        cells = [f"{share:.1%} ± {error:.1%}" for share, error in zip(shares[:shown], errors[:shown], strict=True)]
-        rows.append([name, *cells])
-    return rows
+    for p in _shown_parts(answer):
+        shares, errors = answer.shares[p, :shown], answer.share_errors[p, :shown]
+        cells = [f"{share:.1%} ± {error:.1%}" for share, error in zip(shares, errors, strict=True)]
+        rows.append([answer.parts[p], *cells])
+    # The longer side goes down the page.
+    return (
+        [list(column) for column in zip(*rows, strict=True)] if len(rows[0]) > max(len(rows), _MOST_COLUMNS) else rows
+    )
+
+
+def _shown_parts(answer: SimulationAnswer) -> list[int]:
+    """Return the places of inputs, and of interactions that are not zero; of many those that matter most."""
+    largest = answer.shares.max(axis=1)
+    found = [p for p, name in enumerate(answer.parts) if " x " not in name or largest[p] >= _SMALL_SHARE]
+    most = sorted(found, key=lambda p: (-largest[p], p))[:_MOST_ROWS]
+    return sorted(most)
+
+
+def _left_out(answer: SimulationAnswer) -> list[str]:
+    """Return what the tables do not show."""
+    notes = []
+    outputs, inputs = len(answer.names), sum(" x " not in name for name in answer.parts)
+    if outputs > _MOST_ROWS:
+        notes.append(f"The first {_MOST_ROWS} of {outputs:,} outputs are shown; `to_frame()` has all.")
+    if inputs > _MOST_ROWS:
+        notes.append(f"The {_MOST_ROWS} largest shares of {inputs:,} inputs are shown; `contributions` has all.")
+    return notes
 
 
 def _aligned(rows: list[list[str]], errors: Sequence[int]) -> list[str]:

@@ -16,8 +16,10 @@ from orthoboot.errors import (
     SmallSampleWarning,
     emit,
 )
-from orthoboot.simulators.estimation import Estimation
+from orthoboot.simulators.estimation import SMALL_SHARE, Estimation
+from orthoboot.simulators.experiment import WORTH
 from orthoboot.simulators.runs import Experiment
+from orthoboot.typing import BoolArray
 
 if TYPE_CHECKING:
     from orthoboot.simulators.uncertainty import InputUncertainty
@@ -71,8 +73,8 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
                 f"inputs: their influence takes at least {_wanted(estimation, least):,} runs in all."
             )
         )
-    elif (estimation.variance <= estimation.variance_error).any():
-        worst = int(np.argmax(estimation.variance_error - estimation.variance))
+    elif (doubtful := _is_doubtful(estimation)).any():
+        worst = int(np.argmax(np.where(doubtful, estimation.variance_error - estimation.variance, -np.inf)))
         name = estimation.records.experiment.output.names[worst] if estimation.records.weights is None else "the output"
         found.append(
             FewRunsWarning(
@@ -80,7 +82,41 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
                 "or take the simulation error as an upper bound."
             )
         )
+    elif estimation.regime.name == "base runs":
+        found.extend(_of_missing_orders(estimation))
     return found
+
+
+def _of_missing_orders(estimation: Estimation) -> list[OrthobootWarning]:
+    """Return a warning if orders that nothing tells may be larger than the simulation error."""
+    share, missing = estimation.second_share, estimation.missing_orders
+    untold = (share >= SMALL_SHARE) & (missing > estimation.variance_error)
+    # The second order of a fitted input is that of its parameters, without the curvature of the fit: no measure.
+    if not untold.any() or estimation.records.design.is_fitted.any():
+        return []
+    # A third of the runs, at the data, must show what these do; there are as many resamples, of two runs each.
+    needed = 3 * (estimation.resample_error(1) / (WORTH * np.where(untold, share, np.inf))) ** 2
+    n_runs = _rounded(max(float(needed.max()), 3.0 * estimation.records.n_runs))
+    worst = int(np.argmax(np.where(untold, missing / estimation.variance, 0.0)))
+    return [
+        FewRunsWarning(
+            f"the second order is {share[worst]:.0%} of the input variance, and what is beyond may be as much or more, "
+            "which the simulation error does not count: the input error may be too small. About "
+            f"n_runs={n_runs:,} has runs for resamples, which tell."
+        )
+    ]
+
+
+def _rounded(number: float) -> int:
+    """Return a number rounded up to two digits."""
+    unit = 10.0 ** max(np.floor(np.log10(max(number, 1.0))) - 1, 0)
+    return int(np.ceil(number / unit) * unit)
+
+
+def _is_doubtful(estimation: Estimation) -> BoolArray:
+    """Return which variances may be zero for all that the runs tell; an output that is always the same has none."""
+    varies = np.ptp(estimation.records.outputs, axis=0) > 0
+    return np.asarray(varies & (estimation.variance <= estimation.variance_error))
 
 
 def _wanted(estimation: Estimation, least: int) -> int:

@@ -161,15 +161,20 @@ class Estimation:
 
     def _error(self, weights: FloatArray) -> FloatArray:
         """Return the simulation errors of sums of the parts with weights ``(sums, parts, k)``, shape ``(sums, k)``."""
-        m, first, second = len(self.records.experiment.inputs), self.first, self.second
-        terms = np.einsum("rik,sik->rsk", first.run_terms, weights[:, :m])
+        m = len(self.records.experiment.inputs)
+        terms = np.einsum("rik,sik->rsk", self.first.run_terms, weights[:, :m])
         squares = terms.var(axis=0) / len(terms)
-        squares += np.einsum("ik,sik->sk", first.noise_variance, weights[:, :m] ** 2)
-        places = [(i, i) for i in range(m)] + list(combinations(range(m), 2))
-        errors = np.array([second.part_errors[place] for place in places])
-        squares += np.einsum("ik,sik->sk", errors**2, weights**2)
-        squares += np.einsum("ik,sik->sk", second.cross_error**2, weights[:, :m] ** 2)
+        squares += np.einsum("ik,sik->sk", self._squared_part_errors, weights**2)
         return np.asarray(np.sqrt(squares))
+
+    @cached_property
+    def _squared_part_errors(self) -> FloatArray:
+        """Return the variances of the parts beside those of `run_terms`, shape ``(parts, k)``."""
+        m, second = len(self.records.experiment.inputs), self.second
+        squares = second.part_errors**2
+        own = squares[range(m), range(m)] + self.first.noise_variance + second.cross_error**2
+        between = [squares[i, j] for i, j in combinations(range(m), 2)]
+        return np.concatenate([own, np.reshape(between, (-1, own.shape[1]))])
 
     @property
     def second_share(self) -> FloatArray:
@@ -230,8 +235,12 @@ class Estimation:
     @property
     def _doubt(self) -> FloatArray:
         """Return how far the formula may be off: by its noise, and by orders beyond the second, shape ``(k,)``."""
-        second = np.maximum(self.second.parts.sum(axis=(0, 1)), 0.0)
-        return np.asarray(np.hypot(_MISSING_ORDERS * second, self.formula_error))
+        return np.asarray(np.hypot(self.missing_orders, self.formula_error))
+
+    @property
+    def missing_orders(self) -> FloatArray:
+        """Return about how much orders beyond the second may add to the variance, shape ``(k,)``."""
+        return np.asarray(_MISSING_ORDERS * np.maximum(self.second.parts.sum(axis=(0, 1)), 0.0))
 
     @staticmethod
     def _weight(change: FloatArray, noise: FloatArray, doubt: FloatArray) -> FloatArray:
@@ -321,8 +330,18 @@ class Estimation:
     def share_errors(self) -> FloatArray:
         """Return the simulation errors of the shares, shape ``(parts, k)``."""
         total = np.maximum(self.parts, 0.0).sum(axis=0)
-        slopes = np.eye(len(self.parts))[:, :, np.newaxis] - self.shares[:, np.newaxis]
-        return np.asarray(self._error(slopes) / np.where(total > 0, total, 1.0))
+        shares, m = self.shares, len(self.records.experiment.inputs)
+        # Of `_error` with weights 1 - share for the part itself and -share for the others, without the matrix of all
+        # weights: there are as many parts as pairs of inputs.
+        terms = self.first.run_terms
+        whole = terms.sum(axis=1)
+        squares = shares**2 * whole.var(axis=0)
+        both = np.einsum("rik,rk->ik", terms - terms.mean(axis=0), whole - whole.mean(axis=0)) / len(terms)
+        squares[:m] += terms.var(axis=0) - 2 * shares[:m] * both
+        squares /= len(terms)
+        own = self._squared_part_errors
+        squares += own * (1 - 2 * shares) + shares**2 * own.sum(axis=0)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)) / np.where(total > 0, total, 1.0))
 
     def variance_ratio(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the variance is multiplied by when inputs have so many times their rows, and its error.

@@ -16,7 +16,7 @@ _THIRD = 1 / 3
 """Share that shows how much of the variance is of second order."""
 _LEAST_PILOT = 100
 
-_WORTH = 3.0
+WORTH = 3.0
 """Resamples are worth their runs where their error is below so many times the share of the second order."""
 
 _PENDING = Regime("base runs", "not decided yet")
@@ -92,7 +92,7 @@ def _resample_reason(estimation: Estimation, n_runs: int) -> str:
     """Return why runs under resamples are wanted, or nothing: also where they would tell less than they cost."""
     share = estimation.second_share
     error = estimation.resample_error(max((n_runs - len(estimation.records.runs)) // 2, 1))
-    useful = (share >= SMALL_SHARE) & (error < _WORTH * share)
+    useful = (share >= SMALL_SHARE) & (error < WORTH * share)
     if useful.any():
         return f"the second order is {float(share.max()):.0%} of the variance, so that the third may count"
     variance = estimation.formula_variance

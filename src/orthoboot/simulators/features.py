@@ -31,6 +31,8 @@ def orthonormal_features(rows: FloatArray) -> FloatArray:
     >>> features.shape, bool(np.allclose(features.T @ features, 50 * np.eye(5)))
     ((50, 5), True)
     """
+    # A power of two changes no digit, and keeps squares and cubes within the range of numbers.
+    rows = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=0))[1])
     columns = [column for j in range(rows.shape[1]) for column in _of_column(rows[:, j])]
     columns += [first * second for first, second in combinations(map(_standardised, rows.T), 2)]
     return orthonormalised(columns, len(rows))

@@ -286,14 +286,16 @@ def empirical_input(name: str, data: Any) -> EmpiricalInput:
     """Return data as an input."""
     try:
         samples = read(data)
+        is_one = len(samples.tables) == 1 and not samples.is_in_pieces
+        # A frame with columns of text is read, and has no array.
+        array = samples.arrays[0] if is_one else None
     except DataError as error:
         raise DataError(f"`inputs[{name!r}]`: {error}") from error
-    if len(samples.tables) != 1 or samples.is_in_pieces:
+    if array is None:
         raise DataError(
             f"`inputs[{name!r}]` must be one array, series or frame in memory, whose rows are drawn together; got "
             f"{len(samples.tables)} of them."
         )
-    array = samples.arrays[0]
     rows = array.reshape(len(array), -1)
     if array.ndim > 2:
         raise DataError(f"`inputs[{name!r}]` must have rows of numbers, shape (n,) or (n, d); got {array.shape}.")

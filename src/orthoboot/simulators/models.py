@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthoboot.errors import ArgumentError, ModelError, first_line
-from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.output import Output
 from orthoboot.simulators.inputs import Input, Positions
 from orthoboot.typing import FloatArray, IntArray, Key
 
@@ -22,6 +22,8 @@ _NUMBERS_AT_ONCE = 1 << 19
 _MOST_RUNS_AT_ONCE = 250
 _RUNS_ONE_BY_ONE = 10
 """Of models that are called once for each run: few, since such runs may be slow, and are kept together."""
+
+_EMPTY = "`run` must return at least one number; got an empty dict."
 
 _OWN_STREAM = 1
 """What tells the key of the model's own random numbers from that of the draws."""
@@ -132,18 +134,17 @@ class Model(ABC):
         """Return by input the number of draws for which the counter is laid out."""
 
     @abstractmethod
-    def returned(self, draws: RunDraws) -> Returned:
-        """Return what the model gives for these runs; raise a `ModelError` where that is of no use."""
+    def returned(self, draws: RunDraws, keys: Sequence[Any] | None = None) -> Returned:
+        """Return what the model gives for these runs; raise a `ModelError` where that is of no use.
+
+        Entries of a dict are put in the order of `keys`, whatever the order in which a run made them.
+        """
 
     def outputs(self, draws: RunDraws, output: Output) -> Returned:
         """Return what the model gives, checked to be finite and of the same shape as in the first run."""
-        returned = self.returned(draws)
-        here = output_like(returned.example, self.name)
-        if (here.shapes, here.keys) != (output.shapes, output.keys):
-            raise ModelError(
-                f"`run` must return the same shape in every run; got {here.shapes} in run {draws.runs[0]} where run 0 "
-                f"gave {output.shapes}. Return arrays of fixed length."
-            )
+        returned = self.returned(draws, output.keys)
+        first = output.shapes[0] if output.keys is None else dict(zip(output.keys, output.shapes, strict=True))
+        _check_layout(first, _layout(returned.example), draws.runs[0])
         finite = np.isfinite(returned.outputs).all(axis=1)
         if not finite.all():
             place = int(np.argmin(finite))
@@ -163,8 +164,13 @@ class Model(ABC):
         except Exception as error:  # the user's model may raise anything
             raise ModelError(
                 f"`run` raised in {_runs(draws.runs)}: {type(error).__name__}: {first_line(error)}. Every run must "
-                "give a value."
+                f"give a value.{self._hint}"
             ) from error
+
+    @property
+    def _hint(self) -> str:
+        """Return what else may be wrong with a model that raises."""
+        return ""
 
     def _whole_horizon(self, c: int) -> IntArray:
         return np.tile(np.array([size or 0 for size in self.horizon], dtype=np.int64), (c, 1))
@@ -196,19 +202,25 @@ class ArrayModel(Model):
         """Return the horizon."""
         return tuple(size or 0 for size in self.horizon)
 
-    def returned(self, draws: RunDraws) -> Returned:
+    def returned(self, draws: RunDraws, keys: Sequence[Any] | None = None) -> Returned:
         """Return what the model gives for these runs."""
-        values = {name: draws.values(i, self.capacities[i]) for i, name in enumerate(self.names)}
+        values = {
+            name: draws.values(i, size) for i, (name, size) in enumerate(zip(self.names, self.capacities, strict=True))
+        }
         if self.vectorized:
             outputs, used = _split(self._called(draws, **values))
-            flat, example = _of_batch(outputs, len(draws.runs))
+            flat, example = _of_batch(_ordered(outputs, keys), len(draws.runs))
             return Returned(flat, self._used(used, len(draws.runs)), example)
-        return _joined([self._one(draws.one(place), values, place) for place in range(len(draws.runs))])
+        return _one_by_one(draws, keys, lambda one, place: self._one(one, values, place))
 
-    def _one(self, draws: RunDraws, values: Mapping[str, Any], place: int) -> Returned:
+    def _one(self, draws: RunDraws, values: Mapping[str, Any], place: int) -> tuple[Any, IntArray]:
         arguments = {name: draws.inputs[i].row(values[name], place) for i, name in enumerate(self.names)}
         outputs, used = _split(self._called(draws, **arguments))
-        return Returned(_of_one(outputs), self._used(used, 1), outputs)
+        return outputs, self._used(used, 1)
+
+    @property
+    def _hint(self) -> str:
+        return " If it simulates one run at a time pass `vectorized=False`." if self.vectorized else ""
 
     def _used(self, used: Mapping[str, Any] | None, c: int) -> IntArray:
         """Return the numbers of draws that the model says it used, the whole horizon by default."""
@@ -248,15 +260,14 @@ class DrawModel(Model):
         """Return a layout that does not depend on how many draws are taken."""
         return (_FIRST_DRAWS,) * len(self.names)
 
-    def returned(self, draws: RunDraws) -> Returned:
+    def returned(self, draws: RunDraws, keys: Sequence[Any] | None = None) -> Returned:
         """Return what the model gives for these runs, one after the other."""
-        return _joined([self._one(draws.one(place)) for place in range(len(draws.runs))])
+        return _one_by_one(draws, keys, lambda one, _: self._one(one))
 
-    def _one(self, draws: RunDraws) -> Returned:
+    def _one(self, draws: RunDraws) -> tuple[Any, IntArray]:
         sources = {name: _Source(draws, i, self.horizon[i]) for i, name in enumerate(self.names)}
         outputs = self._called(draws, draw=Draw(sources))
-        used = np.array([[source.used for source in sources.values()]], dtype=np.int64)
-        return Returned(_of_one(outputs), used, outputs)
+        return outputs, np.array([[source.used for source in sources.values()]], dtype=np.int64)
 
 
 class Draw:
@@ -304,10 +315,11 @@ def model_for(run: Any, inputs: tuple[Input, ...], horizon: Any, vectorized: Any
     sizes = _horizons(horizon, names)
     takes_rng = "rng" in parameters
     if "draw" in parameters:
-        others = [name for name in parameters if name not in ("draw", "rng")]
+        others = [name for name in _without_default(parameters) if name not in ("draw", "rng")]
         if others or vectorized:
             raise ArgumentError(
-                "a `run` that takes `draw` takes at most `rng` beside it, and is called once for each run; got "
+                "a `run` that takes `draw` takes at most `rng` beside it, and what has a default or is bound by "
+                "`functools.partial`, and is called once for each run; got "
                 f"{', '.join(parameters)}{' with vectorized=True' if vectorized else ''}."
             )
         return DrawModel(run, names, sizes, takes_rng)
@@ -328,13 +340,15 @@ def _parameters(run: Any) -> dict[str, inspect.Parameter]:
         raise ArgumentError("`run` must be a Python function whose parameters have names; wrap it in one.") from error
 
 
+def _without_default(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
+    """Return the parameters that must be given."""
+    optional = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [name for name, entry in parameters.items() if entry.default is entry.empty and entry.kind not in optional]
+
+
 def _check_parameters(run: Any, parameters: Mapping[str, inspect.Parameter], names: tuple[str, ...]) -> None:
     takes_any = any(entry.kind is entry.VAR_KEYWORD for entry in parameters.values())
-    unknown = [
-        name
-        for name, entry in parameters.items()
-        if name not in (*names, "rng") and entry.default is entry.empty and entry.kind is not entry.VAR_KEYWORD
-    ]
+    unknown = [name for name in _without_default(parameters) if name not in (*names, "rng")]
     unused = [name for name in names if name not in parameters and not takes_any]
     if unknown or unused:
         raise ArgumentError(
@@ -374,6 +388,8 @@ def _split(returned: Any) -> tuple[Any, Mapping[str, Any] | None]:
 def _of_batch(outputs: Any, c: int) -> tuple[FloatArray, Any]:
     """Return the outputs of c runs as ``(c, k)``, and those of the first in their own shape."""
     entries = outputs if isinstance(outputs, Mapping) else {"": outputs}
+    if not entries:
+        raise ModelError(_EMPTY)
     arrays = {key: _numbers(entry) for key, entry in entries.items()}
     for key, array in arrays.items():
         if array.ndim == 0 or len(array) != c:
@@ -391,18 +407,47 @@ def _of_one(outputs: Any) -> FloatArray:
     """Return the outputs of one run as ``(1, k)``."""
     entries = list(outputs.values()) if isinstance(outputs, Mapping) else [outputs]
     if not entries:
-        raise ModelError("`run` must return at least one number; got an empty dict.")
+        raise ModelError(_EMPTY)
     return np.concatenate([_numbers(entry).reshape(-1) for entry in entries])[np.newaxis]
 
 
-def _joined(parts: Sequence[Returned]) -> Returned:
-    widths = {part.outputs.shape[1] for part in parts}
-    if len(widths) > 1:
+def _layout(outputs: Any) -> Any:
+    """Return the shape of what one run returned, or those of the entries of a dict."""
+    if isinstance(outputs, Mapping):
+        return {key: np.shape(entry) for key, entry in outputs.items()}
+    return np.shape(outputs)
+
+
+def _check_layout(first: Any, here: Any, run: int) -> None:
+    if here != first:
         raise ModelError(
-            f"`run` must return the same number of outputs in every run; got {' and '.join(map(str, sorted(widths)))}."
+            f"`run` must return the same shape in every run; got {here} in run {run} where an earlier run gave "
+            f"{first}. Return arrays of fixed length, and the same keys."
         )
-    outputs, used = (np.concatenate([part[i] for part in parts]) for i in range(2))
-    return Returned(outputs, used, parts[0].example)
+
+
+def _ordered(outputs: Any, keys: Sequence[Any] | None) -> Any:
+    """Return a dict with its entries in the order of the keys, where it has these."""
+    is_other = keys is not None and isinstance(outputs, Mapping) and set(outputs) == set(keys)
+    return {key: outputs[key] for key in keys or ()} if is_other else outputs
+
+
+def _one_by_one(
+    draws: RunDraws, keys: Sequence[Any] | None, simulated: Callable[[RunDraws, int], tuple[Any, IntArray]]
+) -> Returned:
+    """Return what single runs give together; each must return what the first one does."""
+    flat, counts = [], []
+    examples: list[Any] = []
+    for place, run in enumerate(draws.runs):
+        outputs, used = simulated(draws.one(place), place)
+        outputs = _ordered(outputs, keys)
+        flat.append(_of_one(outputs))
+        counts.append(used)
+        if not examples:
+            examples.append(outputs)
+            keys = tuple(outputs) if isinstance(outputs, Mapping) else None
+        _check_layout(_layout(examples[0]), _layout(outputs), run)
+    return Returned(np.concatenate(flat), np.concatenate(counts), examples[0])
 
 
 def _numbers(value: Any) -> FloatArray:

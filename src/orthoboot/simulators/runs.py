@@ -20,6 +20,8 @@ from orthoboot.typing import BoolArray, FloatArray, IntArray, Key
 
 _TRIAL_RUNS = 4
 _PROBE_RUNS = 32
+_LARGEST = 1e70
+"""Fourth powers of outputs, which errors of variances are made of, stay within the range of numbers."""
 _ROUNDING = 1e-9
 """Relative difference up to which two simulations of a run count as the same."""
 
@@ -257,32 +259,82 @@ class Experiment:
 
 
 def trial(model: Model, inputs: tuple[Input, ...], key: Key) -> tuple[Output, FloatArray]:
-    """Return the shape of the outputs, and those of run 0; raise unless running the same runs twice gives the same."""
+    """Return the shape of the outputs, and those of run 0; raise unless a run is a function of its own draws."""
     draws = RunDraws(inputs, key, range(_TRIAL_RUNS if isinstance(model, ArrayModel) else 1), model.capacities)
     first = model.returned(draws)
     output = output_like(first.example, model.name)
     again = model.outputs(draws, output)
-    first = model.outputs(draws, output) if first.outputs.shape != again.outputs.shape else first
-    if not np.allclose(first.outputs, again.outputs, rtol=_ROUNDING, atol=0, equal_nan=True):
-        place = int(np.argmax((first.outputs != again.outputs).any(axis=1)))
+    _check_sizes(again.outputs)
+    place = _first_change(first.outputs, again.outputs)
+    if place is not None:
         raise ModelError(
             f"`run` must be a function of its draws: run {place} gave {first.outputs[place].tolist()}, and with the "
             f"same draws {again.outputs[place].tolist()}. It may use random numbers of its own, a clock, or something "
             "that earlier runs changed. Take the argument `rng` for random numbers, and begin every run anew."
         )
+    if isinstance(model, ArrayModel):
+        _check_batches(model, draws, output, again.outputs)
+        if (again.used < model.capacities).any():
+            _check_used(model, draws, output)
     return output, first.outputs[0]
+
+
+def _first_change(first: FloatArray, second: FloatArray) -> int | None:
+    """Return the first run that has other outputs in the second array, up to rounding."""
+    size = np.abs(first).max(axis=0)
+    changed = ~(np.abs(second - first) <= _ROUNDING * size).all(axis=1)
+    return int(np.argmax(changed)) if changed.any() else None
+
+
+def _check_sizes(outputs: FloatArray) -> None:
+    """Raise if outputs are so large or so small that the squares of a variance would be no numbers."""
+    size = float(np.abs(outputs).max())
+    if size > _LARGEST or 0 < size < 1 / _LARGEST:
+        raise ModelError(
+            f"`run` must return numbers from {1 / _LARGEST:g} to {_LARGEST:g} in size, since the variance of others is "
+            f"out of the range of numbers; got {size:.3g}. Return them in other units."
+        )
+
+
+def _check_batches(model: ArrayModel, draws: RunDraws, output: Output, outputs: FloatArray) -> None:
+    """Raise if a run gives something else beside other runs; those that share random numbers may."""
+    if not model.vectorized or model.takes_rng:
+        return
+    half = len(draws.runs) // 2
+    apart = model.outputs(RunDraws(draws.inputs, draws.key, draws.runs[half:], draws.capacities), output)
+    place = _first_change(outputs[half:], apart.outputs)
+    if place is not None:
+        raise ModelError(
+            f"`run` must treat every run by itself: run {half + place} gave {outputs[half + place].tolist()} beside "
+            f"{len(draws.runs) - 1} other runs, and beside fewer {apart.outputs[place].tolist()}. Runs are the first "
+            "axis of the arrays: is `axis=1` missing in a mean or a sum?"
+        )
+
+
+def _check_used(model: ArrayModel, draws: RunDraws, output: Output) -> None:
+    """Raise if runs give something else with other draws in place of those that they say they did not use."""
+    if model.vectorized and model.takes_rng:
+        return
+    plain = RunDraws(draws.inputs, draws.key, range(_PROBE_RUNS if model.vectorized else _TRIAL_RUNS), draws.capacities)
+    first = model.outputs(plain, output)
+    for i, entry in enumerate(draws.inputs):
+        if (first.used[:, i] == model.capacities[i]).all():
+            continue
+        other = _ReplacedDraws(plain.inputs, plain.key, plain.runs, plain.capacities, replaced=i, used=first.used[:, i])
+        place = _first_change(first.outputs, model.outputs(other, output).outputs)
+        if place is not None:
+            raise ModelError(
+                f"the number of draws used of {entry.name!r} must count every draw that the outputs depend on: run "
+                f"{place} says {first.used[place, i]}, and gives something else where later draws change. Count also "
+                "the draw that a run stops at, or leave the number out."
+            )
 
 
 def ignored_inputs(experiment: Experiment, runs: Runs) -> tuple[OrthobootWarning, ...]:
     """Return a warning for every input whose draws never change the outputs."""
-    model = experiment.model
     found = []
-    for i, entry in enumerate(experiment.inputs):
-        if isinstance(model, DrawModel):
-            ignored = not runs.used[:, i].any()
-        else:
-            ignored = entry.n_features > 0 and _is_ignored(experiment, i)
-        if ignored:
+    for entry, is_ignored in zip(experiment.inputs, _are_ignored(experiment, runs), strict=True):
+        if is_ignored:
             found.append(
                 IgnoredInputWarning(
                     f"`run` gives the same whatever is drawn of {entry.name!r}: the input has no part in the answer. "
@@ -292,25 +344,35 @@ def ignored_inputs(experiment: Experiment, runs: Runs) -> tuple[OrthobootWarning
     return tuple(found)
 
 
-def _is_ignored(experiment: Experiment, i: int) -> bool:
-    """Return whether runs give the same with other draws of an input."""
-    runs, capacities = range(_PROBE_RUNS), experiment.model.capacities
-    plain = RunDraws(experiment.inputs, experiment.key, runs, capacities)
-    other = _ReplacedDraws(experiment.inputs, experiment.key, runs, capacities, replaced=i)
-    first, second = (experiment.model.returned(draws).outputs for draws in (plain, other))
-    return bool(np.array_equal(first, second))
+def _are_ignored(experiment: Experiment, runs: Runs) -> list[bool]:
+    """Return for each input whether it was never drawn, or runs give the same with other draws of it."""
+    model, inputs = experiment.model, experiment.inputs
+    if isinstance(model, DrawModel):
+        return [not column.any() for column in runs.used.T]
+    probe = (inputs, experiment.key, range(_PROBE_RUNS), model.capacities)
+    plain = model.returned(RunDraws(*probe)).outputs
+    return [
+        entry.n_features > 0 and np.array_equal(plain, model.returned(_ReplacedDraws(*probe, replaced=i)).outputs)
+        for i, entry in enumerate(inputs)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
 class _ReplacedDraws(RunDraws):
-    """Draws of which those of one input are taken from other runs."""
+    """Draws of which those of one input are taken from other runs: all, or those after the first `used` of a run."""
 
     replaced: int = -1
+    used: IntArray | None = None
 
     def positions(self, i: int, size: int) -> Positions:
         """Return where draws fall, those of another run for the replaced input."""
         positions = super().positions(i, size)
-        return np.roll(positions, 1, axis=0) if i == self.replaced else positions
+        if i != self.replaced:
+            return positions
+        moved = np.roll(positions, 1, axis=0)
+        if self.used is None:
+            return moved
+        return np.where(np.arange(size) < self.used[:, np.newaxis], positions, moved)
 
     def one(self, place: int) -> RunDraws:
         """Return the draws of one run; its inputs are drawn already where models take arrays."""

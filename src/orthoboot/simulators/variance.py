@@ -297,7 +297,7 @@ class SecondOrder:
         """Return the sums of entries ``(k, p, p)`` over pairs of inputs, shape ``(m, m, k)``."""
         design = self.first.regression.design
         is_of = (design.input_of[:, np.newaxis] == np.arange(len(design.sizes))).astype(np.float64)
-        sums = np.einsum("kpq,pi,qj->ijk", entries, is_of, is_of)
+        sums = (is_of.T @ entries @ is_of).transpose(1, 2, 0)
         upper = np.triu(np.ones(sums.shape[:2]))[:, :, np.newaxis]
         lower = np.tril(np.ones(sums.shape[:2]), -1)[:, :, np.newaxis]
         found: FloatArray = upper * sums + (lower * sums).transpose(1, 0, 2)
