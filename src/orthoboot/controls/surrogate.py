@@ -119,7 +119,7 @@ class SurrogateControl(Control):
         limits = self._limits(changes - linear)
         drawn, farther = self._drawn(limits), self._drawn(2 * limits)
         found = _moments(drawn, self.draws.linear, self.linear_variance)
-        unlimited = _moments(farther, self.draws.linear, self.linear_variance)
+        found_farther = _moments(farther, self.draws.linear, self.linear_variance)
         without = [
             _moments(drawn[kept], self.draws.linear[kept], self.linear_variance) for kept in without_groups(len(drawn))
         ]
@@ -133,8 +133,8 @@ class SurrogateControl(Control):
                 self.draws.linear,
                 np.array([each.mean for each in without]),
                 np.array([each.variance for each in without]),
-                np.abs(unlimited.mean - found.mean),
-                _log_ratio(unlimited.variance, found.variance),
+                np.abs(found_farther.mean - found.mean),
+                _log_ratio(found_farther.variance, found.variance),
             ),
         )
 

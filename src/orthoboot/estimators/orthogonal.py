@@ -20,8 +20,11 @@ _EXPLAINED = 2.0
 """A control knows the bias where its variance is at least so many times what it leaves."""
 
 _OFF = 0.7
-"""How far the slope of an expansion is from one, in terms of its curvature: chosen on the statistics of
-``benchmarks/honesty.py``, where it lies between a half and one and a half."""
+"""How far the slope of an expansion is from one, in terms of its curvature.
+
+Over the statistics of ``benchmarks/honesty.py`` it lies between a half and one and a half; one would make errors beyond
+three rarer, and reported errors of ``benchmarks/simulation_error.py`` larger than 1.3 times the true ones.
+"""
 
 _SATURATION = 3.0
 """The spread of slopes is at most one over this, however large the curvature: the replicates show a large one."""
