@@ -57,6 +57,10 @@ class ReplicateBatch(NamedTuple):
     linear: FloatArray | None
 
 
+_OF_INFLUENCE = ("size", "unit", "linear_mean", "linear_variance", "_is_flat", "_plan_variance")
+"""What `Run` derives from its influence function, whatever its control: known once it was computed."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """The inputs of one bootstrap: the statistic at its data, the plan, the seed and the execution.
@@ -301,7 +305,10 @@ class Run:
             scaled.linear_covariance,
             self.unit,
         )
-        return replace(self, control=search.found(self.control_request), control_is_found=True)
+        answer = replace(self, control=search.found(self.control_request), control_is_found=True)
+        known = vars(self)
+        vars(answer).update({name: known[name] for name in _OF_INFLUENCE if name in known})
+        return answer
 
     def find_influence(self, request: Any, replaced: int | None = None) -> InfluenceFunction:
         """Return the influence function that `request` asks for; see `influence_for`."""

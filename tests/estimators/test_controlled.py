@@ -164,7 +164,7 @@ def test_what_shrinkage_does_to_the_variance_counts_as_error_of_a_surrogate():
 
 def test_deleted_moments_are_those_without_one():
     replicates, control = sample(7)
-    deleted = deleted_moments(replicates, None, control)
+    deleted = deleted_moments(moments_of(replicates, control))
     for b in range(7):
         kept = np.delete(np.arange(7), b)
         rest = moments_of(replicates.select(kept), replace(control, values=control.values[kept]))

@@ -98,7 +98,7 @@ def test_another_unit_scales_the_answer(estimator):
 
 def test_deleted_moments_are_the_moments_without_one(estimator):
     sample = replicates(size=7, k=2)
-    deleted = deleted_moments(sample)
+    deleted = deleted_moments(moments_of(sample))
     # What is not simulated is the same whichever replicate is left out, and comes as one row.
     variance, bias = (np.broadcast_to(of(deleted), (7, 2)) for of in (estimator.variance, estimator.bias))
     for b in range(7):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthoboot.controls.base import ControlValues
 from orthoboot.estimators.moments import Moments
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
@@ -23,14 +22,13 @@ class Sample:
         The replicates and their sums.
     linear_covariance
         The exact covariance of the linear part, shape ``(k, k)``; zero without an influence function.
-    control, control_covariance
-        The control that is used beside it, if there is one, and its covariance.
+    control_covariance
+        That of the control which is used beside it, if there is one.
     """
 
     replicates: Replicates
     moments: Moments
     linear_covariance: FloatArray
-    control: ControlValues | None = None
     control_covariance: FloatArray | None = None
 
 

@@ -124,7 +124,7 @@ class Estimation:
         control = scaled.control_values
         known = None if control is None else control.covariance()
         linear = scaled.run.linear_covariance()
-        sample = Sample(scaled._settled, self.moments, linear, control, known)
+        sample = Sample(scaled._settled, self.moments, linear, known)
         covariance = self.estimator.covariance(sample)
         with np.errstate(over="ignore", under="ignore"):
             return self.unit * (self.unit * covariance.T).T

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,14 @@ _NEARER = 0.5
 
 _EXACT = 1e-18
 """Of the control's variance: what a control that is the statistic leaves by rounding."""
+
+
+class CentredParts(NamedTuple):
+    """P, D and C of `Moments`, each ``(B, k)`` and of mean zero over the replicates."""
+
+    changes: FloatArray
+    residuals: FloatArray
+    control: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +63,8 @@ class Moments:
         known, and for a surrogate.
     is_expansion
         Whether C is the linear or the quadratic part, whose slope is off by the next order, and not a surrogate.
+    parts
+        What the sums are taken of; None where one replicate is left out.
     by_linear
         The same sums with the linear part as the control, where C is another one.
     """
@@ -71,6 +82,7 @@ class Moments:
     prior: float = PRIOR_REPLICATES
     second_order: FloatArray | float = 0.0
     is_expansion: bool = True
+    parts: CentredParts | None = None
     by_linear: Moments | None = None
 
     @cached_property
@@ -89,7 +101,17 @@ class Moments:
         prior = prior_replicates(self.size, self.total, self.residual, self.cross, self.control, self.prior)
         return np.asarray(prior * self.control_variance)
 
-    @property
+    @cached_property
+    def variance_left(self) -> FloatArray:
+        """Return the variance of ``P - beta C`` between replicates, shape ``(k,)``."""
+        return self.residual_about(self.slope) / (self.size - 1)
+
+    @cached_property
+    def simulated_bias(self) -> FloatArray:
+        """Return ``mean(P - beta C) - phi_hat``, shape ``(k,)``."""
+        return np.asarray(self.residual_mean + (1 - self.slope) * self.control_mean)
+
+    @cached_property
     def curvature(self) -> FloatArray:
         """Return the variance beyond the linear part over that of the linear part, shape ``(k,)``.
 
@@ -144,16 +166,32 @@ def moments_of(
         The mean of the linear part under the plan, which a known bias contains and which is no curvature.
     """
     known_bias = _known_bias(replicates, control)
-    by_linear = _sums(_parts(replicates), linear_variance(replicates), known_bias, prior)
-    known_variance = 2 * np.nan_to_num(known_bias - linear_mean) ** 2
+    exact = control is None or control.law is None
+    second_order = None if control is None else control.beyond_linear
+    if second_order is None:
+        beyond = known_bias - linear_mean
+        second_order = 2 * np.where(np.isnan(beyond), 0.0, beyond) ** 2
+    by_linear = _sums(
+        replicates,
+        replicates.linear,
+        control_variance=linear_variance(replicates),
+        known_bias=known_bias,
+        prior=prior,
+        second_order=second_order,
+    )
     if control is None:
-        return replace(by_linear, second_order=known_variance)
-    exact = control.law is None
-    # The next order moves with the linear part too, so that the slope of a quadratic control is not quite one.
-    found = _sums(_parts(replicates, control), control.variance, control.mean, PRIOR_REPLICATES if exact else prior)
-    known = known_variance if control.beyond_linear is None else control.beyond_linear
-    by_linear = replace(by_linear, second_order=known)
-    return replace(found, by_linear=by_linear, second_order=known, is_expansion=exact)
+        return by_linear
+    return _sums(
+        replicates,
+        control.values,
+        control_variance=control.variance,
+        known_bias=control.mean,
+        # The next order moves with the linear part too, so that the slope of a quadratic control is not quite one.
+        prior=PRIOR_REPLICATES if exact else prior,
+        second_order=second_order,
+        is_expansion=exact,
+        by_linear=by_linear,
+    )
 
 
 def _known_bias(replicates: Replicates, control: ControlValues | None) -> FloatArray:
@@ -167,42 +205,38 @@ def _known_bias(replicates: Replicates, control: ControlValues | None) -> FloatA
     return np.full_like(replicates.estimate, np.nan) if bias is None else bias
 
 
-def _sums(
-    parts: tuple[FloatArray, FloatArray, FloatArray], control_variance: FloatArray, known_bias: FloatArray, prior: float
-) -> Moments:
-    changes, residuals, control = parts
+def _sums(replicates: Replicates, control: FloatArray | None, *, control_variance: FloatArray, **known: Any) -> Moments:
+    """Return the sums for a control ``(B, k)``, with what is `known` of it; of zeros where there is none."""
+    changes = replicates.values - replicates.estimate
+    residuals, control = (changes, np.zeros_like(changes)) if control is None else (changes - control, control)
     p, d, c = centred(changes), centred(residuals), centred(control)
+    left = (d**2).sum(axis=0)
+    # Replicates that happen to be equal would else be compared with rounding, and it would decide about the slope.
+    exact = (left > 0) & (left <= _EXACT * len(d) * control_variance)
+    if exact.any():
+        d, left = np.where(exact, 0.0, d), np.where(exact, 0.0, left)
     return Moments(
         size=len(changes),
         shift=_mean(changes),
         residual_mean=_mean(residuals),
         control_mean=_mean(control),
         total=(p**2).sum(axis=0),
-        residual=(d**2).sum(axis=0),
+        residual=left,
         cross=(d * c).sum(axis=0),
         control=(c**2).sum(axis=0),
         control_variance=control_variance,
-        known_bias=known_bias,
-        prior=prior,
+        parts=CentredParts(p, d, c),
+        **known,
     )
 
 
-def deleted_moments(
-    replicates: Replicates, whole: Moments | None = None, control: ControlValues | None = None
-) -> Moments:
-    """Return the sums with each replicate left out in turn, shape ``(B, k)``; `whole` are all of them, where known.
+def deleted_moments(whole: Moments) -> Moments:
+    """Return the sums over all replicates with each one left out in turn, shape ``(B, k)``.
 
     Leaving out replicate b changes a centred sum of products x y by ``- B/(B-1) (x_b - mean x) (y_b - mean y)``.
     """
-    whole = moments_of(replicates, control) if whole is None else whole
-    deleted = _without_one(whole, _parts(replicates, control))
-    if whole.by_linear is None:
-        return deleted
-    return replace(deleted, by_linear=_without_one(whole.by_linear, _parts(replicates)))
-
-
-def _without_one(whole: Moments, parts: tuple[FloatArray, FloatArray, FloatArray]) -> Moments:
-    p, d, c = map(centred, parts)
+    assert whole.parts is not None
+    p, d, c = whole.parts
     rest = whole.size - 1
     scale = whole.size / rest
     return replace(
@@ -215,6 +249,8 @@ def _without_one(whole: Moments, parts: tuple[FloatArray, FloatArray, FloatArray
         residual=np.maximum(whole.residual - scale * d**2, 0),
         cross=whole.cross - scale * d * c,
         control=np.maximum(whole.control - scale * c**2, 0),
+        parts=None,
+        by_linear=None if whole.by_linear is None else deleted_moments(whole.by_linear),
     )
 
 
@@ -234,12 +270,6 @@ def moments_by_draws(whole: Moments, control: ControlValues) -> Moments | None:
     )
 
 
-def centred_parts(replicates: Replicates, control: ControlValues | None = None) -> tuple[FloatArray, FloatArray]:
-    """Return the residuals D and the control C, each ``(B, k)`` and of mean zero over the replicates."""
-    _, residuals, values = _parts(replicates, control)
-    return centred(residuals), centred(values)
-
-
 def centred(values: FloatArray) -> FloatArray:
     """Return `values` less their mean over the first axis; values that are all equal give exactly zero."""
     differences = values - values[:1]
@@ -250,27 +280,6 @@ def linear_variance(replicates: Replicates) -> FloatArray:
     """Return V for each output, shape ``(k,)``; zero without an influence function."""
     known = replicates.linear_variance
     return np.zeros_like(replicates.estimate) if known is None else known
-
-
-def _parts(replicates: Replicates, control: ControlValues | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return ``P - phi_hat``, D and C, each ``(B, k)``; C is the linear part if none is given, zero without one."""
-    changes = replicates.values - replicates.estimate
-    if control is not None:
-        return changes, _without_rounding(changes - control.values, control.variance), control.values
-    if replicates.linear is None:
-        return changes, changes, np.zeros_like(changes)
-    residuals = _without_rounding(changes - replicates.linear, linear_variance(replicates))
-    return changes, residuals, replicates.linear
-
-
-def _without_rounding(residuals: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return the residuals ``(B, k)`` of a control; those that vary by rounding alone are their mean.
-
-    Replicates that happen to be equal would else be compared with that rounding, and it would decide about the slope.
-    """
-    mean = _mean(residuals)
-    exact = ((residuals - mean) ** 2).sum(axis=0) <= _EXACT * len(residuals) * variance
-    return np.where(exact, mean, residuals) if exact.any() else residuals
 
 
 def _mean(values: FloatArray) -> FloatArray:

@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from orthoboot.controls.base import ControlValues
 from orthoboot.estimators.base import Estimator, Sample
-from orthoboot.estimators.moments import Moments, centred_parts
+from orthoboot.estimators.moments import Moments
 from orthoboot.estimators.slopes import ratio
-from orthoboot.replicates import Replicates
 from orthoboot.typing import BoolArray, FloatArray
 
 _BELIEVED = 2.0
@@ -81,9 +79,8 @@ class Orthogonal(Estimator):
         """Return ``diag(beta) V diag(beta) + R'R/(B - 1)``, R the residuals: positive semi-definite."""
         moments, linear = sample.moments, sample.linear_covariance
         if sample.control_covariance is None or moments.by_linear is None:
-            return _covariance(sample.replicates, None, moments.slope, linear)
-        by_control = _covariance(sample.replicates, sample.control, moments.slope, sample.control_covariance)
-        by_linear = _covariance(sample.replicates, None, moments.by_linear.slope, linear)
+            return _covariance(moments, linear)
+        by_control, by_linear = _covariance(moments, sample.control_covariance), _covariance(moments.by_linear, linear)
         return _mixed_covariance(by_control, by_linear, moments.control_share)
 
     def error_inflation(self, size: int) -> float:
@@ -133,9 +130,9 @@ def _doubt(moments: Moments) -> FloatArray:
 
 
 def _bias_doubt(moments: Moments) -> FloatArray:
-    left = _variance_left(moments)
     third_order = np.minimum(moments.curvature, 1.0) ** 1.5 * np.sqrt(_variance(moments))
-    return np.where(_knows_bias(moments, left), np.minimum(third_order, np.sqrt(left / moments.size)), 0.0)
+    noise = np.sqrt(moments.variance_left / moments.size)
+    return np.where(_knows_bias(moments), np.minimum(third_order, noise), 0.0)
 
 
 def _shrinkage_effect(moments: Moments) -> FloatArray:
@@ -168,11 +165,7 @@ def _correlations(covariance: FloatArray) -> FloatArray:
 
 
 def _bias(moments: Moments) -> FloatArray:
-    return np.asarray(_simulated_bias(moments) - _disbelieved(moments))
-
-
-def _simulated_bias(moments: Moments) -> FloatArray:
-    return np.asarray(moments.residual_mean + (1 - moments.slope) * moments.control_mean)
+    return np.asarray(moments.simulated_bias - _disbelieved(moments))
 
 
 def _disbelieved(moments: Moments) -> FloatArray:
@@ -180,32 +173,27 @@ def _disbelieved(moments: Moments) -> FloatArray:
     known = moments.known_bias
     if not np.isfinite(known).any():
         return np.zeros_like(moments.slope)
-    left = _variance_left(moments)
-    difference, noise = _simulated_bias(moments) - known, left / moments.size
+    difference, noise = moments.simulated_bias - known, moments.variance_left / moments.size
     t_squared = np.where(noise > 0, ratio(difference**2, noise, otherwise=0.0), np.inf)
     weight = np.maximum(0.0, 1 - ratio(np.full_like(t_squared, _BELIEVED**2), t_squared, otherwise=1.0))
-    return np.where(_knows_bias(moments, left), (1 - weight) * np.nan_to_num(difference), 0.0)
+    return np.where(_knows_bias(moments), (1 - weight) * np.nan_to_num(difference), 0.0)
 
 
-def _knows_bias(moments: Moments, left: FloatArray) -> BoolArray:
+def _knows_bias(moments: Moments) -> BoolArray:
     """Return where the bias of second order is known; a control that explains little knows little of it."""
-    return np.asarray(np.isfinite(moments.known_bias) & (moments.control_variance > _EXPLAINED * left))
+    explains = moments.control_variance > _EXPLAINED * moments.variance_left
+    return np.asarray(np.isfinite(moments.known_bias) & explains)
 
 
 def _variance(moments: Moments) -> FloatArray:
-    return np.asarray(moments.slope**2 * moments.control_variance + _variance_left(moments))
+    return np.asarray(moments.slope**2 * moments.control_variance + moments.variance_left)
 
 
-def _variance_left(moments: Moments) -> FloatArray:
-    """Return the variance of ``P - beta C``, shape ``(k,)``."""
-    return moments.residual_about(moments.slope) / (moments.size - 1)
-
-
-def _covariance(
-    replicates: Replicates, control: ControlValues | None, beta: FloatArray, known: FloatArray
-) -> FloatArray:
-    residuals, values = centred_parts(replicates, control)
-    remainder = residuals + (1 - beta) * values
+def _covariance(moments: Moments, known: FloatArray) -> FloatArray:
+    """Return the explained and the simulated covariance together; `known` is that of the control, ``(k, k)``."""
+    assert moments.parts is not None
+    beta = moments.slope
+    remainder = moments.parts.residuals + (1 - beta) * moments.parts.control
     explained: FloatArray = np.outer(beta, beta) * known
     simulated: FloatArray = remainder.T @ remainder / (len(remainder) - 1)
     return explained + simulated
@@ -238,6 +226,6 @@ def _of_nearer(moments: Moments, quantity: Callable[[Moments], FloatArray]) -> F
 
 def _r_squared(moments: Moments) -> FloatArray:
     explained = moments.slope**2 * moments.control_variance
-    simulated = _variance_left(moments)
+    simulated = moments.variance_left
     share = ratio(explained, explained + simulated, otherwise=0.0)
     return np.where((explained + simulated == 0) & (moments.control_variance == 0), 1.0, share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orthoboot.estimators.base import Estimator, Sample
-from orthoboot.estimators.moments import Moments, centred_parts
+from orthoboot.estimators.moments import Moments
 from orthoboot.typing import FloatArray
 
 
@@ -34,7 +34,8 @@ class Paper(Estimator):
     def covariance(self, sample: Sample) -> FloatArray:
         """Return the three terms as matrices; rows and columns of an output with a negative variance are V's."""
         linear_covariance = sample.linear_covariance
-        residuals, linear = centred_parts(sample.replicates)
+        assert sample.moments.parts is not None
+        _, residuals, linear = sample.moments.parts
         cross = residuals.T @ linear
         # The sum of the crossed products first: it is symmetric to the last bit, and so is the whole.
         simulated = linear_covariance + (residuals.T @ residuals + (cross + cross.T)) / len(residuals)

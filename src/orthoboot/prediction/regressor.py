@@ -364,7 +364,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         estimator = self._estimator_of_variance
         if len(replicates) - 1 < max(estimator.minimum, 2):
             return np.full_like(replicates.estimate, np.nan)
-        deleted = estimator.variance(deleted_moments(replicates, self._moments(replicates)))
+        deleted = estimator.variance(deleted_moments(self._moments(replicates)))
         noise = self._refits.out_of_bag.deleted(corrected=self._corrects_noise)
         return jackknife_spread(np.sqrt(deleted + noise[:, np.newaxis]))
 
