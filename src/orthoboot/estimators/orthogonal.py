@@ -130,9 +130,12 @@ def _doubt(moments: Moments) -> FloatArray:
 
 
 def _bias_doubt(moments: Moments) -> FloatArray:
+    knows = _knows_bias(moments)
+    if not knows.any():
+        return np.zeros_like(moments.slope)
     third_order = np.minimum(moments.curvature, 1.0) ** 1.5 * np.sqrt(_variance(moments))
     noise = np.sqrt(moments.variance_left / moments.size)
-    return np.where(_knows_bias(moments), np.minimum(third_order, noise), 0.0)
+    return np.where(knows, np.minimum(third_order, noise), 0.0)
 
 
 def _shrinkage_effect(moments: Moments) -> FloatArray:
@@ -175,7 +178,7 @@ def _disbelieved(moments: Moments) -> FloatArray:
         return np.zeros_like(moments.slope)
     difference, noise = moments.simulated_bias - known, moments.variance_left / moments.size
     t_squared = np.where(noise > 0, ratio(difference**2, noise, otherwise=0.0), np.inf)
-    weight = np.maximum(0.0, 1 - ratio(np.full_like(t_squared, _BELIEVED**2), t_squared, otherwise=1.0))
+    weight = np.maximum(0.0, 1 - ratio(_BELIEVED**2, t_squared, otherwise=1.0))
     return np.where(_knows_bias(moments), (1 - weight) * np.nan_to_num(difference), 0.0)
 
 

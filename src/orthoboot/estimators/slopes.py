@@ -30,7 +30,7 @@ def prior_replicates(
 ) -> FloatArray:
     """Return k, at most `most` and smaller where the replicates contradict slope one; the sums are of `Moments`."""
     t = np.abs(slope_t(size, residual, cross, control))
-    doubt = np.minimum(1.0, ratio(np.full_like(t, DOUBT), t, otherwise=1.0) ** 2)
+    doubt = np.minimum(1.0, ratio(DOUBT, t, otherwise=1.0) ** 2)
     worth = np.minimum(1.0, ratio(total, residual, otherwise=1.0)) ** 2
     prior: FloatArray = most * doubt * worth
     return prior
@@ -47,10 +47,10 @@ def slope_t(size: int, residual: FloatArray, cross: FloatArray, control: FloatAr
     remainder = np.maximum(residual - excess * cross, 0)
     spread = np.sqrt(ratio(remainder / (size - 2), control, otherwise=0.0))
     certain = np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
-    return np.where(spread > 0, ratio(excess, spread, otherwise=0.0), certain)
+    return ratio(excess, spread, otherwise=certain)
 
 
-def ratio(numerator: FloatArray, denominator: FloatArray, *, otherwise: float) -> FloatArray:
+def ratio(numerator: FloatArray | float, denominator: FloatArray, *, otherwise: FloatArray | float) -> FloatArray:
     """Return the quotient where the denominator is positive, `otherwise` where it is not."""
     positive = denominator > 0
     # Mostly all are, and nothing has to be put in the place of others.
