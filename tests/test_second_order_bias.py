@@ -96,9 +96,16 @@ def weighted_std(x, weights):
     return np.sqrt(weighted_variance(x, weights))
 
 
+def weighted_gini(x, weights):
+    shares = weights / weights.sum()
+    return shares @ np.abs(x[:, np.newaxis] - x) @ shares / (2 * shares @ x)
+
+
 @pytest.mark.parametrize("plan", ["rows", "strata", "groups"])
 @pytest.mark.parametrize(
-    ("weighted", "closed"), [(weighted_variance, ob.variance), (weighted_std, ob.std)], ids=["variance", "std"]
+    ("weighted", "closed"),
+    [(weighted_variance, ob.variance), (weighted_std, ob.std), (weighted_gini, ob.gini)],
+    ids=["variance", "std", "gini"],
 )
 def test_second_differences_are_the_closed_form_under_every_plan(plan, weighted, closed):
     options = {"estimator": "jackknife", **PLANS[plan]}
