@@ -144,3 +144,31 @@ def test_replicates_that_are_all_equal_leave_no_rounding_in_the_standard_error()
         x, ob.variance.replace(ddof=1), method="t", rng=seed, n_resamples=3, control="linear", estimator="standard"
     )
     assert plain.standard_error < 1e-14
+
+
+# Few replicates of few rows
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_resamples", "is_told"), [(20, 10, True), (20, 49, True), (20, 50, False), (120, 10, False)]
+)
+def test_few_replicates_of_few_rows_that_bend_are_told(n_rows, n_resamples, is_told):
+    """A ratio of 20 rows has more than a twentieth of its variance beyond the linear part; a hundred rows are enough."""
+    rows = np.random.default_rng(5).exponential(size=(n_rows, 2))
+    found = told(errors.FewReplicatesWarning, rows, ob.ratio, n_resamples=n_resamples)
+    assert bool(found) is is_told
+    if is_told:
+        assert f"{n_resamples} replicates may not show what `ratio` has" in found[0]
+        assert "n_resamples=200" in found[0]
+
+
+@pytest.mark.parametrize("options", [{"n_resamples": None}, {"estimator": "standard", "n_resamples": 40}])
+def test_free_replicates_and_plain_ones_are_not_told_to_be_few(options):
+    assert (
+        told(errors.FewReplicatesWarning, np.random.default_rng(5).exponential(size=(20, 2)), ob.ratio, **options) == []
+    )
+
+
+def test_a_statistic_that_hardly_bends_needs_no_more():
+    x = np.random.default_rng(6).normal(10.0, 1.0, size=30)
+    assert told(errors.FewReplicatesWarning, x, lambda x: np.mean(x) ** 2, n_resamples=10) == []

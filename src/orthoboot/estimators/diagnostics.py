@@ -32,6 +32,10 @@ from orthoboot.influence import GIVEN
 FEW_UNITS = 10
 FEW_IN_STRATUM = 5
 FEW_REPLICATES = 5
+_FEW_ROWS, _FEW_FOR_THEM, _MANY_FOR_THEM = 100, 50, 200
+"""Rows whose remainder is skewed, and replicates that are too few and enough to show it."""
+_BENDS = 0.05
+"""Of the variance of the linear part: what a statistic that bends has beyond it."""
 _ENOUGH = ESTIMATORS["standard"].default_resamples
 DOMINANT_SHARE = 0.9
 WEAK_R_SQUARED = 0.5
@@ -254,7 +258,25 @@ def _about_influence(estimation: Estimation) -> Iterator[OrthobootWarning]:
         if (equal & (estimation.standard_error > 0)).any():
             yield _equal(estimation, int(np.argmax(equal)))
         return
+    yield from _about_remainder(estimation)
     yield from _about_fit(estimation)
+
+
+def _about_remainder(estimation: Estimation) -> Iterator[OrthobootWarning]:
+    """Yield a warning if few replicates of few rows may not show what an output has beyond its linear part.
+
+    Up to a fifth of such runs are off by more than three reported errors (``benchmarks/honesty.py``).
+    """
+    sums, n_units = estimation.moments, min(scheme.n_units for scheme in estimation.run.plan.schemes)
+    if sums.size >= _FEW_FOR_THEM or n_units >= _FEW_ROWS or not sums.is_expansion:
+        return
+    worst = int(np.argmax(sums.curvature))
+    if sums.curvature[worst] > _BENDS:
+        yield FewReplicatesWarning(
+            f"{sums.size} replicates may not show what `{estimation.run.output.names[worst]}` has beyond its linear "
+            f"part: resamples of few rows ({n_units}) seldom show it, and then far out. The simulation errors may be "
+            f"too small; use n_resamples={_MANY_FOR_THEM} or more."
+        )
 
 
 def _equal(estimation: Estimation, output: int) -> OrthobootWarning:
