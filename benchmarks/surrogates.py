@@ -306,7 +306,8 @@ def print_errors(everything: list[list[Answers]]) -> None:
 def _honesty(answers: Answers, size: int) -> tuple[float, ...]:
     """Return the RMSE of the bias by both controls, and reported and true errors of standard error and of bias.
 
-    All in standard errors. Runs have draws of their own, small bootstraps of one run share them: hence few of each.
+    All in standard errors. True errors are from the bootstrap's own answer and not from the mean of seeds, so that a bias
+    of the estimator counts. Runs have draws of their own, small bootstraps of one run share them: hence few of each.
     """
     spread = np.sqrt(answers.variance)
     # The control knows the bias better than the mean of the plain replicates does.
@@ -321,9 +322,9 @@ def _honesty(answers: Answers, size: int) -> tuple[float, ...]:
     return (
         *biases,
         float(np.mean([first(each.standard_error) for each in errors])) / spread,
-        float(np.std([first(part.standard_error) for part in control], ddof=1)) / spread,
+        rms([first(part.standard_error) / spread - 1 for part in control]),
         float(np.mean([first(each.bias) for each in errors])) / spread,
-        float(np.std([first(part.bias) for part in control], ddof=1)) / spread,
+        biases[1],
     )
 
 

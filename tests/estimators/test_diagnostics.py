@@ -153,7 +153,7 @@ def test_replicates_that_are_all_equal_leave_no_rounding_in_the_standard_error()
     ("n_rows", "n_resamples", "is_told"), [(20, 10, True), (20, 49, True), (20, 50, False), (120, 10, False)]
 )
 def test_few_replicates_of_few_rows_that_bend_are_told(n_rows, n_resamples, is_told):
-    """A ratio of 20 rows has more than a twentieth of its variance beyond the linear part; a hundred rows are enough."""
+    """A ratio of 20 rows has a twentieth of its variance and more beyond the linear part; a hundred are enough."""
     rows = np.random.default_rng(5).exponential(size=(n_rows, 2))
     found = told(errors.FewReplicatesWarning, rows, ob.ratio, n_resamples=n_resamples)
     assert bool(found) is is_told
