@@ -306,8 +306,8 @@ def print_errors(everything: list[list[Answers]]) -> None:
 def _honesty(answers: Answers, size: int) -> tuple[float, ...]:
     """Return the RMSE of the bias by both controls, and reported and true errors of standard error and of bias.
 
-    All in standard errors. True errors are from the bootstrap's own answer and not from the mean of seeds, so that a bias
-    of the estimator counts. Runs have draws of their own, small bootstraps of one run share them: hence few of each.
+    All in standard errors. True errors are from the bootstrap's own answer, not from the mean of seeds: a bias of the
+    estimator counts. Runs have draws of their own, small bootstraps of one run share them: hence few of each.
     """
     spread = np.sqrt(answers.variance)
     # The control knows the bias better than the mean of the plain replicates does.
