@@ -106,8 +106,8 @@ def _spread_of_shares(values: FloatArray, covariance: Covariance) -> float:
     for start in range(0, len(gaps), _THRESHOLDS_AT_ONCE):
         part = slice(start, start + _THRESHOLDS_AT_ONCE)
         up_to = (values[:, np.newaxis] <= thresholds[:-1][part]).astype(np.float64)
-        total += gaps[part] @ np.diag(covariance((up_to - up_to.mean(axis=0),)))
-    return float(total)
+        total += float(gaps[part] @ np.diag(covariance((up_to - up_to.mean(axis=0),))))
+    return total
 
 
 def _integral_beyond(values: FloatArray) -> FloatArray:
