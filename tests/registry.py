@@ -293,7 +293,7 @@ def _glm_row(
     label: str, functional: Any, data: Callable[[], Data], family: Any, link: Any = None, *, intercept: bool = True
 ) -> FunctionalRow:
     reference = partial(_statsmodels_glm, family=family, link=link, intercept=intercept)
-    return FunctionalRow(label, functional.replace(intercept=intercept), data, reference, closed_bias=False)
+    return FunctionalRow(label, functional.replace(intercept=intercept), data, reference)
 
 
 FUNCTIONALS = [
