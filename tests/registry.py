@@ -354,7 +354,6 @@ FUNCTIONALS = [
         from_sklearn(Ridge(alpha=2.0)),
         regression,
         lambda X, y: Ridge(alpha=2.0).fit(X, y).coef_,
-        closed_bias=False,
     ),
     _glm_row("logistic_regression", logistic_regression, classes, families.Binomial, intercept=False),
     _glm_row("logistic_regression with intercept", logistic_regression, classes, families.Binomial),
