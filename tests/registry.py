@@ -293,7 +293,7 @@ def _glm_row(
     label: str, functional: Any, data: Callable[[], Data], family: Any, link: Any = None, *, intercept: bool = True
 ) -> FunctionalRow:
     reference = partial(_statsmodels_glm, family=family, link=link, intercept=intercept)
-    return FunctionalRow(label, functional.replace(intercept=intercept), data, reference, closed_bias=False)
+    return FunctionalRow(label, functional.replace(intercept=intercept), data, reference)
 
 
 FUNCTIONALS = [
@@ -354,7 +354,6 @@ FUNCTIONALS = [
         from_sklearn(Ridge(alpha=2.0)),
         regression,
         lambda X, y: Ridge(alpha=2.0).fit(X, y).coef_,
-        closed_bias=False,
     ),
     _glm_row("logistic_regression", logistic_regression, classes, families.Binomial, intercept=False),
     _glm_row("logistic_regression with intercept", logistic_regression, classes, families.Binomial),

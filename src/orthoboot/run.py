@@ -36,6 +36,10 @@ _MOST_EVALUATIONS = 1000
 _FEW_PRODUCTS = 1 << 16
 """Products of influence values up to which a bias in closed form costs less than ten replicates."""
 
+_PRODUCTS_OF_A_STEP = 1 << 22
+"""The same where replicates are searches, each step of which takes as many products as the bias; beyond, with 10,000
+rows of 20 columns, the linear part explains nearly all."""
+
 COUNTS_AT_ONCE = 1 << 21
 """Counts held at once: 16 MB, or those of one resample where the data are larger."""
 
@@ -338,8 +342,10 @@ class Run:
 
         None, too, where the user asks for the linear part alone.
         """
-        is_plain = self.control_request != "linear" and self.prepared.exact_influence and self.functional.batched
-        return self._closed_bias if is_plain and self._products <= _FEW_PRODUCTS else None
+        by_search = self.prepared.bias_is_cheap
+        is_plain = self.prepared.exact_influence and (by_search or self.functional.batched)
+        most = _PRODUCTS_OF_A_STEP if by_search else _FEW_PRODUCTS
+        return self._closed_bias if self.control_request != "linear" and is_plain and self._products <= most else None
 
     @property
     def _products(self) -> int:

@@ -34,6 +34,14 @@ class KnowsCategories(Protocol):
         """Return the variance of each category's share of a sample, shape ``(d,)``; None where it is not known."""
 
 
+@runtime_checkable
+class KnowsCounts(Protocol):
+    """A covariance that gives those of a linear part with the count of every row."""
+
+    def with_counts(self, sample: int, influence: FloatArray) -> FloatArray | None:
+        """Return ``Cov(counts) @ influence / n`` for the rows of a sample, ``(n, k)``; None where it is not known."""
+
+
 class Functional(ABC):
     """A statistic: its name and its options, without data.
 
@@ -305,6 +313,15 @@ class Prepared(ABC, Generic[Statistic]):
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return ``(1/2) tr(second derivative . Cov)``, shape ``(k,)``, or None where it has no closed form."""
         return None
+
+    @property
+    def bias_is_cheap(self) -> bool:
+        """Return whether its bias of second order costs less than a few of its replicates, as with refits by search.
+
+        One step of a refit takes as many products as the whole bias. A bias of a statistic that is refitted one by one
+        is looked at beside the replicates only where this is true.
+        """
+        return False
 
     def means_form(self) -> MeansForm | None:
         """Return it as a smooth function of means that costs next to nothing, or None where it is not one."""

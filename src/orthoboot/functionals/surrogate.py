@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +19,14 @@ WEIGHTS_AT_ONCE = 1 << 21
 Outputs = Callable[[FloatArray, FloatArray], FloatArray]
 """Takes parameters ``(B, p)``, NaN where there are none, and the weights ``(B, n)`` of their resamples, and returns the
 outputs of the statistic, ``(B, k)``."""
+
+
+@runtime_checkable
+class KnowsChange(Protocol):
+    """Outputs that may be linear in the parameters, whatever the weights."""
+
+    def change(self, direction: FloatArray) -> FloatArray | None:
+        """Return how they change with the parameters, ``(p,)``, shape ``(k,)``; None where they are not linear."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +46,16 @@ class LinearOutputs:
         """Return the outputs of parameters ``(B, p)``, shape ``(B, k)``."""
         outputs: FloatArray = theta @ self.matrix.T + self.offset
         return outputs
+
+    def change(self, direction: FloatArray) -> FloatArray:
+        """Return how the outputs change with the parameters, ``(p,)``, shape ``(k,)``."""
+        change: FloatArray = self.matrix @ direction
+        return change
+
+
+def change_of(outputs: object, direction: FloatArray) -> FloatArray | None:
+    """Return how outputs change with the parameters, ``(p,)``, shape ``(k,)``; None where they are not linear."""
+    return outputs.change(direction) if isinstance(outputs, KnowsChange) else None
 
 
 class Surrogate(ABC):

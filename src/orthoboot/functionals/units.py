@@ -98,6 +98,11 @@ class PreparedInUnits(Prepared[Functional]):
         values = self.of.own_values(resamples)
         return None if values is None else values / self.unit
 
+    @property
+    def bias_is_cheap(self) -> bool:
+        """Return whether its bias of second order costs less than a few of its replicates."""
+        return self.of.bias_is_cheap
+
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return its bias of second order, shape ``(k,)``, or None where it has no closed form."""
         bias = self.of.second_order_bias(covariance)

@@ -24,6 +24,10 @@ class PlanCovariance:
         """Return the variance of each category's share of a sample; see `Scheme.category_variances`."""
         return self.plan.schemes[sample].category_variances(codes)
 
+    def with_counts(self, sample: int, influence: FloatArray) -> FloatArray | None:
+        """Return ``Cov(counts) @ influence / n`` for the rows of a sample, shape ``(n, k)``; None for blocks."""
+        return self.plan.schemes[sample].tilt(influence)
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -96,6 +96,17 @@ def test_results_are_those_in_memory(name: str, options: dict[str, Any], mapped:
     check_same(bootstrap(mapped(*arrays), MODELS[name], **options), bootstrap(arrays, MODELS[name], **options))
 
 
+@pytest.mark.parametrize("plan", ["strata", "groups"])
+def test_the_bias_of_second_order_is_that_in_memory(plan: str, mapped: Mapped) -> None:
+    arrays = X[:3000], RESPONSES["poisson"][:3000], CASE_WEIGHTS[:3000]
+    labels = np.arange(3000) % 4 if plan == "strata" else np.repeat(np.arange(1500), np.tile([1, 3], 750))
+    found, expected = (
+        bootstrap(data, MODELS["poisson"], n_resamples=10, **{plan: labels}).run.known_bias
+        for data in (mapped(*arrays), arrays)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_partitions_may_be_uneven_and_empty(name: str) -> None:
     da = pytest.importorskip("dask.array")

@@ -25,6 +25,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
+from orthoboot.influence import finite_difference_bias
+from orthoboot.plans import PlanCovariance
 from orthoboot.warning_scopes import silenced
 
 RNG = np.random.default_rng(41)
@@ -121,3 +123,56 @@ def test_the_kink_of_hubers_loss_does_not_keep_its_surrogate_from_use() -> None:
         result = ob.bootstrap((X, NUMBERS), model, paired=True, n_resamples=10, rng=0)
     assert (result.control, result.run.control.probes.contradicted.any()) == ("surrogate", False)
     assert np.min(result.r_squared) > 0.99
+
+
+# The bias of second order
+
+FEW = 40
+UNEQUAL = np.repeat(np.arange(20), np.tile([1, 3], 10))
+FEW_PLANS = {"rows": {}, "strata": {"strata": np.arange(FEW) % 3}, "groups": {"groups": np.arange(FEW) // 2}}
+HAVE_BIAS = [
+    *(("rows", name) for name in ("least squares", "weighted classes", "three classes", "poisson", "gamma", "tweedie")),
+    *((plan, name) for plan in FEW_PLANS for name in ("ridge", "logistic")),
+]
+
+
+def bias_of(run: Any) -> Any:
+    return run.prepared.second_order_bias(PlanCovariance(run.plan))
+
+
+def bias_by_differences(run: Any) -> Any:
+    with silenced():
+        return finite_difference_bias(run.prepared, run.execution, plan=run.plan)
+
+
+def run_of(estimator: Any, y: Any, target: Any = "coef_", **options: Any) -> Any:
+    """Return the run for few rows, since differences take two refits for each."""
+    model = ob.from_sklearn(estimator, target)
+    with silenced():
+        return ob.bootstrap(
+            (X[:FEW], y[:FEW]), model, n_resamples=5, rng=0, paired=True, control="linear", **options
+        ).run
+
+
+@pytest.mark.parametrize(("plan", "name"), HAVE_BIAS)
+def test_the_bias_of_coefficients_is_that_of_second_differences(plan, name):
+    run = run_of(*{**EXACT, **CLOSE}[name], **FEW_PLANS[plan])
+    expected = bias_by_differences(run)
+    # Second differences leave the square of their step times the fourth derivative.
+    np.testing.assert_allclose(bias_of(run), expected, rtol=1e-4, atol=3e-5 * np.sqrt(run.linear_variance).max())
+
+
+@pytest.mark.parametrize("name", ["lasso", "elastic net", "huber"])
+def test_a_kink_leaves_the_bias_to_second_differences(name):
+    assert bias_of(run_of(*{**EXACT, **CLOSE}[name])) is None
+
+
+def test_targets_that_are_not_linear_in_the_coefficients_leave_it_too():
+    assert bias_of(run_of(*CLOSE["logistic"], target=X[:2])) is None
+    assert bias_of(run_of(make_pipeline(StandardScaler(), LogisticRegression()), CLASSES)) is None
+
+
+def test_groups_of_unequal_size_leave_it_where_there_is_a_penalty():
+    assert bias_of(run_of(*CLOSE["logistic"], groups=UNEQUAL)) is None
+    free = run_of(LinearRegression(), NUMBERS, groups=UNEQUAL)
+    np.testing.assert_allclose(bias_of(free), bias_by_differences(free), rtol=1e-4)

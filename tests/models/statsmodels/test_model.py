@@ -172,6 +172,16 @@ def test_refits_depend_neither_on_the_batch_nor_on_the_scale_of_the_weights(fitt
     np.testing.assert_allclose(rescaled, together, rtol=1e-8, atol=1e-10)
 
 
+def test_the_bias_of_second_order_is_that_of_the_catalogues_own_model(frame):
+    model = ob.from_statsmodels(MODELS["Poisson, exposure"](frame))
+    own, by_statsmodels = (
+        ob.bootstrap(model.data, statistic, n_resamples=10, rng=0, paired=True).run
+        for statistic in (ob.glm("poisson"), model)
+    )
+    assert by_statsmodels.known_bias is not None
+    np.testing.assert_allclose(by_statsmodels.known_bias, own.known_bias, rtol=1e-12)
+
+
 @every_model
 def test_the_linear_part_explains_nine_tenths_of_the_variance(fitted, frame):
     # Sampled values of r_squared are between 0.95 and 0.99 here: thirty replicates do not come near to 0.9.

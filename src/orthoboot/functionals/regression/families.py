@@ -12,8 +12,8 @@ import scipy
 
 from orthoboot.typing import BoolArray, FloatArray
 
-Curve = tuple[FloatArray, FloatArray, FloatArray]
-"""A function of the linear predictor with its first two derivatives, each of shape ``(n,)``."""
+Curve = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""A function of the linear predictor with its first three derivatives, each of shape ``(n,)``."""
 
 _AT_THE_EDGE = 1e-8
 """Fitted probabilities, or means as a share of their own mean, this close to the edge have left the data behind."""
@@ -49,22 +49,23 @@ class ProbabilityLink:
 
 
 def _identity(eta: FloatArray) -> Curve:
-    return eta, np.ones_like(eta), np.zeros_like(eta)
+    zeros = np.zeros_like(eta)
+    return eta, np.ones_like(eta), zeros, zeros
 
 
 def _exponential(eta: FloatArray) -> Curve:
     mean = np.exp(eta)
-    return mean, mean, mean
+    return mean, mean, mean, mean
 
 
 def _reciprocal(eta: FloatArray) -> Curve:
     mean = 1 / eta
-    return mean, -(mean**2), 2 * mean**3
+    return mean, -(mean**2), 2 * mean**3, -6 * mean**4
 
 
 def _reciprocal_root(eta: FloatArray) -> Curve:
     mean = 1 / np.sqrt(eta)
-    return mean, -(mean**3) / 2, 3 * mean**5 / 4
+    return mean, -(mean**3) / 2, 3 * mean**5 / 4, -15 * mean**7 / 8
 
 
 MEAN_LINKS = {
@@ -79,8 +80,8 @@ def _mirrored(curve: Callable[[FloatArray], Curve]) -> Callable[[FloatArray], Cu
     """Return the curve of ``-eta``: the complement under a link that is symmetric."""
 
     def mirrored(eta: FloatArray) -> Curve:
-        value, slope, curvature = curve(-eta)
-        return value, -slope, curvature
+        value, slope, curvature, third = curve(-eta)
+        return value, -slope, curvature, -third
 
     return mirrored
 
@@ -94,14 +95,16 @@ def _probit(probability: FloatArray) -> FloatArray:
 
 
 def _log_logistic(eta: FloatArray) -> Curve:
-    complement = scipy.special.expit(-eta)
-    return scipy.special.log_expit(eta), complement, -complement * scipy.special.expit(eta)
+    complement, probability = scipy.special.expit(-eta), scipy.special.expit(eta)
+    curvature = -complement * probability
+    return scipy.special.log_expit(eta), complement, curvature, curvature * (complement - probability)
 
 
 def _log_normal_probability(eta: FloatArray) -> Curve:
     value = scipy.special.log_ndtr(eta)
     slope = np.exp(-(eta**2) / 2 - value) / np.sqrt(2 * np.pi)
-    return value, slope, -slope * (eta + slope)
+    curvature = -slope * (eta + slope)
+    return value, slope, curvature, -curvature * (eta + slope) - slope * (1 + curvature)
 
 
 def _log_of_gumbel(eta: FloatArray) -> Curve:
@@ -109,27 +112,30 @@ def _log_of_gumbel(eta: FloatArray) -> Curve:
     hazard = np.exp(eta)
     # exp(eta) / (exp(exp(eta)) - 1), which tends to one for a small hazard and to zero for a large one.
     slope = 1 / scipy.special.exprel(hazard)
-    return np.log(-np.expm1(-hazard)), slope, slope * (1 - hazard - slope)
+    growth = 1 - hazard - slope
+    curvature = slope * growth
+    return np.log(-np.expm1(-hazard)), slope, curvature, curvature * growth - slope * (hazard + curvature)
 
 
 def _minus_exponential(eta: FloatArray) -> Curve:
     hazard = np.exp(eta)
-    return -hazard, -hazard, -hazard
+    return -hazard, -hazard, -hazard, -hazard
 
 
 def _log_of_remainder(eta: FloatArray) -> Curve:
     """Return the logarithm of ``1 - exp(eta)``."""
     odds = 1 / np.expm1(-eta)
-    return np.log(-np.expm1(eta)), -odds, -odds * (1 + odds)
+    curvature = -odds * (1 + odds)
+    return np.log(-np.expm1(eta)), -odds, curvature, curvature * (1 + 2 * odds)
 
 
 def _logarithm(eta: FloatArray) -> Curve:
-    return np.log(eta), 1 / eta, -1 / eta**2
+    return np.log(eta), 1 / eta, -1 / eta**2, 2 / eta**3
 
 
 def _logarithm_of_complement(eta: FloatArray) -> Curve:
-    value, slope, curvature = _logarithm(1 - eta)
-    return value, -slope, curvature
+    value, slope, curvature, third = _logarithm(1 - eta)
+    return value, -slope, curvature, -third
 
 
 PROBABILITY_LINKS = {
@@ -183,6 +189,10 @@ class Family(ABC):
         """Return the losses of these responses at linear predictors `eta`."""
 
     @abstractmethod
+    def third_derivative(self, response: FloatArray, eta: FloatArray, link: str) -> FloatArray:
+        """Return the third derivative of these losses by `eta`, shape ``(n,)``."""
+
+    @abstractmethod
     def response_problem(self, response: FloatArray) -> ResponseProblem | None:
         """Return the problem with responses out of range, or None."""
 
@@ -228,7 +238,7 @@ class PowerFamily(Family):
     def losses(self, response: FloatArray, eta: FloatArray, link: str) -> PredictorLosses:
         """Return half the deviance and its derivatives."""
         with np.errstate(all="ignore"):
-            mean, by_eta, by_eta_twice = MEAN_LINKS[link].mean(eta)
+            mean, by_eta, by_eta_twice, _ = MEAN_LINKS[link].mean(eta)
             variance = mean**self.power
             information = by_eta**2 / variance
             excess = (mean - response) / variance
@@ -237,6 +247,16 @@ class PowerFamily(Family):
             value = self.half_deviance(response, mean)
             possible = np.isfinite(value) & ((mean > 0) | (self.power == 0))
             return PredictorLosses(np.where(possible, value, np.inf), excess * by_eta, curvature, information)
+
+    def third_derivative(self, response: FloatArray, eta: FloatArray, link: str) -> FloatArray:
+        r"""Return :math:`\mu'' r + 2 \mu' r' + (\mu - y) r''` with :math:`r = \mu'/V`."""
+        with np.errstate(all="ignore"):
+            mean, first, second, third = MEAN_LINKS[link].mean(eta)
+            k, relative, variance = self.power, (first / mean if self.power else 0.0), mean**self.power
+            slope = second - k * relative * first
+            curvature = third - 3 * k * relative * second + k * (k + 1) * relative**2 * first
+            total = second * first + 2 * first * slope + (mean - response) * curvature
+            return np.asarray(total / variance)
 
     def first_predictor(self, response: FloatArray, link: str, typical: float) -> FloatArray:
         """Return the predictors whose means are the responses themselves."""
@@ -354,12 +374,18 @@ class Binomial(Family):
         with np.errstate(all="ignore"):
             ones, zeros = self._curves(eta, link)
             value, slope, curvature = (
-                -_times(response, one) - _times(1 - response, zero) for one, zero in zip(ones, zeros, strict=True)
+                _mixture(response, one, zero) for one, zero in zip(ones[:3], zeros[:3], strict=True)
             )
             information = np.exp(ones[0]) * ones[1] ** 2 + np.exp(zeros[0]) * zeros[1] ** 2
             # A row of one class does not feel the other's logarithm, so what the link allows is looked at separately.
             possible = (ones[0] <= 0) & (zeros[0] <= 0)
             return PredictorLosses(np.where(possible, value, np.inf), slope, curvature, information)
+
+    def third_derivative(self, response: FloatArray, eta: FloatArray, link: str) -> FloatArray:
+        """Return the third derivative of minus the log-likelihood."""
+        with np.errstate(all="ignore"):
+            (*_, one), (*_, zero) = self._curves(eta, link)
+            return _mixture(response, one, zero)
 
     def _curves(self, eta: FloatArray, link: str) -> tuple[Curve, Curve]:
         return PROBABILITY_LINKS[link].log_probability(eta), PROBABILITY_LINKS[link].log_complement(eta)
@@ -411,6 +437,11 @@ def _logistic_losses(response: FloatArray, eta: FloatArray) -> PredictorLosses:
     value = np.log1p(tail) + np.where(positive, (1 - response) * eta, -response * eta)
     curvature = larger * smaller
     return PredictorLosses(value, (1 - response) * probability - response * complement, curvature, curvature)
+
+
+def _mixture(response: FloatArray, one: FloatArray, zero: FloatArray) -> FloatArray:
+    """Return ``-y one - (1 - y) zero``."""
+    return -_times(response, one) - _times(1 - response, zero)
 
 
 def _times(share: FloatArray, values: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from orthoboot.arguments import checked_name
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError, OrthobootWarning
+from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
 from orthoboot.functionals.regression.design_matrix import (
     CrossProducts,
@@ -332,6 +333,15 @@ class GlmFit(PreparedRegression[Glm]):
         scores = model.basis * (loss.weights * losses.slope)[:, np.newaxis]
         influence = -len(scores) * rows_times(scores, by_score)
         return (influence - influence.mean(axis=0),)
+
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
+        """Return the mean of the second-order term of a refit, as `MinimumAtWeights` has it."""
+        return np.zeros(len(self.fit)) if self.surrogate is None else self.surrogate.second_order_bias(covariance)
+
+    @property
+    def bias_is_cheap(self) -> bool:
+        """Return True."""
+        return True
 
     @cached_property
     def surrogate(self) -> NewtonSurrogate | None:

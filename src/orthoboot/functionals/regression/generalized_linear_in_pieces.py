@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -12,14 +13,16 @@ from orthoboot.data import Data
 from orthoboot.data.pieces import RowsInPieces, as_array
 from orthoboot.draws.resamples import BlockWeights, Resamples, UnitBlockWeights
 from orthoboot.errors import FitError, OrthobootWarning
+from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.regression.design_in_pieces import Blocks, pair_columns, symmetric
 from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution, rows_times
 from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family
-from orthoboot.functionals.regression.linear_in_pieces import Outcome, RegressionInPieces
+from orthoboot.functionals.regression.linear_in_pieces import Outcome, RegressionInPieces, some_columns
 from orthoboot.functionals.regression.losses_in_pieces import LossAt, LossesInPieces, RowLosses
 from orthoboot.functionals.regression.search_limits import (
+    LARGEST_TRACE,
     REGULAR,
     degenerate_responses,
     few_of_a_class,
@@ -197,6 +200,36 @@ class GlmFitInPieces(RegressionInPieces):
         along = partial(_score_influence, self.design.n_rows * self.by_score)
         return (as_array(self.scores.mapped(along, len(self.fit), is_centred=True)),)
 
+    @property
+    def bias_is_cheap(self) -> bool:
+        """Return True, as in memory."""
+        return True
+
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
+        """Return the mean of the second-order term of a refit, as `MinimumAtWeights` has it; None where it costs much.
+
+        Passes over the rows find the covariances of the columns of the Hessian with the linear part, some columns at a
+        time, the covariance of the linear part, and the sum of the third derivatives.
+        """
+        n, d = self.design.n_rows, len(self.fit)
+        if n * d * (d + 1) ** 2 > LARGEST_TRACE:
+            return None
+        if self.is_exact:
+            return np.zeros(d)
+        rows = _SecondOrder(self.of_rows, self.fit, self.first_pass.total)
+        inverse = positive_solution(self.at_fit.hessian, np.eye(d), least_condition=REGULAR)
+        if inverse is None:
+            return None
+        moves = self.scores.mapped(partial(_score_influence, -n * inverse), d, is_centred=True)
+        bent = rows.bent(covariance((as_array(moves),)))
+        total = sum(self.design.sample.reduced(bent, 2 * d), start=np.zeros(d)) / 2
+        for chosen in some_columns(d):
+            hessians = RowsInPieces(self.design.sample, partial(rows.hessians, n, chosen), d * len(chosen))
+            some = moves.columns_at(slice(chosen.start, chosen.stop))
+            found = covariance((as_array(hessians.beside(some)),))
+            total += sum(found[place * d : (place + 1) * d, d * len(chosen) + place] for place in range(len(chosen)))
+        return self.design.factors.factor.coefficients(-inverse @ total)
+
     def linear(self, resamples: Resamples) -> FloatArray | None:
         """Return ``-H^-1 sum_j weights_j x_j l'_j``: the sums from which the refits start, and no others."""
         sums = resamples.sums(0, as_array(self.scores))
@@ -243,6 +276,36 @@ class GlmFitInPieces(RegressionInPieces):
         if isinstance(found, FitError):
             return FitError(f"`{self.functional.name}` has no fit on a resample: {found}")
         return self.design.factors.factor.coefficients(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _SecondOrder:
+    """Derivatives of the rows' losses at the fit, of which the bias of second order is made."""
+
+    of_rows: RowLosses
+    point: FloatArray
+    total: float
+
+    def hessians(self, n_rows: int, chosen: range, data: Data) -> FloatArray:
+        """Return for some l the columns ``n a l'' q q_l``, d for each, over the total of the case weights a."""
+        rows = self.of_rows.basis(data)
+        losses = self.of_rows.family.losses(rows.response, rows.basis @ self.point, self.of_rows.link)
+        factors = n_rows * rows.case_weights * losses.curvature / self.total
+        some = rows.basis[:, chosen.start : chosen.stop] * factors[:, np.newaxis]
+        return (some[:, :, np.newaxis] * rows.basis[:, np.newaxis]).reshape(len(some), -1)
+
+    def bent(self, spread: FloatArray) -> Callable[[Blocks], FloatArray]:
+        """Return the sum over the blocks of a part of ``a l''' (q'Cq) q``, over the total, for a covariance C."""
+        return partial(self._bent, spread)
+
+    def _bent(self, spread: FloatArray, blocks: Blocks) -> FloatArray:
+        total = np.zeros(len(self.point))
+        for _, data in blocks:
+            rows = self.of_rows.basis(data)
+            third = self.of_rows.family.third_derivative(rows.response, rows.basis @ self.point, self.of_rows.link)
+            variances = np.einsum("jp,jp->j", rows.basis @ spread, rows.basis)
+            total += (rows.case_weights * third * variances) @ rows.basis / self.total
+        return total
 
 
 def _broken(family: Family, response: FloatArray) -> BoolArray:

@@ -188,7 +188,7 @@ class LinearFitInPieces(RegressionInPieces):
         if n * d * (d + 1) ** 2 > LARGEST_TRACE:
             return None
         rotated = np.zeros(d)
-        for chosen in _some_columns(d):
+        for chosen in some_columns(d):
             compute = partial(_paired_columns, self.design.basis, self.residuals, float(n), chosen)
             rows = RowsInPieces(self.design.sample, compute, (d + 1) * len(chosen))
             found = covariance((as_array(rows),))
@@ -220,7 +220,7 @@ def _influence(
     return rows_times((columns * errors).T - mean_score, matrix)
 
 
-def _some_columns(d: int) -> Iterator[range]:
+def some_columns(d: int) -> Iterator[range]:
     """Yield the numbers of a few columns at a time, all pairs of which with all columns are found in one pass."""
     step = max(_COLUMNS_AT_ONCE // (d + 1), 1)
     return (range(start, min(start + step, d)) for start in range(0, d, step))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from orthoboot.arrays.products import product_alike
+from orthoboot.functionals.base import Covariance
+from orthoboot.functionals.minimum_bias import MinimumAtWeights
 from orthoboot.functionals.regression.design_in_pieces import pair_columns, symmetric
 from orthoboot.functionals.regression.row_losses import LossFunction, RowLosses
-from orthoboot.functionals.surrogate import Outputs, Surrogate
+from orthoboot.functionals.surrogate import Outputs, Surrogate, change_of
 from orthoboot.optimisation.first_steps import STEPS, Steps, ends_of_first_steps
 from orthoboot.solvers.side_by_side import positive_solutions
 from orthoboot.typing import BoolArray, FloatArray, IntArray
@@ -108,6 +110,30 @@ class NewtonSurrogate(Surrogate):
 
         limits = {"most": 1} if self.row_loss.is_quadratic else {}
         return ends_of_first_steps(steps_from, self.start, len(weights), n_steps=self.n_steps, **limits)
+
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
+        """Return the bias of the outputs of the minimum itself, see `MinimumAtWeights`, shape ``(k,)``.
+
+        None where the outputs are not linear in the parameters, where the penalty changes with the resample, or where
+        the loss has no third derivative.
+        """
+        if self.penalised_scales is not None or change_of(self.outputs, self.start) is None:
+            return None
+        parts = np.split(self.start, _ends(self.designs)[:-1])
+        predictors = np.stack([design @ part for design, part in zip(self.designs, parts, strict=True)], axis=1)
+        at_fit = MinimumAtWeights(
+            columns=self._columns,
+            factors=self.factors,
+            losses=self.row_loss(self.response, predictors),
+            penalty_gradient=(self.quadratic @ self.start + self.linear)[self.free],
+            penalty_hessian=self.quadratic[np.ix_(self.free, self.free)],
+        )
+        found = at_fit.second_order_bias(covariance, partial(self.row_loss.slope_bend, self.response, predictors))
+        if found is None:
+            return None
+        bias = np.zeros_like(self.start)
+        bias[self.free] = found
+        return change_of(self.outputs, bias)
 
     def _penalty(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return Q and l for each resample, shapes ``(B, p, p)`` and ``(B, p)``."""

@@ -45,6 +45,19 @@ class LossFunction(ABC):
     def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
         """Return the losses of responses ``(n,)`` at predictors ``(n, q)``."""
 
+    def slope_bend(self, response: FloatArray, predictors: FloatArray, spread: FloatArray) -> FloatArray | None:
+        """Return ``sum_bc l'''_abc S_bc`` for covariances S of the predictors, shape ``(n, q)``.
+
+        Twice the mean change of second order of the slopes where the predictors vary by S. None where there is no third
+        derivative.
+
+        Parameters
+        ----------
+        spread
+            S for each row, shape ``(n, q, q)``.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class FamilyLoss(LossFunction):
@@ -63,6 +76,11 @@ class FamilyLoss(LossFunction):
         """Return the losses that the catalogue's own regressions minimise."""
         losses = FAMILIES[self.family].losses(response, predictors[:, 0], self.link)
         return _of_one_predictor(losses.value, losses.slope, losses.curvature)
+
+    def slope_bend(self, response: FloatArray, predictors: FloatArray, spread: FloatArray) -> FloatArray:
+        """Return the third derivatives times the variances of the predictors."""
+        third = FAMILIES[self.family].third_derivative(response, predictors[:, 0], self.link)
+        return third[:, np.newaxis] * spread[:, 0]
 
 
 @dataclass(frozen=True)
@@ -89,6 +107,20 @@ class TweedieLoss(LossFunction):
         with np.errstate(all="ignore"):  # far from the minimum numbers overflow, and the value says so
             value, slope, curvature = at(response, predictors[:, 0])
         return _of_one_predictor(np.where(np.isnan(value), np.inf, value), slope, curvature)
+
+    def slope_bend(self, response: FloatArray, predictors: FloatArray, spread: FloatArray) -> FloatArray:
+        """Return the third derivatives times the variances of the predictors."""
+        with np.errstate(all="ignore"):
+            third = self._third_derivative(response, predictors[:, 0])
+        return third[:, np.newaxis] * spread[:, 0]
+
+    def _third_derivative(self, y: FloatArray, predictor: FloatArray) -> FloatArray:
+        upper, lower = 2 - self.power, 1 - self.power
+        if self.log_link:
+            return upper**2 * np.exp(upper * predictor) - lower**2 * y * np.exp(lower * predictor)
+        if not self.power:
+            return np.zeros_like(predictor)
+        return -self.power * predictor ** (-self.power - 2) * (lower * predictor + (self.power + 1) * y)
 
     def _at_logarithms(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         upper, lower = 2 - self.power, 1 - self.power
@@ -124,6 +156,15 @@ class MultinomialLoss(LossFunction):
         diagonal = np.arange(predictors.shape[1])
         curvature[:, diagonal, diagonal] += probabilities
         return RowLosses(scipy.special.logsumexp(predictors, axis=1) - predictors[rows, own], slope, curvature)
+
+    def slope_bend(self, response: FloatArray, predictors: FloatArray, spread: FloatArray) -> FloatArray:
+        r"""Return :math:`p_a (S_{aa} - 2 (Sp)_a + 2 p'Sp - \sum_b p_b S_{bb})`, p the probabilities."""
+        p = scipy.special.softmax(predictors, axis=1)
+        variances = np.einsum("jaa->ja", spread)
+        along = np.einsum("jab,jb->ja", spread, p)
+        common = 2 * (along * p).sum(axis=1) - (variances * p).sum(axis=1)
+        bend: FloatArray = p * (variances - 2 * along + common[:, np.newaxis])
+        return bend
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,9 @@ from orthoboot.errors import (
     UnweightedRowsWarning,
     first_line,
 )
-from orthoboot.functionals.base import Functional, Prepared
+from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
+from orthoboot.functionals.minimum_bias import covariance_with_counts
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate
 from orthoboot.models.fitting import evaluated_refits, found_once
@@ -180,6 +181,24 @@ class FittedSklearnModel(Prepared[SklearnModel]):
         """Return the first Newton steps of the refits of a linear model, and None for all others."""
         solution = self._known_solution
         return None if solution is None else newton_surrogate(solution, self._target, self.output)
+
+    @property
+    def bias_is_cheap(self) -> bool:
+        """Return True."""
+        return True
+
+    def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
+        """Return the bias of coefficients of a linear model, as `MinimumAtWeights` has it; None for other targets.
+
+        None, too, with an L1 penalty, which has kinks; and with any penalty where groups of unequal size are drawn:
+        whether it grows with the number of rows differs from model to model.
+        """
+        surrogate = self.surrogate
+        if surrogate is None or surrogate.linear.any():
+            return None
+        of_total = covariance_with_counts(covariance, np.ones((self.data.sizes[0], 1)))
+        total_varies = of_total is not None and of_total.any()
+        return None if total_varies and surrogate.quadratic.any() else surrogate.second_order_bias(covariance)
 
     @property
     def influence_source(self) -> str:

@@ -12,7 +12,7 @@ from orthoboot.errors import InfluenceError
 from orthoboot.functionals.output import Output
 from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate
 from orthoboot.functionals.regression.row_losses import FamilyLoss, LossFunction, MultinomialLoss
-from orthoboot.functionals.surrogate import LinearOutputs, Outputs
+from orthoboot.functionals.surrogate import LinearOutputs, Outputs, change_of
 from orthoboot.models.linear_loss import PenalisedLoss
 from orthoboot.models.sklearn.adapters import LinearModel
 from orthoboot.models.sklearn.pipeline import last_step, scaler_before_last, transformed
@@ -164,6 +164,10 @@ class ShiftedOutputs:
     def __call__(self, theta: FloatArray, weights: FloatArray) -> FloatArray:
         """Return the outputs, shape ``(B, k)``."""
         return self.outputs(self.shift.original(theta), weights)
+
+    def change(self, direction: FloatArray) -> FloatArray | None:
+        """Return how the outputs change with the parameters of shifted columns; None where they are not linear."""
+        return change_of(self.outputs, self.shift.original(direction))
 
 
 @dataclass(frozen=True, eq=False)

@@ -301,6 +301,11 @@ class PreparedStatsmodelsFit(Prepared[StatsmodelsFit]):
         X, y = self.data.containers[:2]
         return TargetRows(X, y, np.ones(self.data.sizes[0]))
 
+    @property
+    def bias_is_cheap(self) -> bool:
+        """Return whether the bias of second order costs less than a few refits."""
+        return self.coefficients.bias_is_cheap
+
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         """Return the bias of the coefficients if it is known; None for a target."""
         return self.coefficients.second_order_bias(covariance) if self.functional.target is None else None
