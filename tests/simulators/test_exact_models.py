@@ -13,8 +13,8 @@ import orthoboot as ob
 from orthoboot.simulators.design import Design
 from orthoboot.simulators.features import orthonormal_features
 from orthoboot.simulators.inputs import empirical_input
+from orthoboot.simulators.orders.first import FirstOrder
 from orthoboot.simulators.regression import regression_of
-from orthoboot.simulators.variance import FirstOrder
 
 T = 3
 X = np.random.default_rng(11).gamma(2.0, size=100)

@@ -10,10 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from orthoboot.simulators.design import Design, residual_influence
+from orthoboot.simulators.orders.first import FirstOrder
+from orthoboot.simulators.orders.second import SecondOrder
+from orthoboot.simulators.orders.weights import weight_of
 from orthoboot.simulators.regression import RUNS_PER_COLUMN, Regression, regression_of
 from orthoboot.simulators.resampling import LEAST_PAIRS, ResampledVariance
 from orthoboot.simulators.runs import Experiment, Reruns, Runs
-from orthoboot.simulators.variance import FirstOrder, SecondOrder, weight_of
 from orthoboot.typing import FloatArray
 
 SMALL_SHARE = 0.03
