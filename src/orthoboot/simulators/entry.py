@@ -23,6 +23,9 @@ _DEFAULT_SLOW_RUNS = 2_000
 """Of models that are called once for each run."""
 _FIRST_ROUND = 2_000
 _LEAST_RUNS = 50
+_ROUNDS_MET = 2
+"""Times in turn that a tolerance must be met: an error that is small by luck is not so again. Once for half of it."""
+_LEAST_GROWTH = 1.25
 
 
 def input_uncertainty(
@@ -161,13 +164,14 @@ def _simulated(
 ) -> tuple[Outcome, tuple[OrthobootWarning, ...]]:
     """Return the outcome of the runs, and a warning if they do not reach the tolerance."""
     outcome = simulated(experiment, n_runs)
+    rounds_met = 0
     while tol is not None and not outcome.interrupted:
-        relative = float(np.max(relative_error(outcome.estimation)))
-        if relative <= tol:
+        relative, done = float(np.max(relative_error(outcome.estimation))), outcome.estimation.records.n_runs
+        rounds_met = rounds_met + 1 if relative <= tol else 0
+        if rounds_met == _ROUNDS_MET or relative <= tol / 2 or (rounds_met and done >= most):
             break
-        done = outcome.estimation.records.n_runs
-        goal = min(int(done * np.clip((relative / tol) ** 2, 1.2, 2.0)), most)
         before = done
+        goal = min(int(done * np.clip((relative / tol) ** 2, _LEAST_GROWTH, 2.0)), most)
         if goal > done:
             outcome = extended(outcome, goal)
         if outcome.estimation.records.n_runs <= before:

@@ -12,14 +12,12 @@ import numpy as np
 from orthoboot.simulators.design import Design, residual_influence
 from orthoboot.simulators.orders.first import FirstOrder
 from orthoboot.simulators.orders.second import SecondOrder
+from orthoboot.simulators.orders.third import ThirdOrder
 from orthoboot.simulators.orders.weights import weight_of
 from orthoboot.simulators.regression import RUNS_PER_COLUMN, Regression, regression_of
 from orthoboot.simulators.resampling import LEAST_PAIRS, ResampledVariance
 from orthoboot.simulators.runs import Experiment, Reruns, Runs
 from orthoboot.typing import FloatArray
-
-SMALL_SHARE = 0.03
-"""A second order below this share of the variance leaves nothing to look for in resamples."""
 
 LARGE_SHARE = 0.5
 """Beyond it no expansion about the data is to be relied on."""
@@ -30,8 +28,11 @@ _CERTAIN = 1.5
 _NOISE_LEFT = 0.2
 """Share of the noise of a run that is left once its value at the data is known."""
 
-_MISSING_ORDERS = 2.0
-"""What orders beyond the second add is taken to be as large as so many times the second, until resamples tell."""
+_THIRD = 2.0
+"""The covariance of the third order with the first is taken to be as large as so many times the second, until told."""
+
+_BEYOND = 3.0
+"""Orders beyond the third add about so many times the square of the share of the second."""
 
 
 class Regime(NamedTuple):
@@ -109,6 +110,11 @@ class Estimation:
     records: Records
     regime: Regime
 
+    def of_output(self, output: int) -> str:
+        """Return " of" and the name of an output, where there are several."""
+        names = self.records.experiment.output.names
+        return f" of {names[output]}" if self.records.weights is None and len(names) > 1 else ""
+
     # At the data
 
     @cached_property
@@ -141,25 +147,60 @@ class Estimation:
         moments = tuple(entry.curvature_moments for entry in inputs)
         return SecondOrder(self.first, tuple(entry.loadings for entry in inputs), bias, moments)
 
+    @cached_property
+    def third(self) -> ThirdOrder:
+        """Return the third order."""
+        return ThirdOrder(self.first)
+
     # The formula
 
     @cached_property
+    def _curved(self) -> FloatArray:
+        """Return the variance of the quadratic part, as far as it is above its noise, shape ``(k,)``."""
+        value, noise = self._curvature
+        return np.asarray(weight_of(value, noise) * np.maximum(value, 0.0))
+
+    @property
+    def _curvature(self) -> tuple[FloatArray, FloatArray]:
+        """Return the variance of the quadratic part and its error, shape ``(k,)`` each."""
+        second = self.second
+        return second.parts.sum(axis=(0, 1)), np.sqrt((second.part_errors**2).sum(axis=(0, 1)))
+
+    @cached_property
+    def _third_weight(self) -> FloatArray:
+        """Return how much the third order counts, shape ``(k,)``: by the size it may be expected to have."""
+        noise = (self.third.part_errors**2).sum(axis=(0, 1))
+        expected = (_THIRD * self._curved) ** 2
+        return np.asarray(expected / np.where(expected > 0, expected + noise, 1.0))
+
+    @cached_property
+    def _higher(self) -> FloatArray:
+        """Return the variance of second order and the covariance of third by pairs of inputs, shape ``(m, m, k)``."""
+        return np.asarray(self.second.parts + self._third_weight * self.third.parts)
+
+    @cached_property
     def parts(self) -> FloatArray:
-        """Return the variance by input, then by pair of inputs, to second order, shape ``(m + m(m-1)/2, k)``."""
-        second, m = self.second, len(self.records.experiment.inputs)
-        own = self.first.variances + second.parts[range(m), range(m)] + second.cross
-        between = [second.parts[i, j] for i, j in combinations(range(m), 2)]
+        """Return the variance by input, then by pair of inputs, shape ``(m + m(m-1)/2, k)``: all of order ``1/n^2``."""
+        higher, m = self._higher, len(self.records.experiment.inputs)
+        own = self.first.variances + higher[range(m), range(m)] + self.second.cross
+        between = [higher[i, j] for i, j in combinations(range(m), 2)]
         return np.concatenate([own, np.reshape(between, (-1, own.shape[1]))])
 
     @property
     def formula_variance(self) -> FloatArray:
-        """Return the variance to second order, shape ``(k,)``."""
+        """Return the variance by the formula, shape ``(k,)``."""
         return np.asarray(self.parts.sum(axis=0))
 
     @cached_property
     def formula_error(self) -> FloatArray:
-        """Return its simulation error, shape ``(k,)``."""
-        return np.asarray(self._error(np.ones((1, *self.parts.shape)))[0])
+        """Return its simulation error, shape ``(k,)``.
+
+        A run with a large output is large in all orders, so that their errors add up run by run.
+        """
+        first, second = self.first, self.second
+        terms = first.run_terms.sum(axis=1) + second.run_terms + self._third_weight * self.third.run_terms
+        pure = first.noise_variance.sum(axis=0) + second.noise_variance
+        return np.asarray(np.sqrt(terms.var(axis=0) / len(terms) + pure))
 
     def _error(self, weights: FloatArray) -> FloatArray:
         """Return the simulation errors of sums of the parts with weights ``(sums, parts, k)``, shape ``(sums, k)``."""
@@ -173,7 +214,7 @@ class Estimation:
     def _squared_part_errors(self) -> FloatArray:
         """Return the variances of the parts beside those of `run_terms`, shape ``(parts, k)``."""
         m, second = len(self.records.experiment.inputs), self.second
-        squares = second.part_errors**2
+        squares = second.part_errors**2 + (self._third_weight * self.third.part_errors) ** 2
         own = squares[range(m), range(m)] + self.first.noise_variance + second.cross_error**2
         between = [squares[i, j] for i, j in combinations(range(m), 2)]
         return np.concatenate([own, np.reshape(between, (-1, own.shape[1]))])
@@ -181,8 +222,7 @@ class Estimation:
     @property
     def second_share(self) -> FloatArray:
         """Return f2, the share of the second order in the variance, zero where it may be noise, shape ``(k,)``."""
-        curved = self.second.parts.sum(axis=(0, 1))
-        noise = np.sqrt((self.second.part_errors**2).sum(axis=(0, 1)))
+        curved, noise = self._curvature
         certain = np.where(curved > _CERTAIN * noise, curved, 0.0)
         total = self.first.variances.sum(axis=0) + np.maximum(curved, 0.0)
         return np.asarray(np.where(total > 0, np.minimum(certain / np.where(total > 0, total, 1.0), 1.0), 0.0))
@@ -236,13 +276,18 @@ class Estimation:
 
     @property
     def _doubt(self) -> FloatArray:
-        """Return how far the formula may be off: by its noise, and by orders beyond the second, shape ``(k,)``."""
+        """Return how far the formula may be off: by its noise, and by what it leaves out, shape ``(k,)``."""
         return np.asarray(np.hypot(self.missing_orders, self.formula_error))
 
-    @property
+    @cached_property
     def missing_orders(self) -> FloatArray:
-        """Return about how much orders beyond the second may add to the variance, shape ``(k,)``."""
-        return np.asarray(_MISSING_ORDERS * np.maximum(self.second.parts.sum(axis=(0, 1)), 0.0))
+        """Return about how much what the formula leaves out may add to the variance, shape ``(k,)``.
+
+        That is the part of the third order which does not count, and what is beyond.
+        """
+        curved, total = self._curved, self.formula_variance
+        beyond = _BEYOND * curved**2 / np.where(total > curved, total, np.where(curved > 0, curved, 1.0))
+        return np.asarray(np.hypot((1 - self._third_weight) * _THIRD * curved, beyond))
 
     @staticmethod
     def _weight(change: FloatArray, noise: FloatArray, doubt: FloatArray) -> FloatArray:
@@ -263,7 +308,7 @@ class Estimation:
     def variance_error(self) -> FloatArray:
         """Return its simulation error, shape ``(k,)``."""
         if self.resampled is None:
-            return self.formula_error
+            return self._doubt
         w = self.resample_weight
         left_out = (1 - w) * np.abs(self.resampled.variance - self.formula_variance)
         return np.asarray(
@@ -354,10 +399,10 @@ class Estimation:
             By input, shape ``(m,)``. A part of first order falls as its rows grow, one of second order as the product
             of those of both inputs.
         """
-        m, first, second = len(factors), self.first, self.second
+        m, first, second, higher = len(factors), self.first, self.second, self._higher
         own = first.variances / factors[:, np.newaxis]
-        own = own + (second.parts[range(m), range(m)] + second.cross) / factors[:, np.newaxis] ** 2
-        between = [second.parts[i, j] / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)]
+        own = own + (higher[range(m), range(m)] + second.cross) / factors[:, np.newaxis] ** 2
+        between = [higher[i, j] / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)]
         after = np.concatenate([own, np.reshape(between, (-1, own.shape[1]))]).sum(axis=0)
         before = self.formula_variance
         ratio = np.where(before > 0, after / np.where(before > 0, before, 1.0), 1.0)

@@ -243,7 +243,8 @@ class FittedInput(Input):
         information = information + np.einsum("nm,mkl->nkl", scores, self.curvature_moments.slopes)
         scores = scores.reshape(*positions.shape, p) * is_used
         information = information.reshape(*positions.shape, p, p) * is_used[..., np.newaxis]
-        return DrawSums(scores.sum(axis=1), information.sum(axis=1), np.full(len(used), np.nan))
+        unknown = np.full((len(used), p), np.nan)
+        return DrawSums(scores.sum(axis=1), information.sum(axis=1), unknown[:, 0], unknown)
 
     def in_data_order(self, sorted_rows: FloatArray) -> FloatArray:
         """Return numbers of the sorted rows in the order of the data."""

@@ -237,7 +237,7 @@ class InputUncertainty:
         return max(int(np.ceil(self.n_runs * (relative / tol) ** 2)), self.estimation.least_runs)
 
     def extend(self, n_runs: int) -> InputUncertainty:
-        """Return the result with so many more runs, in the same regime.
+        """Return the result with so many more runs; the regime is chosen anew.
 
         Parameters
         ----------

@@ -9,6 +9,7 @@ import numpy as np
 
 from orthoboot.simulators.inputs import CurvatureMoments
 from orthoboot.simulators.orders.first import FirstOrder
+from orthoboot.simulators.orders.pairs import upper
 from orthoboot.simulators.orders.weights import weight_of, weighted_error
 from orthoboot.typing import FloatArray
 
@@ -154,15 +155,32 @@ class SecondOrder:
         # An entry off the diagonal stands for two that are equal, so that its errors add up, not their squares.
         return np.sqrt(self._by_inputs(squares * (2 - np.eye(len(self._rows)))))
 
+    @property
+    def noise_variance(self) -> FloatArray:
+        """Return that part of the error's square which falls with the square of the runs, shape ``(k,)``."""
+        _, noise = self.curvature
+        scale = 2 * self._rows[:, np.newaxis] * self._rows
+        return np.asarray((2 * noise**2 / scale**2 * (2 - np.eye(len(self._rows)))).sum(axis=(1, 2)))
+
+    @cached_property
+    def run_terms(self) -> FloatArray:
+        """Return what each run adds to the error of `parts` and `cross` together, shape ``(R, k)``: ``e c . M``.
+
+        c is the derivative of the variance by ``E[Y M]``.
+        """
+        regression = self.first.regression
+        root, rows = regression.design.root, self._rows
+        slopes = root @ (self.curvature[0] / (rows[:, np.newaxis] * rows)) @ root
+        first, second = regression.pairs.T
+        by_pair = (slopes[:, first, second] * np.where(first == second, 1, 2)).T + self._cross_slopes
+        pairs = regression.columns[:, regression.second] * regression.pair_scales
+        return np.asarray(regression.outer_residuals * (pairs @ by_pair))
+
     def _by_inputs(self, entries: FloatArray) -> FloatArray:
         """Return the sums of entries ``(k, p, p)`` over pairs of inputs, shape ``(m, m, k)``."""
         design = self.first.regression.design
         is_of = (design.input_of[:, np.newaxis] == np.arange(len(design.sizes))).astype(np.float64)
-        sums = (is_of.T @ entries @ is_of).transpose(1, 2, 0)
-        upper = np.triu(np.ones(sums.shape[:2]))[:, :, np.newaxis]
-        lower = np.tril(np.ones(sums.shape[:2]), -1)[:, :, np.newaxis]
-        found: FloatArray = upper * sums + (lower * sums).transpose(1, 0, 2)
-        return found
+        return upper((is_of.T @ entries @ is_of).transpose(1, 2, 0))
 
     @cached_property
     def cross(self) -> FloatArray:
@@ -182,26 +200,44 @@ class SecondOrder:
     def _cross(self) -> tuple[FloatArray, FloatArray]:
         """Return the covariance as it is, and its error through the second derivatives, shape ``(m, k)`` each."""
         regression = self.first.regression
-        design = regression.design
-        h, _ = self.curvature
-        rows, columns = regression.pairs.T
+        design, (h, _) = regression.design, self.curvature
+        covariance = regression.covariance[:, regression.second, regression.second]
         values, errors = [], []
+        for i, third in enumerate(self._third_moments):
+            own = np.flatnonzero(design.input_of == i)
+            values.append((third * h[:, own[:, np.newaxis], own]).sum(axis=(1, 2)))
+            effects = self._effects(i)
+            errors.append(np.sqrt(np.maximum(np.einsum("qk,kqr,rk->k", effects, covariance, effects), 0.0)))
+        return np.stack(values), np.stack(errors)
+
+    @cached_property
+    def _third_moments(self) -> list[FloatArray]:
+        """Return by input the derivatives of the covariance by H, shape ``(k, p_i, p_i)``."""
+        design, found = self.first.regression.design, []
         for i, n in enumerate(design.sizes):
             own = np.flatnonzero(design.input_of == i)
             standard = _standard(self.loadings[i], design.root[np.ix_(own, own)])
             linear = standard @ self.first.slopes[own]
-            third = np.einsum("nk,np,nq->kpq", linear, standard, standard) / (len(standard) * n**2)
-            values.append((third * h[:, own[:, np.newaxis], own]).sum(axis=(1, 2)))
-            mine = np.flatnonzero((design.input_of[regression.pairs] == i).all(axis=1))
-            if not len(mine):
-                errors.append(np.zeros(h.shape[0]))
-                continue
-            first = own[0]
-            effects = third[:, rows[mine] - first, columns[mine] - first] * np.where(rows[mine] == columns[mine], 1, 2)
-            places = 1 + design.n_features + mine
-            covariance = regression.covariance[:, places[:, np.newaxis], places]
-            errors.append(np.sqrt(np.maximum(np.einsum("kq,kqr,kr->k", effects, covariance, effects), 0.0)))
-        return np.stack(values), np.stack(errors)
+            found.append(np.einsum("nk,np,nq->kpq", linear, standard, standard) / (len(standard) * n**2))
+        return found
+
+    def _effects(self, i: int) -> FloatArray:
+        """Return the derivatives of the covariance of one input by ``E[Y M]``, shape ``(q, k)``."""
+        regression = self.first.regression
+        pairs, third = regression.pairs, self._third_moments[i]
+        mine = (regression.design.input_of[pairs] == i).all(axis=1)
+        found = np.zeros((len(pairs), len(third)))
+        if mine.any():
+            first, second = (pairs[mine] - np.flatnonzero(regression.design.input_of == i)[0]).T
+            found[mine] = (third[:, first, second] * np.where(first == second, 1, 2)).T
+        return found
+
+    @property
+    def _cross_slopes(self) -> FloatArray:
+        """Return the derivatives of `cross` by ``E[Y M]``, its weight included, shape ``(q, k)``."""
+        value, error = self._cross
+        slopes = self.cross_error / np.where(error > 0, error, 1.0)
+        return np.asarray(np.sum([self._effects(i) * slopes[i] for i in range(len(value))], axis=0))
 
 
 def _standard(loadings: FloatArray, root: FloatArray) -> FloatArray:
