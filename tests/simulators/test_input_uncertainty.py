@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -111,6 +112,53 @@ def test_outputs_of_a_dict_are_those_of_single_models(policies, result):
     assert policies.input_error["now"] == pytest.approx(result.input_error)
     assert policies.names == ("now", "faster")
     assert policies.influence["service"].shape == (80, 2)
+
+
+def test_the_interval_of_a_probability_stays_within_its_range():
+    def long_wait(arrival, service):
+        return {"late": mean_wait(arrival, service) > 2, "never late": mean_wait(arrival, service) <= 2}
+
+    rare = ob.input_uncertainty(long_wait, INPUTS, horizon=10, n_runs=4000, rng=0)
+    low, high = rare.interval(0.99999)
+    assert rare.estimate["late"] - 4.417 * rare.standard_error["late"] < 0 < low["late"]
+    assert high["never late"] == pytest.approx(1 - low["late"])
+    assert rare.to_frame().loc["late", "low"] == rare.confidence_interval.low["late"]
+    # To first order the scale changes nothing, so that a narrow interval is the plain one.
+    center, error = rare.estimate["late"], rare.standard_error["late"]
+    assert rare.interval(0.01).high["late"] == pytest.approx(center + 0.012533 * error, rel=1e-3)
+    gain = rare.difference("never late", "late").interval(0.99999)
+    assert gain.high < 1
+    # An end moves as much as another estimate would move it.
+    assert 0 < rare.simulation_error.low["late"] < rare.simulation_error.high["late"]
+
+
+def test_a_transform_says_what_limits_an_answer_has():
+    options = {"horizon": 10, "n_runs": 1000, "rng": 0}
+    plain = ob.input_uncertainty(mean_wait, INPUTS, **options)
+    positive = ob.input_uncertainty(mean_wait, INPUTS, transform="log", **options)
+    assert positive.interval(0.99999).low > 0 > plain.interval(0.99999).low
+    relative = 1.959964 * plain.standard_error / plain.estimate
+    assert positive.confidence_interval.high == pytest.approx(plain.estimate * np.exp(relative))
+    with pytest.raises(errors.ArgumentError, match="between 3 and 4, and the estimate is"):
+        ob.input_uncertainty(mean_wait, INPUTS, transform=(3, 4), **options)
+
+
+def test_shares_of_nothing_are_unknown():
+    def noise(x, rng):
+        return rng.normal(size=len(x))
+
+    x = np.random.default_rng(5).exponential(size=400)
+    with pytest.warns(errors.OrthobootWarning) as caught:
+        results = [ob.input_uncertainty(noise, {"x": x}, horizon=1, n_runs=500, rng=seed) for seed in range(4)]
+    unknown = [result for result in results if result.estimation.parts[0, 0] <= 0]
+    assert unknown
+    for result in unknown:
+        assert np.isnan(result.contributions["x"])
+        assert np.isnan(result.contribution_errors["x"])
+        assert np.isnan(result.more_data(x=2).ratio)
+        assert result.to_dict()["contributions"]["x"] is None
+        assert "unknown" in str(result)
+    assert any("shares are unknown" in str(warning.message) for warning in caught)
 
 
 # How it is shown
@@ -331,6 +379,18 @@ def test_jobs_do_not_change_a_number():
     serial, parallel = (ob.input_uncertainty(mean_wait, INPUTS, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
     assert serial.regime == "resamples"
     assert _numbers(serial) == _numbers(parallel)
+
+
+def test_functions_without_a_name_are_sent_to_other_processes():
+    options = {"horizon": 3, "n_runs": 600, "rng": 0}
+    inputs = {"service": INPUTS["service"]}
+    serial, parallel = (
+        ob.input_uncertainty(lambda service: service.max(axis=1), inputs, n_jobs=jobs, **options) for jobs in (1, 2)
+    )
+    assert _numbers(serial) == _numbers(parallel)
+    lock = threading.Lock()
+    with pytest.raises(errors.ArgumentError, match="needs a function and data that can be sent to other processes"):
+        ob.input_uncertainty(lambda service: service[:, 0] * (lock is not None), inputs, n_jobs=2, **options)
 
 
 class _Stops:

@@ -53,7 +53,7 @@ class Design:
 
     @cached_property
     def is_fitted(self) -> BoolArray:
-        """Return which inputs are fitted distributions, shape ``(m,)``."""
+        """Return which inputs count through their features alone: fitted, or with a plan of their own, ``(m,)``."""
         return np.asarray(np.isnan(self.squared_counts).any(axis=0))
 
     @cached_property
@@ -143,9 +143,9 @@ def _root(experiment: Experiment) -> FloatArray:
     counts = [entry.n_features for entry in experiment.inputs]
     root, first = np.eye(sum(counts)), 0
     for entry, count in zip(experiment.inputs, counts, strict=True):
-        if not entry.has_rows:
-            covariance = entry.loadings.T @ entry.loadings / entry.n_rows
-            values, vectors = np.linalg.eigh(covariance)
+        # Features of independent rows are orthonormal.
+        if not (entry.has_rows and entry.rows_are_independent):
+            values, vectors = np.linalg.eigh(entry.covariance)
             block = vectors @ (np.sqrt(np.maximum(values, 0.0))[:, np.newaxis] * vectors.T)
             root[first : first + count, first : first + count] = block
         first += count
@@ -160,7 +160,7 @@ def residual_influence(experiment: Experiment, runs: Runs, residuals: FloatArray
     found = []
     for i, entry in enumerate(experiment.inputs):
         total = np.zeros((entry.n_rows, residuals.shape[1]))
-        if entry.has_rows:
+        if entry.has_rows and entry.rows_are_independent:
             for stretch in stretches(runs.used[:, i]):
                 some = slice(stretch.start, stretch.stop)
                 used = runs.used[some, i]

@@ -81,7 +81,7 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
         found.append(
             FewRunsWarning(
                 f"the input variance of {name} is not told from zero by {estimation.records.n_runs:,} runs. Use more, "
-                "or take the simulation error as an upper bound."
+                f"or take the simulation error as an upper bound.{_of_shares(estimation, worst)}"
             )
         )
     elif estimation.regime.name == "base runs":
@@ -89,12 +89,16 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
     return found
 
 
+def _of_shares(estimation: Estimation, output: int) -> str:
+    return " The inputs' shares are unknown." if np.isnan(estimation.shares[:, output]).any() else ""
+
+
 def _of_missing_orders(estimation: Estimation) -> list[OrthobootWarning]:
     """Return a warning if orders that nothing tells may be larger than the noise, so that more runs do not help."""
     missing, variance = estimation.missing_orders, estimation.formula_variance
     untold = (missing > estimation.formula_error) & (missing > _LITTLE * variance)
     # The second order of a fitted input is that of its parameters, without the curvature of the fit: no measure.
-    if not untold.any() or estimation.records.design.is_fitted.any():
+    if not untold.any() or not all(entry.has_rows for entry in estimation.records.experiment.inputs):
         return []
     relative = np.where(untold, missing / np.where(untold, variance, 1.0), np.inf)
     worst = int(np.argmax(np.where(untold, relative, 0.0)))

@@ -66,6 +66,8 @@ class Records:
         Under resamples, or None.
     weights
         By output of a run; None for the outputs themselves, else a matrix ``(k, new k)``.
+    given_limits
+        Of the mean outputs, as the user says; None to see from the runs.
     """
 
     experiment: Experiment
@@ -73,6 +75,30 @@ class Records:
     design: Design
     reruns: Reruns | None = None
     weights: FloatArray | None = None
+    given_limits: tuple[float, float] | None = None
+
+    @cached_property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Return between what the mean outputs lie, infinite where there is no limit, shape ``(k,)`` each.
+
+        Outputs that are 0 in some runs, 1 in others and never beyond are shares or probabilities.
+        """
+        low, high = self._own_limits
+        if self.weights is None:
+            return low, high
+        ends = [np.where(self.weights == 0, 0.0, self.weights * end[:, np.newaxis]) for end in (low, high)]
+        return np.minimum(*ends).sum(axis=0), np.maximum(*ends).sum(axis=0)
+
+    @property
+    def _own_limits(self) -> tuple[FloatArray, FloatArray]:
+        size = self.runs.outputs.shape[1]
+        if self.given_limits is not None:
+            return np.full(size, self.given_limits[0]), np.full(size, self.given_limits[1])
+        found = self.runs.outputs
+        if self.reruns is not None:
+            found = np.concatenate([found, self.reruns.pairs.reshape(-1, size)])
+        is_share = (found.min(axis=0) == 0) & (found.max(axis=0) == 1)
+        return np.where(is_share, 0.0, -np.inf), np.where(is_share, 1.0, np.inf)
 
     @property
     def outputs(self) -> FloatArray:
@@ -145,7 +171,9 @@ class Estimation:
         inputs = self.records.experiment.inputs
         bias = np.concatenate([entry.bias for entry in inputs])
         moments = tuple(entry.curvature_moments for entry in inputs)
-        return SecondOrder(self.first, tuple(entry.loadings for entry in inputs), bias, moments)
+        # Third moments are those of rows that are drawn independently.
+        loadings = tuple(entry.loadings * float(entry.rows_are_independent) for entry in inputs)
+        return SecondOrder(self.first, loadings, bias, moments)
 
     @cached_property
     def third(self) -> ThirdOrder:
@@ -259,7 +287,7 @@ class Estimation:
         for i, (entry, influence) in enumerate(zip(experiment.inputs, self.sorted_influence, strict=True)):
             stream = experiment.resample_stream(i)
             linear += entry.resampled_loadings(experiment.key, stream, numbers, influence)
-            exact += (influence**2).sum(axis=0) / entry.n_rows**2
+            exact += entry.linear_variance(influence)
         base = self.records.outputs[reruns.base] - self.estimate
         features = self.records.design.features[reruns.base]
         return ResampledVariance(self.records.pairs, base, features, linear, exact)
@@ -287,7 +315,16 @@ class Estimation:
         """
         curved, total = self._curved, self.formula_variance
         beyond = _BEYOND * curved**2 / np.where(total > curved, total, np.where(curved > 0, curved, 1.0))
-        return np.asarray(np.hypot((1 - self._third_weight) * _THIRD * curved, beyond))
+        untold = 1 - self._third_weight * (1 - self._untold_share)
+        return np.asarray(np.hypot(untold * _THIRD * curved, beyond))
+
+    @property
+    def _untold_share(self) -> FloatArray:
+        """Return the share of the quadratic part that inputs with a plan have, whose third order is not known."""
+        planned = np.array([not entry.rows_are_independent for entry in self.records.experiment.inputs])
+        parts = np.maximum(self.second.parts, 0.0)
+        total, theirs = parts.sum(axis=(0, 1)), parts[planned | planned[:, np.newaxis]].sum(axis=0)
+        return np.asarray(theirs / np.where(total > 0, total, 1.0))
 
     @staticmethod
     def _weight(change: FloatArray, noise: FloatArray, doubt: FloatArray) -> FloatArray:
@@ -368,10 +405,10 @@ class Estimation:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """Return the shares of the parts, not below zero and summing to one, shape ``(parts, k)``."""
+        """Return the shares of the parts, not below zero and summing to one, shape ``(parts, k)``; NaN of nothing."""
         parts = np.maximum(self.parts, 0.0)
         total = parts.sum(axis=0)
-        return np.asarray(parts / np.where(total > 0, total, 1.0))
+        return np.asarray(parts / np.where(total > 0, total, np.nan))
 
     @cached_property
     def share_errors(self) -> FloatArray:
@@ -388,7 +425,7 @@ class Estimation:
         squares /= len(terms)
         own = self._squared_part_errors
         squares += own * (1 - 2 * shares) + shares**2 * own.sum(axis=0)
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)) / np.where(total > 0, total, 1.0))
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)) / np.where(total > 0, total, np.nan))
 
     def variance_ratio(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the variance is multiplied by when inputs have so many times their rows, and its error.
@@ -405,7 +442,7 @@ class Estimation:
         between = [higher[i, j] / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)]
         after = np.concatenate([own, np.reshape(between, (-1, own.shape[1]))]).sum(axis=0)
         before = self.formula_variance
-        ratio = np.where(before > 0, after / np.where(before > 0, before, 1.0), 1.0)
+        ratio = after / np.where(before > 0, before, np.nan)
         powers = [1 / factor for factor in factors] + [
             1 / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)
         ]

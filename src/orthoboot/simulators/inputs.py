@@ -80,6 +80,18 @@ class Input(ABC):
     def has_rows(self) -> bool:
         """Return whether draws are rows of the data, so that any function of a row may have influence."""
 
+    rows_are_independent = True
+    """Whether resamples draw row by row."""
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Return n times the covariance of the loadings' means over resamples, shape ``(p, p)``."""
+        return np.asarray(self.loadings.T @ self.loadings / self.n_rows)
+
+    def linear_variance(self, influence: FloatArray) -> FloatArray:
+        """Return the variance over resamples of the mean of the influence of sorted rows, shape ``(k,)``."""
+        return np.asarray((influence**2).sum(axis=0) / self.n_rows**2)
+
     @property
     def bias(self) -> FloatArray:
         """Return how far resamples of the rows move the distribution along the features on average, shape ``(p,)``."""

@@ -21,6 +21,8 @@ from orthoboot.typing import BoolArray, FloatArray, IntArray, Key
 
 _TRIAL_RUNS = 4
 _PROBE_RUNS = 32
+_MOST_PROBE_RUNS = 1000
+"""Of an input that seems to be ignored: an output that is a rare event changes in few runs."""
 _LARGEST = 1e70
 """Fourth powers of outputs, which errors of variances are made of, stay within the range of numbers."""
 _ROUNDING = 1e-9
@@ -388,12 +390,16 @@ def _are_ignored(experiment: Experiment, runs: Runs) -> list[bool]:
     model, inputs = experiment.model, experiment.inputs
     if isinstance(model, DrawModel):
         return [not column.any() for column in runs.used.T]
-    probe = (inputs, experiment.key, range(_PROBE_RUNS), model.capacities)
-    plain = model.returned(RunDraws(*probe)).outputs
-    return [
-        entry.n_features > 0 and np.array_equal(plain, model.returned(_ReplacedDraws(*probe, replaced=i)).outputs)
-        for i, entry in enumerate(inputs)
-    ]
+    ignored = [entry.n_features > 0 for entry in inputs]
+    for number in (_PROBE_RUNS, min(len(runs), _MOST_PROBE_RUNS)):
+        if not any(ignored):
+            break
+        probe = (inputs, experiment.key, range(number), model.capacities)
+        plain = model.returned(RunDraws(*probe)).outputs
+        for i in np.flatnonzero(ignored):
+            other = model.returned(_ReplacedDraws(*probe, replaced=int(i))).outputs
+            ignored[i] = np.array_equal(plain, other)
+    return ignored
 
 
 @dataclass(frozen=True, eq=False)
