@@ -47,6 +47,9 @@ def fitted(name: str, data: Any, **fixed: float) -> UnnamedInput:
     goes through the score functions: with s the score of a draw, the derivative of the mean output is ``E[Y sum s]``,
     and a row of the data moves the parameters by the inverse information times its own score.
 
+    That is the first order of the fit. The bias has its second order too; the variance has not, nor the third order of
+    the output, which is about 2% of the input error of a gamma of 200 rows. Runs under resamples fit anew, and have it.
+
     Parameters
     ----------
     name
