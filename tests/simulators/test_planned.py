@@ -16,7 +16,7 @@ X = RNG.gamma(2.0, size=15)[LABELS] + RNG.exponential(size=len(LABELS))
 N = len(X)
 
 PLANS = {
-    "strata": {"strata": X > np.median(X)},
+    "strata": {"strata": np.median(X) < X},
     "groups": {"groups": LABELS},
     "circular": {"block_length": 5},
     "moving": {"block_length": 5, "block_kind": "moving"},
