@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from orthoboot.models import from_cvxpy, from_sklearn, from_statsmodels, from_torch
     from orthoboot.models.torch.neural_regressor import NeuralRegressor as NeuralRegressor
     from orthoboot.prediction import PredictionIntervalRegressor as PredictionIntervalRegressor
-    from orthoboot.simulators import InputUncertainty, fitted, input_uncertainty
+    from orthoboot.simulators import InputUncertainty, fitted, input, input_uncertainty  # noqa: A004 - the public name
 
 __version__ = "0.1.0"
 
@@ -91,6 +91,7 @@ __all__ = [
     "function_of_means",
     "gini",
     "glm",
+    "input",
     "input_uncertainty",
     "kendall",
     "kurtosis",
@@ -135,6 +136,7 @@ _LAZY = {
     "from_sklearn": "orthoboot.models",
     "from_statsmodels": "orthoboot.models",
     "from_torch": "orthoboot.models",
+    "input": "orthoboot.simulators",
     "input_uncertainty": "orthoboot.simulators",
 }
 

@@ -386,7 +386,7 @@ def test_each_task_comes_back_with_its_outcome():
 
 
 def test_what_cannot_be_sent_is_refused_with_a_way_out():
-    with pytest.raises(ArgumentError, match="`n_jobs` needs a statistic and data that can be sent to other processes"):
+    with pytest.raises(ArgumentError, match="`n_jobs` needs a function and data that can be sent to other processes"):
         ob.bootstrap(X, Unsendable(), n_resamples=10, estimator="standard", rng=1, n_jobs=2)
 
 

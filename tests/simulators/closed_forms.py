@@ -39,6 +39,12 @@ def bias_of_product(x, draws):
     return draws * (draws - 1) / 2 * x.mean() ** (draws - 2) * x.var() / len(x)
 
 
+def third_order_of_product(x, draws):
+    """Twice the covariance of the linear and the cubic part, ``slope x third derivative x (var / n)^2``."""
+    slope, third = draws * x.mean() ** (draws - 1), draws * (draws - 1) * (draws - 2) * x.mean() ** (draws - 3)
+    return slope * third * (x.var() / len(x)) ** 2
+
+
 def influence_of_maximum(x, draws):
     """``phi = sum_l x_(l) (F_l^T - F_{l-1}^T)``, differentiated by the weight of each row."""
     n, order = len(x), np.argsort(x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import product as combinations_of
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ import orthoboot as ob
 from orthoboot.simulators.design import Design
 from orthoboot.simulators.features import orthonormal_features
 from orthoboot.simulators.inputs import empirical_input
+from orthoboot.simulators.orders.first import FirstOrder
+from orthoboot.simulators.orders.third import ThirdOrder
 from orthoboot.simulators.regression import regression_of
-from orthoboot.simulators.variance import FirstOrder
 
 T = 3
 X = np.random.default_rng(11).gamma(2.0, size=100)
@@ -29,8 +31,13 @@ def enumerated():
     used = np.full(len(ranks), T)
     sums = entry.sums(ranks, used)
     squares, used = sums.squared_counts[:, np.newaxis], used[:, np.newaxis].astype(float)
-    design = Design(sums.features, (sums.products,), squares, used, np.zeros(4, dtype=int), np.array([5.0]), np.eye(4))
-    return x, entry, ranks, design
+    return x, entry, ranks, _design(sums, squares, used, 5)
+
+
+def _design(sums, squares, used, n):
+    p = sums.features.shape[1]
+    of = np.zeros(p, dtype=int)
+    return Design(sums.features, (sums.products,), squares, used, of, np.array([float(n)]), np.eye(p), sums.cubes)
 
 
 def test_sums_of_features_are_uncorrelated_with_mean_zero_and_variance_t(enumerated):
@@ -84,6 +91,53 @@ def test_coincidences_give_the_same_bias_without_features(enumerated):
     assert output @ excess / len(design) / 2 == pytest.approx(exact.bias_of_product(x, T), abs=1e-12)
 
 
+@pytest.mark.parametrize("draws", [2, 3, 4])
+def test_the_mean_product_of_output_and_cubes_gives_the_third_order(draws):
+    x = np.array([0.5, 1.0, 2.0, 4.0, 5.0])
+    entry = empirical_input("x", x)
+    ranks = np.array(list(combinations_of(range(5), repeat=draws)))
+    used = np.full(len(ranks), draws)
+    sums = entry.sums(ranks, used)
+    design = _design(sums, sums.squared_counts[:, np.newaxis], used[:, np.newaxis].astype(float), 5)
+    output = exact.product(entry.rows[ranks, 0])[:, np.newaxis]
+    slopes = design.features.T @ output / len(design)
+    first = SimpleNamespace(
+        slopes=slopes, regression=SimpleNamespace(design=design, unexplained=output, outputs=output)
+    )
+    found = ThirdOrder(first)
+    assert found.parts[0, 0, 0] == pytest.approx(exact.third_order_of_product(x, draws), abs=1e-9)
+    assert found.run_terms.mean() == pytest.approx(exact.third_order_of_product(x, draws), abs=1e-9)
+
+
+def test_the_third_order_of_two_inputs_is_that_of_the_mean_of_one_and_the_squared_mean_of_the_other():
+    x, y = np.array([0.5, 1.0, 2.0, 4.0, 5.0]), np.array([1.0, 2.0, 5.0, 6.0])
+    entries = empirical_input("x", x), empirical_input("y", y)
+    ranks = np.array([(a, b, c) for a in range(5) for b in range(4) for c in range(4)])
+    used = np.tile([1, 2], (len(ranks), 1))
+    sums = [entry.sums(ranks[:, cut], used[:, i]) for i, (entry, cut) in enumerate(zip(entries, COLUMNS, strict=True))]
+    design = Design(
+        np.concatenate([part.features for part in sums], axis=1),
+        tuple(part.products for part in sums),
+        np.stack([part.squared_counts for part in sums], axis=1),
+        used.astype(float),
+        np.repeat([0, 1], [4, 3]),
+        np.array([5.0, 4.0]),
+        np.eye(7),
+        np.concatenate([part.cubes for part in sums], axis=1),
+    )
+    output = (x[ranks[:, 0]] * y[ranks[:, 1]] * y[ranks[:, 2]])[:, np.newaxis]
+    slopes = design.features.T @ output / len(design)
+    first = SimpleNamespace(
+        slopes=slopes, regression=SimpleNamespace(design=design, unexplained=output, outputs=output)
+    )
+    # The slopes are mean(y)^2 and 2 mean(x) mean(y), the third derivative by x and twice by y is 2, others are zero.
+    expected = 2 * y.mean() ** 2 * x.var() * y.var() / (5 * 4)
+    np.testing.assert_allclose(ThirdOrder(first).parts[:, :, 0], [[0, expected], [0, 0]], atol=1e-9)
+
+
+COLUMNS = slice(0, 1), slice(1, 3)
+
+
 def test_the_raw_form_is_the_sum_over_pairs_of_runs():
     rng = np.random.default_rng(1)
     entry = empirical_input("x", rng.exponential(size=30))
@@ -91,9 +145,7 @@ def test_the_raw_form_is_the_sum_over_pairs_of_runs():
     used = np.full(runs, T)
     sums = entry.sums(ranks, used)
     squares, draws = sums.squared_counts[:, np.newaxis], used[:, np.newaxis].astype(float)
-    design = Design(
-        sums.features, (sums.products,), squares, draws, np.zeros(5, dtype=int), np.array([30.0]), np.eye(5)
-    )
+    design = _design(sums, squares, draws, 30)
     regression = regression_of(design, np.sin(ranks).sum(axis=1)[:, np.newaxis])
     residuals = regression.outer_residuals[:, 0]
     counts = np.array([np.bincount(row, minlength=30) for row in ranks])
@@ -166,3 +218,11 @@ def test_the_bias_of_a_product_is_exact_to_its_error():
     found, errors = np.array([(r.bias, r.simulation_error.bias) for r in results]).T
     assert abs(found.mean() - exact.bias_of_product(X, T)) < 3 * found.std() / np.sqrt(300)
     assert 0.7 < errors.mean() / found.std() < 1.4
+
+
+@pytest.mark.slow
+def test_the_third_order_of_a_product_is_unbiased():
+    results = [ob.input_uncertainty(exact.product, {"x": X}, horizon=T, n_runs=2000, rng=seed) for seed in range(200)]
+    found = np.array([result.estimation.third.parts[0, 0, 0] for result in results])
+    # Normal noise is beyond three errors with odds of 0.3%.
+    assert abs(found.mean() - exact.third_order_of_product(X, T)) < 3 * found.std() / np.sqrt(200)

@@ -96,7 +96,7 @@ def _pickled(work: Callable[[Any], Any]) -> bytes:
         pickled: bytes = cloudpickle.dumps(work)
     except Exception as error:  # whatever an object of the user's raises when it is pickled
         raise ArgumentError(
-            "`n_jobs` needs a statistic and data that can be sent to other processes; pickling them raised "
+            "`n_jobs` needs a function and data that can be sent to other processes; pickling them raised "
             f"{type(error).__name__}: {error}. Use n_jobs=1, or threads with `joblib.parallel_config('threading')`."
         ) from error
     return pickled

@@ -121,7 +121,7 @@ def _shares(answer: SimulationAnswer) -> list[list[str]]:
     rows = [["", *map(shortened, answer.names[:shown])]]
     for p in _shown_parts(answer):
         shares, errors = answer.shares[p, :shown], answer.share_errors[p, :shown]
-        cells = [f"{share:.1%} ± {error:.1%}" for share, error in zip(shares, errors, strict=True)]
+        cells = [_share_text(share, error) for share, error in zip(shares.tolist(), errors.tolist(), strict=True)]
         rows.append([answer.parts[p], *cells])
     # The longer side goes down the page.
     return (
@@ -129,9 +129,13 @@ def _shares(answer: SimulationAnswer) -> list[list[str]]:
     )
 
 
+def _share_text(share: float, error: float) -> str:
+    return "unknown" if np.isnan(share) else f"{share:.1%} ± {error:.1%}"
+
+
 def _shown_parts(answer: SimulationAnswer) -> list[int]:
     """Return the places of inputs, and of interactions that are not zero; of many those that matter most."""
-    largest = answer.shares.max(axis=1)
+    largest = np.nan_to_num(answer.shares).max(axis=1)
     found = [p for p, name in enumerate(answer.parts) if " x " not in name or largest[p] >= _SMALL_SHARE]
     most = sorted(found, key=lambda p: (-largest[p], p))[:_MOST_ROWS]
     return sorted(most)

@@ -2,6 +2,7 @@
 
 from orthoboot.simulators.entry import input_uncertainty
 from orthoboot.simulators.parametric import fitted
+from orthoboot.simulators.planned import input  # noqa: A004 - what the user writes is `ob.input`
 from orthoboot.simulators.uncertainty import InputUncertainty
 
-__all__ = ["InputUncertainty", "fitted", "input_uncertainty"]
+__all__ = ["InputUncertainty", "fitted", "input", "input_uncertainty"]

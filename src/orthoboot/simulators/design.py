@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from orthoboot.simulators.inputs import Input
+from orthoboot.simulators.inputs import DrawSums, Input
 from orthoboot.simulators.runs import Experiment, Runs
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
@@ -34,6 +34,9 @@ class Design:
         Rows of every input, shape ``(m,)``.
     root
         A symmetric root of the covariance of the rows' loadings, shape ``(p, p)``: the identity for empirical inputs.
+    cubes
+        Sums over draws of a feature times the squared length of all features of its input, shape ``(R, p)``; NaN for
+        fitted distributions.
     """
 
     features: FloatArray
@@ -43,13 +46,14 @@ class Design:
     input_of: IntArray
     sizes: FloatArray
     root: FloatArray
+    cubes: FloatArray
 
     def __len__(self) -> int:
         return len(self.features)
 
     @cached_property
     def is_fitted(self) -> BoolArray:
-        """Return which inputs are fitted distributions, shape ``(m,)``."""
+        """Return which inputs count through their features alone: fitted, or with a plan of their own, ``(m,)``."""
         return np.asarray(np.isnan(self.squared_counts).any(axis=0))
 
     @cached_property
@@ -94,7 +98,7 @@ class Design:
 
     def joined(self, more: Design) -> Design:
         """Return the design of both runs."""
-        parts = ("features", "squared_counts", "used")
+        parts = ("features", "squared_counts", "used", "cubes")
         stacked = {name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in parts}
         products = tuple(map(np.concatenate, zip(self.products, more.products, strict=True)))
         return Design(products=products, input_of=self.input_of, sizes=self.sizes, root=self.root, **stacked)
@@ -108,25 +112,25 @@ def design_of(experiment: Experiment, runs: Runs, known: Design | None = None) -
     by_input = [_sums(experiment, runs, i, start) for i in range(len(experiment.inputs))]
     counts = [entry.n_features for entry in experiment.inputs]
     made = Design(
-        np.concatenate([features for features, _, _ in by_input], axis=1),
-        tuple(products for _, products, _ in by_input),
-        np.stack([squares for _, _, squares in by_input], axis=1),
+        np.concatenate([sums.features for sums in by_input], axis=1),
+        tuple(sums.products for sums in by_input),
+        np.stack([sums.squared_counts for sums in by_input], axis=1),
         runs.used[start:].astype(np.float64),
         np.repeat(np.arange(len(counts)), counts),
         np.array([entry.n_rows for entry in experiment.inputs], dtype=np.float64),
         _root(experiment),
+        np.concatenate([sums.cubes for sums in by_input], axis=1),
     )
     return made if known is None else known.joined(made)
 
 
-def _sums(experiment: Experiment, runs: Runs, i: int, start: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _sums(experiment: Experiment, runs: Runs, i: int, start: int) -> DrawSums:
     entry = experiment.inputs[i]
     pieces = []
     for stretch in stretches(runs.used[:, i], start):
         used = runs.used[stretch.start : stretch.stop, i]
         pieces.append(entry.sums(experiment.positions(i, stretch, int(max(used.max(), 1))), used))
-    features, products, squares = (np.concatenate(part) for part in zip(*pieces, strict=True))
-    return features, products, squares
+    return DrawSums(*map(np.concatenate, zip(*pieces, strict=True)))
 
 
 def stretches(used: IntArray, start: int = 0) -> list[range]:
@@ -139,9 +143,9 @@ def _root(experiment: Experiment) -> FloatArray:
     counts = [entry.n_features for entry in experiment.inputs]
     root, first = np.eye(sum(counts)), 0
     for entry, count in zip(experiment.inputs, counts, strict=True):
-        if not entry.has_rows:
-            covariance = entry.loadings.T @ entry.loadings / entry.n_rows
-            values, vectors = np.linalg.eigh(covariance)
+        # Features of independent rows are orthonormal.
+        if not (entry.has_rows and entry.rows_are_independent):
+            values, vectors = np.linalg.eigh(entry.covariance)
             block = vectors @ (np.sqrt(np.maximum(values, 0.0))[:, np.newaxis] * vectors.T)
             root[first : first + count, first : first + count] = block
         first += count
@@ -156,7 +160,7 @@ def residual_influence(experiment: Experiment, runs: Runs, residuals: FloatArray
     found = []
     for i, entry in enumerate(experiment.inputs):
         total = np.zeros((entry.n_rows, residuals.shape[1]))
-        if entry.has_rows:
+        if entry.has_rows and entry.rows_are_independent:
             for stretch in stretches(runs.used[:, i]):
                 some = slice(stretch.start, stretch.stop)
                 used = runs.used[some, i]

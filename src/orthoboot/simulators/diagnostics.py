@@ -16,8 +16,7 @@ from orthoboot.errors import (
     SmallSampleWarning,
     emit,
 )
-from orthoboot.simulators.estimation import SMALL_SHARE, Estimation
-from orthoboot.simulators.experiment import WORTH
+from orthoboot.simulators.estimation import Estimation
 from orthoboot.simulators.runs import Experiment
 from orthoboot.typing import BoolArray
 
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from orthoboot.simulators.uncertainty import InputUncertainty
 
 _FEW_ROWS = 10
+
+_LITTLE = 0.02
+"""What is left out of the variance may be this share of it without a warning."""
 
 _STANDING = (IgnoredInputWarning, ConstantDataWarning, SmallSampleWarning)
 """Kinds that stay true however many runs are added."""
@@ -79,7 +81,7 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
         found.append(
             FewRunsWarning(
                 f"the input variance of {name} is not told from zero by {estimation.records.n_runs:,} runs. Use more, "
-                "or take the simulation error as an upper bound."
+                f"or take the simulation error as an upper bound.{_of_shares(estimation, worst)}"
             )
         )
     elif estimation.regime.name == "base runs":
@@ -87,22 +89,27 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
     return found
 
 
+def _of_shares(estimation: Estimation, output: int) -> str:
+    return " The inputs' shares are unknown." if np.isnan(estimation.shares[:, output]).any() else ""
+
+
 def _of_missing_orders(estimation: Estimation) -> list[OrthobootWarning]:
-    """Return a warning if orders that nothing tells may be larger than the simulation error."""
-    share, missing = estimation.second_share, estimation.missing_orders
-    untold = (share >= SMALL_SHARE) & (missing > estimation.variance_error)
+    """Return a warning if orders that nothing tells may be larger than the noise, so that more runs do not help."""
+    missing, variance = estimation.missing_orders, estimation.formula_variance
+    untold = (missing > estimation.formula_error) & (missing > _LITTLE * variance)
     # The second order of a fitted input is that of its parameters, without the curvature of the fit: no measure.
-    if not untold.any() or estimation.records.design.is_fitted.any():
+    if not untold.any() or not all(entry.has_rows for entry in estimation.records.experiment.inputs):
         return []
+    relative = np.where(untold, missing / np.where(untold, variance, 1.0), np.inf)
+    worst = int(np.argmax(np.where(untold, relative, 0.0)))
     # A third of the runs, at the data, must show what these do; there are as many resamples, of two runs each.
-    needed = 3 * (estimation.resample_error(1) / (WORTH * np.where(untold, share, np.inf))) ** 2
-    n_runs = _rounded(max(float(needed.max()), 3.0 * estimation.records.n_runs))
-    worst = int(np.argmax(np.where(untold, missing / estimation.variance, 0.0)))
+    needed = 3 * (estimation.resample_error(1) / relative) ** 2
+    n_runs = _rounded(max(float(needed.max()), 2.0 * estimation.records.n_runs))
     return [
         FewRunsWarning(
-            f"the second order is {share[worst]:.0%} of the input variance, and what is beyond may be as much or more, "
-            "which the simulation error does not count: the input error may be too small. About "
-            f"n_runs={n_runs:,} has runs for resamples, which tell."
+            f"what is beyond the third order may be {relative[worst]:.0%} of the input variance"
+            f"{estimation.of_output(worst)}, more than its noise. About n_runs={n_runs:,} has runs for resamples, "
+            "which tell."
         )
     ]
 

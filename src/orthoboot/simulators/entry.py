@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from orthoboot.arguments import checked_confidence_level, checked_count, checked_jobs, checked_tolerance
+from orthoboot.arguments import (
+    checked_confidence_level,
+    checked_count,
+    checked_jobs,
+    checked_tolerance,
+    checked_transform,
+)
 from orthoboot.errors import ArgumentError, OrthobootWarning, ToleranceWarning, emit
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_key, checkpoint_of
 from orthoboot.simulators.diagnostics import of_inputs, reported
+from orthoboot.simulators.estimation import Estimation
 from orthoboot.simulators.experiment import Outcome, extended, simulated
 from orthoboot.simulators.inputs import read_inputs
 from orthoboot.simulators.models import ArrayModel, Model, model_for
@@ -23,6 +31,9 @@ _DEFAULT_SLOW_RUNS = 2_000
 """Of models that are called once for each run."""
 _FIRST_ROUND = 2_000
 _LEAST_RUNS = 50
+_ROUNDS_MET = 2
+"""Times in turn that a tolerance must be met: an error that is small by luck is not so again. Once for half of it."""
+_LEAST_GROWTH = 1.25
 
 
 def input_uncertainty(
@@ -34,6 +45,7 @@ def input_uncertainty(
     tol: float | None = None,
     max_runs: int = 100_000,
     confidence_level: float = 0.95,
+    transform: Any = None,
     vectorized: bool | None = None,
     n_jobs: int | None = None,
     checkpoint: Any = None,
@@ -66,7 +78,8 @@ def input_uncertainty(
     inputs
         From the name of each input to its data: numbers, a series, an array, or a frame whose rows are drawn
         together; an array ``(n, d)`` gives draws ``(R, T, d)``, a frame a dict of ``(R, T)`` by column. Or
-        `ob.fitted` for a distribution fitted to data. Rows of an input are independent, and so are the inputs.
+        `ob.fitted` for a distribution fitted to data, or `ob.input` for rows that are strata, groups or a series. Other
+        rows of an input are independent, and so are the inputs.
     horizon
         How many draws of every input a run gets, or a dict by input. A ``run(draw)`` needs none; where there is one,
         asking for more is an error.
@@ -78,6 +91,10 @@ def input_uncertainty(
         With `tol`, the most runs to make.
     confidence_level
         Of the interval.
+    transform
+        The scale of the interval, where the answer has limits: "log" for positive values, "logit" for shares, or the
+        limits ``(low, high)`` themselves. Outputs that are 0 in some runs, 1 in others and never beyond are taken for
+        shares without it, so that the interval of a probability stays between 0 and 1.
     vectorized
         False for a ``run(arrival, service)`` that simulates one run and gets arrays ``(T,)``.
     n_jobs
@@ -127,6 +144,7 @@ def input_uncertainty(
     most = checked_count("max_runs", max_runs, least=_LEAST_RUNS)
     if n_runs is not None:
         n_runs = checked_count("n_runs", n_runs, least=_LEAST_RUNS)
+    limits = checked_transform(transform)
     checked_jobs(n_jobs)
     if progress is not None and not isinstance(progress, bool):
         raise ArgumentError(f"`progress` must be True, False or None; got {progress!r}.")
@@ -143,8 +161,23 @@ def input_uncertainty(
     with execution.checkpoint.opened():
         outcome, unmet = _simulated(experiment, _first_runs(model, n_runs, wanted, most), wanted, most)
     ignored = ignored_inputs(experiment, outcome.estimation.records.runs)
-    result = InputUncertainty(outcome.estimation, level, output, (), outcome.interrupted)
+    records = replace(outcome.estimation.records, given_limits=limits)
+    estimation = replace(outcome.estimation, records=records)
+    _check_limits(estimation, limits)
+    result = InputUncertainty(estimation, level, output, (), outcome.interrupted)
     return reported(result, (*ignored, *unmet), shown=standing)
+
+
+def _check_limits(estimation: Estimation, limits: tuple[float, float] | None) -> None:
+    """Raise if an estimate is not within the limits that the user says it has."""
+    low, high = limits or (-np.inf, np.inf)
+    outside = ~((estimation.estimate > low) & (estimation.estimate < high))
+    if outside.any():
+        worst = int(np.argmax(outside))
+        raise ArgumentError(
+            f"`transform` is for answers between {low:g} and {high:g}, and the estimate"
+            f"{estimation.of_output(worst)} is {estimation.estimate[worst]:.6g}. Use other limits, or no transform."
+        )
 
 
 def _first_runs(model: Model, n_runs: int | None, tol: float | None, most: int) -> int:
@@ -161,13 +194,14 @@ def _simulated(
 ) -> tuple[Outcome, tuple[OrthobootWarning, ...]]:
     """Return the outcome of the runs, and a warning if they do not reach the tolerance."""
     outcome = simulated(experiment, n_runs)
+    rounds_met = 0
     while tol is not None and not outcome.interrupted:
-        relative = float(np.max(relative_error(outcome.estimation)))
-        if relative <= tol:
+        relative, done = float(np.max(relative_error(outcome.estimation))), outcome.estimation.records.n_runs
+        rounds_met = rounds_met + 1 if relative <= tol else 0
+        if rounds_met == _ROUNDS_MET or relative <= tol / 2 or (rounds_met and done >= most):
             break
-        done = outcome.estimation.records.n_runs
-        goal = min(int(done * np.clip((relative / tol) ** 2, 1.2, 2.0)), most)
         before = done
+        goal = min(int(done * np.clip((relative / tol) ** 2, _LEAST_GROWTH, 2.0)), most)
         if goal > done:
             outcome = extended(outcome, goal)
         if outcome.estimation.records.n_runs <= before:

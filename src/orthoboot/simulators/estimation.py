@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from orthoboot.simulators.design import Design, residual_influence
+from orthoboot.simulators.orders.first import FirstOrder
+from orthoboot.simulators.orders.second import SecondOrder
+from orthoboot.simulators.orders.third import ThirdOrder
+from orthoboot.simulators.orders.weights import weight_of
 from orthoboot.simulators.regression import RUNS_PER_COLUMN, Regression, regression_of
 from orthoboot.simulators.resampling import LEAST_PAIRS, ResampledVariance
 from orthoboot.simulators.runs import Experiment, Reruns, Runs
-from orthoboot.simulators.variance import FirstOrder, SecondOrder, weight_of
 from orthoboot.typing import FloatArray
-
-SMALL_SHARE = 0.03
-"""A second order below this share of the variance leaves nothing to look for in resamples."""
 
 LARGE_SHARE = 0.5
 """Beyond it no expansion about the data is to be relied on."""
@@ -28,8 +28,11 @@ _CERTAIN = 1.5
 _NOISE_LEFT = 0.2
 """Share of the noise of a run that is left once its value at the data is known."""
 
-_MISSING_ORDERS = 2.0
-"""What orders beyond the second add is taken to be as large as so many times the second, until resamples tell."""
+_THIRD = 2.0
+"""The covariance of the third order with the first is taken to be as large as so many times the second, until told."""
+
+_BEYOND = 3.0
+"""Orders beyond the third add about so many times the square of the share of the second."""
 
 
 class Regime(NamedTuple):
@@ -63,6 +66,8 @@ class Records:
         Under resamples, or None.
     weights
         By output of a run; None for the outputs themselves, else a matrix ``(k, new k)``.
+    given_limits
+        Of the mean outputs, as the user says; None to see from the runs.
     """
 
     experiment: Experiment
@@ -70,6 +75,30 @@ class Records:
     design: Design
     reruns: Reruns | None = None
     weights: FloatArray | None = None
+    given_limits: tuple[float, float] | None = None
+
+    @cached_property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Return between what the mean outputs lie, infinite where there is no limit, shape ``(k,)`` each.
+
+        Outputs that are 0 in some runs, 1 in others and never beyond are shares or probabilities.
+        """
+        low, high = self._own_limits
+        if self.weights is None:
+            return low, high
+        ends = [np.where(self.weights == 0, 0.0, self.weights * end[:, np.newaxis]) for end in (low, high)]
+        return np.minimum(*ends).sum(axis=0), np.maximum(*ends).sum(axis=0)
+
+    @property
+    def _own_limits(self) -> tuple[FloatArray, FloatArray]:
+        size = self.runs.outputs.shape[1]
+        if self.given_limits is not None:
+            return np.full(size, self.given_limits[0]), np.full(size, self.given_limits[1])
+        found = self.runs.outputs
+        if self.reruns is not None:
+            found = np.concatenate([found, self.reruns.pairs.reshape(-1, size)])
+        is_share = (found.min(axis=0) == 0) & (found.max(axis=0) == 1)
+        return np.where(is_share, 0.0, -np.inf), np.where(is_share, 1.0, np.inf)
 
     @property
     def outputs(self) -> FloatArray:
@@ -107,6 +136,11 @@ class Estimation:
     records: Records
     regime: Regime
 
+    def of_output(self, output: int) -> str:
+        """Return " of" and the name of an output, where there are several."""
+        names = self.records.experiment.output.names
+        return f" of {names[output]}" if self.records.weights is None and len(names) > 1 else ""
+
     # At the data
 
     @cached_property
@@ -137,27 +171,64 @@ class Estimation:
         inputs = self.records.experiment.inputs
         bias = np.concatenate([entry.bias for entry in inputs])
         moments = tuple(entry.curvature_moments for entry in inputs)
-        return SecondOrder(self.first, tuple(entry.loadings for entry in inputs), bias, moments)
+        # Third moments are those of rows that are drawn independently.
+        loadings = tuple(entry.loadings * float(entry.rows_are_independent) for entry in inputs)
+        return SecondOrder(self.first, loadings, bias, moments)
+
+    @cached_property
+    def third(self) -> ThirdOrder:
+        """Return the third order."""
+        return ThirdOrder(self.first)
 
     # The formula
 
     @cached_property
+    def _curved(self) -> FloatArray:
+        """Return the variance of the quadratic part, as far as it is above its noise, shape ``(k,)``."""
+        value, noise = self._curvature
+        return np.asarray(weight_of(value, noise) * np.maximum(value, 0.0))
+
+    @property
+    def _curvature(self) -> tuple[FloatArray, FloatArray]:
+        """Return the variance of the quadratic part and its error, shape ``(k,)`` each."""
+        second = self.second
+        return second.parts.sum(axis=(0, 1)), np.sqrt((second.part_errors**2).sum(axis=(0, 1)))
+
+    @cached_property
+    def _third_weight(self) -> FloatArray:
+        """Return how much the third order counts, shape ``(k,)``: by the size it may be expected to have."""
+        noise = (self.third.part_errors**2).sum(axis=(0, 1))
+        expected = (_THIRD * self._curved) ** 2
+        return np.asarray(expected / np.where(expected > 0, expected + noise, 1.0))
+
+    @cached_property
+    def _higher(self) -> FloatArray:
+        """Return the variance of second order and the covariance of third by pairs of inputs, shape ``(m, m, k)``."""
+        return np.asarray(self.second.parts + self._third_weight * self.third.parts)
+
+    @cached_property
     def parts(self) -> FloatArray:
-        """Return the variance by input, then by pair of inputs, to second order, shape ``(m + m(m-1)/2, k)``."""
-        second, m = self.second, len(self.records.experiment.inputs)
-        own = self.first.variances + second.parts[range(m), range(m)] + second.cross
-        between = [second.parts[i, j] for i, j in combinations(range(m), 2)]
+        """Return the variance by input, then by pair of inputs, shape ``(m + m(m-1)/2, k)``: all of order ``1/n^2``."""
+        higher, m = self._higher, len(self.records.experiment.inputs)
+        own = self.first.variances + higher[range(m), range(m)] + self.second.cross
+        between = [higher[i, j] for i, j in combinations(range(m), 2)]
         return np.concatenate([own, np.reshape(between, (-1, own.shape[1]))])
 
     @property
     def formula_variance(self) -> FloatArray:
-        """Return the variance to second order, shape ``(k,)``."""
+        """Return the variance by the formula, shape ``(k,)``."""
         return np.asarray(self.parts.sum(axis=0))
 
     @cached_property
     def formula_error(self) -> FloatArray:
-        """Return its simulation error, shape ``(k,)``."""
-        return np.asarray(self._error(np.ones((1, *self.parts.shape)))[0])
+        """Return its simulation error, shape ``(k,)``.
+
+        A run with a large output is large in all orders, so that their errors add up run by run.
+        """
+        first, second = self.first, self.second
+        terms = first.run_terms.sum(axis=1) + second.run_terms + self._third_weight * self.third.run_terms
+        pure = first.noise_variance.sum(axis=0) + second.noise_variance
+        return np.asarray(np.sqrt(terms.var(axis=0) / len(terms) + pure))
 
     def _error(self, weights: FloatArray) -> FloatArray:
         """Return the simulation errors of sums of the parts with weights ``(sums, parts, k)``, shape ``(sums, k)``."""
@@ -171,7 +242,7 @@ class Estimation:
     def _squared_part_errors(self) -> FloatArray:
         """Return the variances of the parts beside those of `run_terms`, shape ``(parts, k)``."""
         m, second = len(self.records.experiment.inputs), self.second
-        squares = second.part_errors**2
+        squares = second.part_errors**2 + (self._third_weight * self.third.part_errors) ** 2
         own = squares[range(m), range(m)] + self.first.noise_variance + second.cross_error**2
         between = [squares[i, j] for i, j in combinations(range(m), 2)]
         return np.concatenate([own, np.reshape(between, (-1, own.shape[1]))])
@@ -179,8 +250,7 @@ class Estimation:
     @property
     def second_share(self) -> FloatArray:
         """Return f2, the share of the second order in the variance, zero where it may be noise, shape ``(k,)``."""
-        curved = self.second.parts.sum(axis=(0, 1))
-        noise = np.sqrt((self.second.part_errors**2).sum(axis=(0, 1)))
+        curved, noise = self._curvature
         certain = np.where(curved > _CERTAIN * noise, curved, 0.0)
         total = self.first.variances.sum(axis=0) + np.maximum(curved, 0.0)
         return np.asarray(np.where(total > 0, np.minimum(certain / np.where(total > 0, total, 1.0), 1.0), 0.0))
@@ -217,7 +287,7 @@ class Estimation:
         for i, (entry, influence) in enumerate(zip(experiment.inputs, self.sorted_influence, strict=True)):
             stream = experiment.resample_stream(i)
             linear += entry.resampled_loadings(experiment.key, stream, numbers, influence)
-            exact += (influence**2).sum(axis=0) / entry.n_rows**2
+            exact += entry.linear_variance(influence)
         base = self.records.outputs[reruns.base] - self.estimate
         features = self.records.design.features[reruns.base]
         return ResampledVariance(self.records.pairs, base, features, linear, exact)
@@ -234,13 +304,27 @@ class Estimation:
 
     @property
     def _doubt(self) -> FloatArray:
-        """Return how far the formula may be off: by its noise, and by orders beyond the second, shape ``(k,)``."""
+        """Return how far the formula may be off: by its noise, and by what it leaves out, shape ``(k,)``."""
         return np.asarray(np.hypot(self.missing_orders, self.formula_error))
 
-    @property
+    @cached_property
     def missing_orders(self) -> FloatArray:
-        """Return about how much orders beyond the second may add to the variance, shape ``(k,)``."""
-        return np.asarray(_MISSING_ORDERS * np.maximum(self.second.parts.sum(axis=(0, 1)), 0.0))
+        """Return about how much what the formula leaves out may add to the variance, shape ``(k,)``.
+
+        That is the part of the third order which does not count, and what is beyond.
+        """
+        curved, total = self._curved, self.formula_variance
+        beyond = _BEYOND * curved**2 / np.where(total > curved, total, np.where(curved > 0, curved, 1.0))
+        untold = 1 - self._third_weight * (1 - self._untold_share)
+        return np.asarray(np.hypot(untold * _THIRD * curved, beyond))
+
+    @property
+    def _untold_share(self) -> FloatArray:
+        """Return the share of the quadratic part that inputs with a plan have, whose third order is not known."""
+        planned = np.array([not entry.rows_are_independent for entry in self.records.experiment.inputs])
+        parts = np.maximum(self.second.parts, 0.0)
+        total, theirs = parts.sum(axis=(0, 1)), parts[planned | planned[:, np.newaxis]].sum(axis=0)
+        return np.asarray(theirs / np.where(total > 0, total, 1.0))
 
     @staticmethod
     def _weight(change: FloatArray, noise: FloatArray, doubt: FloatArray) -> FloatArray:
@@ -261,7 +345,7 @@ class Estimation:
     def variance_error(self) -> FloatArray:
         """Return its simulation error, shape ``(k,)``."""
         if self.resampled is None:
-            return self.formula_error
+            return self._doubt
         w = self.resample_weight
         left_out = (1 - w) * np.abs(self.resampled.variance - self.formula_variance)
         return np.asarray(
@@ -321,10 +405,10 @@ class Estimation:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """Return the shares of the parts, not below zero and summing to one, shape ``(parts, k)``."""
+        """Return the shares of the parts, not below zero and summing to one, shape ``(parts, k)``; NaN of nothing."""
         parts = np.maximum(self.parts, 0.0)
         total = parts.sum(axis=0)
-        return np.asarray(parts / np.where(total > 0, total, 1.0))
+        return np.asarray(parts / np.where(total > 0, total, np.nan))
 
     @cached_property
     def share_errors(self) -> FloatArray:
@@ -341,7 +425,7 @@ class Estimation:
         squares /= len(terms)
         own = self._squared_part_errors
         squares += own * (1 - 2 * shares) + shares**2 * own.sum(axis=0)
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)) / np.where(total > 0, total, 1.0))
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)) / np.where(total > 0, total, np.nan))
 
     def variance_ratio(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the variance is multiplied by when inputs have so many times their rows, and its error.
@@ -352,13 +436,13 @@ class Estimation:
             By input, shape ``(m,)``. A part of first order falls as its rows grow, one of second order as the product
             of those of both inputs.
         """
-        m, first, second = len(factors), self.first, self.second
+        m, first, second, higher = len(factors), self.first, self.second, self._higher
         own = first.variances / factors[:, np.newaxis]
-        own = own + (second.parts[range(m), range(m)] + second.cross) / factors[:, np.newaxis] ** 2
-        between = [second.parts[i, j] / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)]
+        own = own + (higher[range(m), range(m)] + second.cross) / factors[:, np.newaxis] ** 2
+        between = [higher[i, j] / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)]
         after = np.concatenate([own, np.reshape(between, (-1, own.shape[1]))]).sum(axis=0)
         before = self.formula_variance
-        ratio = np.where(before > 0, after / np.where(before > 0, before, 1.0), 1.0)
+        ratio = after / np.where(before > 0, before, np.nan)
         powers = [1 / factor for factor in factors] + [
             1 / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)
         ]

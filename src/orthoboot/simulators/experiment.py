@@ -7,17 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orthoboot.simulators.design import design_of
-from orthoboot.simulators.estimation import LARGE_SHARE, SMALL_SHARE, Estimation, Records, Regime
-from orthoboot.simulators.runs import Experiment
+from orthoboot.simulators.estimation import LARGE_SHARE, Estimation, Records, Regime
+from orthoboot.simulators.runs import Block, Experiment
 
 _PILOT = 0.2
 """Share of the runs that shows whether any expansion about the data is of use."""
 _THIRD = 1 / 3
 """Share that shows how much of the variance is of second order."""
 _LEAST_PILOT = 100
-
-WORTH = 3.0
-"""Resamples are worth their runs where their error is below so many times the share of the second order."""
 
 _PENDING = Regime("base runs", "not decided yet")
 
@@ -34,8 +31,8 @@ def simulated(experiment: Experiment, n_runs: int) -> Outcome:
     """Return the estimation from about `n_runs` runs.
 
     A fifth of them at the data shows whether the noise of a run is below the input variance, or the second order most
-    of it: then the rest are two-layer, runs under resamples. Else a third of them at the data show the share of the
-    second order: below three percent the others are at the data too, otherwise under resamples.
+    of it: then the rest are two-layer, runs under resamples. Else a third of them at the data show how large the noise
+    is and what orders are left out: the others are at the data too, or under resamples, whichever leaves less.
     """
     outcome = _at_data(experiment, min(max(int(_PILOT * n_runs), _LEAST_PILOT), n_runs), None)
     layered = _two_layer_reason(outcome.estimation)
@@ -52,12 +49,15 @@ def simulated(experiment: Experiment, n_runs: int) -> Outcome:
 
 
 def extended(outcome: Outcome, n_runs: int) -> Outcome:
-    """Return the estimation after about `n_runs` runs in all, in the same regime."""
-    regime = outcome.estimation.regime
-    if regime.name == "base runs":
-        experiment = outcome.estimation.records.experiment
-        return _of_base(_at_data(experiment, n_runs, outcome))
-    return _under_resamples(outcome, n_runs, regime)
+    """Return the estimation after about `n_runs` runs in all; the regime is chosen anew, from all runs at the data."""
+    estimation = outcome.estimation
+    if reason := _two_layer_reason(estimation):
+        return _under_resamples(outcome, n_runs, Regime("two-layer", reason))
+    if reason := _resample_reason(estimation, n_runs):
+        return _under_resamples(outcome, n_runs, Regime("resamples", reason))
+    if estimation.records.reruns is not None:
+        return _under_resamples(outcome, n_runs, estimation.regime)
+    return _of_base(_at_data(estimation.records.experiment, n_runs, outcome))
 
 
 def _at_data(experiment: Experiment, n_runs: int, before: Outcome | None) -> Outcome:
@@ -67,47 +67,77 @@ def _at_data(experiment: Experiment, n_runs: int, before: Outcome | None) -> Out
     if len(runs) < 2:
         raise KeyboardInterrupt
     design = design_of(experiment, runs, None if known is None else known.design)
-    return Outcome(Estimation(Records(experiment, runs, design), _PENDING), interrupted)
+    records = Records(experiment, runs, design) if known is None else replace(known, runs=runs, design=design)
+    return Outcome(Estimation(records, _PENDING if before is None else before.estimation.regime), interrupted)
 
 
 def _of_base(outcome: Outcome) -> Outcome:
-    share = float(outcome.estimation.second_share.max())
-    reason = f"the second order is {share:.1%} of the variance"
-    if share >= SMALL_SHARE:
-        reason += ", and runs under resamples would be too noisy to tell what is beyond"
-    return replace(outcome, estimation=replace(outcome.estimation, regime=Regime("base runs", reason)))
+    estimation = outcome.estimation
+    share = estimation.second_share
+    worst = int(np.argmax(share))
+    reason = f"the second order is {share[worst]:.1%} of the variance{estimation.of_output(worst)}"
+    if estimation.missing_orders[worst] > estimation.formula_error[worst]:
+        reason += ", and runs under resamples would be too noisy to tell what is beyond the third"
+    return replace(outcome, estimation=replace(estimation, regime=Regime("base runs", reason)))
 
 
 def _under_resamples(outcome: Outcome, n_runs: int, regime: Regime) -> Outcome:
-    """Return the estimation with the rest of the runs under resamples, in whole sweeps over the base runs."""
+    """Return the estimation with about `n_runs` runs in all; new ones are in the regime's proportion.
+
+    Base runs that have not been repeated yet, and new ones, are repeated in sweeps: every part of the error falls.
+    """
     records = outcome.estimation.records
-    n_base = len(records.runs) // 2 * 2
-    done = 0 if records.reruns is None else 2 * len(records.reruns) // n_base
-    sweeps = max(round((n_runs - len(records.runs)) / n_base), done, 1)
-    reruns, interrupted = records.experiment.reruns(n_base, sweeps, records.reruns)
-    return Outcome(Estimation(replace(records, reruns=reruns), regime), interrupted)
+    experiment = records.experiment
+    share = _PILOT if regime.name == "two-layer" else _THIRD
+    covered = 0 if records.reruns is None else records.reruns.covered
+    waiting, new = len(records.runs) - covered, max(n_runs - records.n_runs, 1)
+    at_data = len(records.runs) + max(int(share * (new + waiting)), 2) - waiting
+    if at_data > len(records.runs):
+        outcome = _at_data(experiment, at_data, outcome)
+        records = outcome.estimation.records
+    outcome = replace(outcome, estimation=Estimation(records, regime))
+    if outcome.interrupted:
+        return outcome
+    left = max(n_runs - records.n_runs, 2)
+    waiting = len(records.runs) - covered
+    sweeps = int(np.clip(round(left / waiting), 1, max(waiting // 2, 1)))
+    size = experiment.run_count(max(min(waiting, left // sweeps), 2))
+    first = 0 if records.reruns is None else records.reruns.next_resample
+    block = Block(covered, covered + min(size, waiting) // 2 * 2, first)
+    reruns, interrupted = experiment.reruns(block, sweeps)
+    joined = reruns if records.reruns is None else records.reruns.joined(reruns)
+    return Outcome(Estimation(replace(records, reruns=joined), regime), interrupted)
 
 
 def _resample_reason(estimation: Estimation, n_runs: int) -> str:
-    """Return why runs under resamples are wanted, or nothing: also where they would tell less than they cost."""
-    share = estimation.second_share
-    error = estimation.resample_error(max((n_runs - len(estimation.records.runs)) // 2, 1))
-    useful = (share >= SMALL_SHARE) & (error < WORTH * share)
-    if useful.any():
-        return f"the second order is {float(share.max()):.0%} of the variance, so that the third may count"
-    variance = estimation.formula_variance
-    relative = estimation.formula_error / np.where(variance > 0, variance, np.inf)
-    at_end = relative * np.sqrt(len(estimation.records.runs) / n_runs)
-    if (error < at_end).any():
-        return "runs under resamples tell the variance more exactly than as many at the data"
-    return ""
+    """Return why runs under resamples are wanted, or nothing: where they would leave a larger error than others."""
+    runs = len(estimation.records.runs)
+    if max(runs, _THIRD * n_runs) < estimation.least_runs:
+        return ""
+    variance = np.where(estimation.formula_variance > 0, estimation.formula_variance, np.inf)
+    missing, noise = estimation.missing_orders / variance, estimation.formula_error / variance
+    alone = noise**2 * runs / n_runs + missing**2
+    formula = noise**2 * min(runs / (_THIRD * n_runs), 1.0) + missing**2
+    # Two errors make one of ``1 / (1/formula + 1/resampled)``; resamples that tell nothing have an infinite one.
+    told = 1 / np.maximum(estimation.resample_error(max((n_runs - runs) // 2, 1)) ** 2, np.finfo(float).tiny)
+    gain = np.where(alone > 0, formula / (np.where(alone > 0, alone, 1.0) * (1 + formula * told)), np.inf)
+    best = int(np.argmin(gain))
+    if gain[best] >= 1:
+        return ""
+    of = estimation.of_output(best)
+    if missing[best] ** 2 > noise[best] ** 2 * runs / n_runs:
+        share = float(estimation.second_share[best])
+        return f"the second order is {share:.0%} of the variance{of}, so that those beyond the third may count"
+    return f"runs under resamples tell the variance{of} more exactly than as many at the data"
 
 
 def _two_layer_reason(estimation: Estimation) -> str:
     """Return why an expansion about the data is of no use, or nothing."""
-    noise, share = float(np.min(estimation.noise_share)), float(estimation.second_share.max())
-    if noise < 1:
-        return f"the noise of a run has {noise:.2g} times the input variance: runs are long for so few rows"
-    if share > LARGE_SHARE:
-        return f"the second order is {share:.0%} of the variance"
+    noise, share = estimation.noise_share, estimation.second_share
+    quietest, most = int(np.argmin(noise)), int(np.argmax(share))
+    if noise[quietest] < 1:
+        times, of = f"{float(noise[quietest]):.2g}", estimation.of_output(quietest)
+        return f"the noise of a run has {times} times the input variance{of}: runs are long for so few rows"
+    if share[most] > LARGE_SHARE:
+        return f"the second order is {float(share[most]):.0%} of the variance{estimation.of_output(most)}"
     return ""

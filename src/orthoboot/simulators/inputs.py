@@ -35,11 +35,14 @@ class DrawSums(NamedTuple):
         Of the products of two features of the same draw, shape ``(R, p, p)``.
     squared_counts
         Of the squared numbers of times that each row was drawn, shape ``(R,)``; NaN for fitted distributions.
+    cubes
+        Of the features times their squared length ``g' g``, shape ``(R, p)``; NaN for fitted distributions.
     """
 
     features: FloatArray
     products: FloatArray
     squared_counts: FloatArray
+    cubes: FloatArray
 
 
 class CurvatureMoments(NamedTuple):
@@ -76,6 +79,18 @@ class Input(ABC):
     @abstractmethod
     def has_rows(self) -> bool:
         """Return whether draws are rows of the data, so that any function of a row may have influence."""
+
+    rows_are_independent = True
+    """Whether resamples draw row by row."""
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Return n times the covariance of the loadings' means over resamples, shape ``(p, p)``."""
+        return np.asarray(self.loadings.T @ self.loadings / self.n_rows)
+
+    def linear_variance(self, influence: FloatArray) -> FloatArray:
+        """Return the variance over resamples of the mean of the influence of sorted rows, shape ``(k,)``."""
+        return np.asarray((influence**2).sum(axis=0) / self.n_rows**2)
 
     @property
     def bias(self) -> FloatArray:
@@ -204,12 +219,16 @@ class EmpiricalInput(Input):
         counts = self._counts(ranks, used)
         p = self.n_features
         products = (counts @ self._products).reshape(len(used), p, p)
-        return DrawSums(counts @ self.loadings, products, (counts**2).sum(axis=1))
+        return DrawSums(counts @ self.loadings, products, (counts**2).sum(axis=1), counts @ self._cubes)
 
     def _counts(self, ranks: IntArray, used: IntArray) -> FloatArray:
         """Return how often each row was drawn, shape ``(R, n)``."""
         flat = (ranks + self.n_rows * np.arange(len(ranks))[:, np.newaxis])[_is_used(ranks, used)]
         return np.bincount(flat, minlength=ranks.shape[0] * self.n_rows).reshape(len(ranks), -1).astype(np.float64)
+
+    @cached_property
+    def _cubes(self) -> FloatArray:
+        return np.asarray(self.loadings * (self.loadings**2).sum(axis=1, keepdims=True))
 
     @cached_property
     def _products(self) -> FloatArray:
@@ -220,9 +239,11 @@ class EmpiricalInput(Input):
         is_used = _is_used(ranks, used)
         features = self.loadings[ranks] * is_used[:, :, np.newaxis]
         products = features.transpose(0, 2, 1) @ features
+        cubes = (self._cubes[ranks] * is_used[:, :, np.newaxis]).sum(axis=1)
         # Equal ranks stand together once they are sorted; unused draws have ranks of their own.
         apart = np.sort(np.where(is_used, ranks, self.n_rows + np.arange(ranks.shape[1])), axis=1)
-        return DrawSums(features.sum(axis=1), products, _squared_run_lengths(apart) - (~is_used).sum(axis=1))
+        squares = _squared_run_lengths(apart) - (~is_used).sum(axis=1)
+        return DrawSums(features.sum(axis=1), products, squares, cubes)
 
     def influence_of_residuals(self, positions: Positions, used: IntArray, residuals: FloatArray) -> FloatArray:
         """Return the sums over runs of residuals times ``n N - T``."""

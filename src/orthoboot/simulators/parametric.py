@@ -47,6 +47,9 @@ def fitted(name: str, data: Any, **fixed: float) -> UnnamedInput:
     goes through the score functions: with s the score of a draw, the derivative of the mean output is ``E[Y sum s]``,
     and a row of the data moves the parameters by the inverse information times its own score.
 
+    That is the first order of the fit. The bias has its second order too; the variance has not, nor the third order of
+    the output, which is about 2% of the input error of a gamma of 200 rows. Runs under resamples fit anew, and have it.
+
     Parameters
     ----------
     name
@@ -243,7 +246,8 @@ class FittedInput(Input):
         information = information + np.einsum("nm,mkl->nkl", scores, self.curvature_moments.slopes)
         scores = scores.reshape(*positions.shape, p) * is_used
         information = information.reshape(*positions.shape, p, p) * is_used[..., np.newaxis]
-        return DrawSums(scores.sum(axis=1), information.sum(axis=1), np.full(len(used), np.nan))
+        unknown = np.full((len(used), p), np.nan)
+        return DrawSums(scores.sum(axis=1), information.sum(axis=1), unknown[:, 0], unknown)
 
     def in_data_order(self, sorted_rows: FloatArray) -> FloatArray:
         """Return numbers of the sorted rows in the order of the data."""

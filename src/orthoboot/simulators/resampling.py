@@ -59,7 +59,7 @@ class ResampledVariance:
         linear = np.repeat(self.linear[:, output], 2)
         outputs, base = self.pairs[:, :, output].reshape(-1), self.base[:, :, output].reshape(-1)
         known = [base, base * linear]
-        if len(self) >= _PAIRS_PER_COLUMN * 2 * (2 + self.features.shape[2]):
+        if self._has_features:
             features = self.features.reshape(len(linear), -1).T
             known += [*features, *(features * linear)]
         columns = np.stack([np.ones_like(linear), linear, *known], axis=1)
@@ -95,7 +95,7 @@ class ResampledVariance:
     @property
     def variance_error(self) -> FloatArray:
         """Return its simulation error, shape ``(k,)``."""
-        return np.asarray(self._terms.std(axis=0) / np.sqrt(len(self)))
+        return error_of_mean(self._terms) * self._lost
 
     @property
     def _means(self) -> FloatArray:
@@ -108,4 +108,33 @@ class ResampledVariance:
     @property
     def bias_error(self) -> FloatArray:
         """Return its simulation error, but for that of the estimate, shape ``(k,)``."""
-        return np.asarray(self._means.std(axis=0) / np.sqrt(len(self)))
+        return error_of_mean(self._means) * self._lost
+
+    @property
+    def _lost(self) -> float:
+        """Return how much smaller residuals are than errors, for the columns that were fitted."""
+        rows = 2 * len(self)
+        return float(np.sqrt(rows / max(rows - self._n_columns, 1)))
+
+    @property
+    def _n_columns(self) -> int:
+        known = 2 * self.features.shape[2] if self._has_features else 0
+        return 4 + known
+
+    @property
+    def _has_features(self) -> bool:
+        return bool(len(self) >= _PAIRS_PER_COLUMN * 2 * (2 + self.features.shape[2]))
+
+
+def error_of_mean(terms: FloatArray) -> FloatArray:
+    """Return the error of the mean of terms ``(B, k)``: ``s / sqrt(B)`` times ``1 + 2/B + skewness / (2 sqrt(B))``.
+
+    Terms that are small mostly and large now and then have a small mean and a small spread where none of the large ones
+    is among them: the error is that of a mean one error higher, to first order.
+    """
+    n = len(terms)
+    centred = terms - terms.mean(axis=0)
+    spread = np.sqrt((centred**2).mean(axis=0))
+    skewness = (centred**3).mean(axis=0) / np.where(spread > 0, spread, 1.0) ** 3
+    inflation = 1 + 2 / n + np.abs(skewness) / (2 * np.sqrt(n))
+    return np.asarray(inflation * spread / np.sqrt(n))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -20,19 +21,46 @@ from orthoboot.typing import BoolArray, FloatArray, IntArray, Key
 
 _TRIAL_RUNS = 4
 _PROBE_RUNS = 32
+_MOST_PROBE_RUNS = 1000
+"""Of an input that seems to be ignored: an output that is a rare event changes in few runs."""
 _LARGEST = 1e70
 """Fourth powers of outputs, which errors of variances are made of, stay within the range of numbers."""
 _ROUNDING = 1e-9
 """Relative difference up to which two simulations of a run count as the same."""
 
 
-class Task(NamedTuple):
-    """Consecutive runs to simulate, from the data or, in a sweep over the base runs, from resamples of them."""
+class Block(NamedTuple):
+    """Consecutive base runs that are repeated under resamples of their own.
+
+    Attributes
+    ----------
+    start, stop
+        The first of the runs, and the one after the last: an even number of them.
+    first_resample
+        The number of the first of their resamples.
+    """
 
     start: int
     stop: int
-    sweep: int | None = None
-    n_base: int = 0
+    first_resample: int
+
+    @property
+    def size(self) -> int:
+        """Return the number of runs."""
+        return self.stop - self.start
+
+    def resamples(self, sweep: int, runs: Sequence[int]) -> IntArray:
+        """Return the resample that each of some runs draws from in a sweep."""
+        return self.first_resample + resamples_of(sweep, self.size, np.array(runs) - self.start)
+
+
+class Task(NamedTuple):
+    """Consecutive runs to simulate, from the data or, in a sweep over a block of base runs, from resamples of them."""
+
+    start: int
+    stop: int
+    sweep: int = 0
+    block: Block | None = None
 
     @property
     def runs(self) -> range:
@@ -42,13 +70,13 @@ class Task(NamedTuple):
     @property
     def numbers(self) -> range:
         """Return the numbers under which what they give is kept."""
-        first = 0 if self.sweep is None else self.sweep * self.n_base
+        first = 0 if self.block is None else self.sweep * self.block.size - self.block.start
         return range(first + self.start, first + self.stop)
 
     @property
     def resamples(self) -> list[int] | None:
         """Return the number of each run's resample."""
-        return None if self.sweep is None else resamples_of(self.sweep, self.n_base, np.array(self.runs)).tolist()
+        return None if self.block is None else self.block.resamples(self.sweep, self.runs).tolist()
 
 
 def resamples_of(sweep: int, n_base: int, runs: IntArray) -> IntArray:
@@ -101,14 +129,31 @@ class Reruns:
         Numbers of these base runs, shape ``(B, 2)``.
     resamples
         Numbers of the resamples, shape ``(B,)``.
+    covered
+        The base runs before this one have been repeated.
     """
 
     pairs: FloatArray
     base: IntArray
     resamples: IntArray
+    covered: int
 
     def __len__(self) -> int:
         return len(self.pairs)
+
+    @property
+    def next_resample(self) -> int:
+        """Return the first number that no resample has."""
+        return int(self.resamples.max(initial=-1)) + 1
+
+    def joined(self, more: Reruns) -> Reruns:
+        """Return both."""
+        return Reruns(
+            np.concatenate([self.pairs, more.pairs]),
+            np.concatenate([self.base, more.base]),
+            np.concatenate([self.resamples, more.resamples]),
+            more.covered,
+        )
 
 
 class _Recorded(NamedTuple):
@@ -182,7 +227,7 @@ class Experiment:
     def base_runs(self, n_runs: int, known: Runs | None = None) -> tuple[Runs, bool]:
         """Return the runs 0 to `n_runs` - 1 at the data, and whether Ctrl-C ended them early."""
         start = 0 if known is None else len(known)
-        recorded = self._recorded("runs", self._tasks(start, n_runs, None, 0))
+        recorded = self._recorded("runs", self._tasks(start, n_runs))
         # Where other jobs were ahead of one that was interrupted, what comes after its runs is left out.
         missing = np.flatnonzero(~recorded.done)
         values = recorded.values[: missing[0] if len(missing) else None]
@@ -192,30 +237,26 @@ class Experiment:
             outputs, used = np.concatenate([known.outputs, outputs]), np.concatenate([known.used, used])
         return Runs(outputs, used), recorded.interrupted
 
-    def reruns(self, n_base: int, sweeps: int, known: Reruns | None = None) -> tuple[Reruns, bool]:
-        """Return `sweeps` sweeps over the first `n_base` runs under resamples, and whether Ctrl-C ended them early."""
-        half, k = n_base // 2, self.output.size
-        start = 0 if known is None else len(known) // half
-        tasks = [task for sweep in range(start, sweeps) for task in self._tasks(0, n_base, sweep, n_base)]
-        recorded = self._recorded(f"reruns of {n_base}", tasks)
-        pieces = [] if known is None else [known]
-        for number, sweep in enumerate(range(start, sweeps)):
-            base = np.stack(partners(sweep, n_base), axis=1)
-            places = number * n_base + base
+    def reruns(self, block: Block, sweeps: int) -> tuple[Reruns, bool]:
+        """Return `sweeps` sweeps over a block of base runs under resamples, and whether Ctrl-C ended them early."""
+        half, k = block.size // 2, self.output.size
+        tasks = [task for sweep in range(sweeps) for task in self._tasks(block.start, block.stop, sweep, block)]
+        recorded = self._recorded(f"reruns of {block.start} to {block.stop}", tasks)
+        pairs, base, resamples = [], [], []
+        for sweep in range(sweeps):
+            within = np.stack(partners(sweep, block.size), axis=1)
+            places = sweep * block.size + within
             whole = recorded.done[places].all(axis=1)
-            resamples = sweep * half + np.flatnonzero(whole)
-            pieces.append(Reruns(recorded.values[places[whole], :k], base[whole], resamples))
-        joined = Reruns(
-            np.concatenate([piece.pairs for piece in pieces]),
-            np.concatenate([piece.base for piece in pieces]),
-            np.concatenate([piece.resamples for piece in pieces]),
-        )
-        return joined, recorded.interrupted
+            pairs.append(recorded.values[places[whole], :k])
+            base.append(block.start + within[whole])
+            resamples.append(block.first_resample + sweep * half + np.flatnonzero(whole))
+        made = Reruns(np.concatenate(pairs), np.concatenate(base), np.concatenate(resamples), block.stop)
+        return made, recorded.interrupted
 
-    def _tasks(self, start: int, stop: int, sweep: int | None, n_base: int) -> list[Task]:
+    def _tasks(self, start: int, stop: int, sweep: int = 0, block: Block | None = None) -> list[Task]:
         size = self.model.runs_at_once
         cuts = [start, *range(start - start % size + size, stop, size), stop]
-        return [Task(a, b, sweep, n_base) for a, b in pairwise(cuts) if a < b]
+        return [Task(a, b, sweep, block) for a, b in pairwise(cuts) if a < b]
 
     def _recorded(self, section: str, tasks: list[Task]) -> _Recorded:
         """Return what the runs of all tasks gave, as far as Ctrl-C let them; their numbers are consecutive."""
@@ -349,12 +390,16 @@ def _are_ignored(experiment: Experiment, runs: Runs) -> list[bool]:
     model, inputs = experiment.model, experiment.inputs
     if isinstance(model, DrawModel):
         return [not column.any() for column in runs.used.T]
-    probe = (inputs, experiment.key, range(_PROBE_RUNS), model.capacities)
-    plain = model.returned(RunDraws(*probe)).outputs
-    return [
-        entry.n_features > 0 and np.array_equal(plain, model.returned(_ReplacedDraws(*probe, replaced=i)).outputs)
-        for i, entry in enumerate(inputs)
-    ]
+    ignored = [entry.n_features > 0 for entry in inputs]
+    for number in (_PROBE_RUNS, min(len(runs), _MOST_PROBE_RUNS)):
+        if not any(ignored):
+            break
+        probe = (inputs, experiment.key, range(number), model.capacities)
+        plain = model.returned(RunDraws(*probe)).outputs
+        for i in np.flatnonzero(ignored):
+            other = model.returned(_ReplacedDraws(*probe, replaced=int(i))).outputs
+            ignored[i] = np.array_equal(plain, other)
+    return ignored
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,16 @@ from scipy.special import ndtri
 from orthoboot.arguments import checked_confidence_level, checked_count, checked_positive, checked_tolerance
 from orthoboot.errors import ArgumentError, MissingDependencyError, OrthobootWarning
 from orthoboot.functionals.output import Output
+from orthoboot.intervals.scale import NaturalScale
 from orthoboot.presentation import simulation_summary
 from orthoboot.result import ConfidenceInterval
 from orthoboot.simulators.diagnostics import reported
 from orthoboot.simulators.estimation import Estimation
 from orthoboot.simulators.experiment import Outcome, extended
 from orthoboot.typing import FloatArray
+
+_MOVES = ((1.0, 0.0), (0.0, 1.0))
+"""Of the estimate and of the width, by one error each."""
 
 
 class SimulationErrors(NamedTuple):
@@ -113,17 +117,30 @@ class InputUncertainty:
         return self.interval()
 
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """Return the normal interval of another level, ``estimate ± z standard_error``."""
+        """Return the normal interval of another level, ``estimate ± z standard_error``.
+
+        Where the answer has limits it is made on a scale without, and stays within them; see `transform`.
+        """
         level = self.confidence_level if confidence_level is None else checked_confidence_level(confidence_level)
-        half = float(ndtri((1 + level) / 2)) * self.estimation.total_error
-        center = self.estimation.estimate
-        return ConfidenceInterval(self._packed(center - half), self._packed(center + half))
+        return ConfidenceInterval(*map(self._packed, self._ends(level)))
+
+    def _ends(self, level: float, shift: float = 0.0, stretch: float = 0.0) -> FloatArray:
+        """Return both ends, shape ``(2, k)``, with the estimate and the width moved by so many of their errors."""
+        found, z = self.estimation, float(ndtri((1 + level) / 2))
+        total = np.where(found.total_error > 0, found.total_error, 1.0)
+        center = found.estimate + shift * found.run_error
+        half = z * (found.total_error + stretch * found.variance_error / (2 * total))
+        scale = NaturalScale(*found.records.limits, center)
+        return scale.back(np.stack([center - half, center + half]))
 
     # Where it comes from
 
     @property
     def contributions(self) -> dict[str, Any]:
-        """Return the share of each input in the input variance, and of pairs of inputs; they sum to one."""
+        """Return the share of each input in the input variance, and of pairs of inputs; they sum to one.
+
+        NaN where no part of the variance is above its noise: then nobody knows what it is shared by.
+        """
         return self._by_part(self.estimation.shares)
 
     @property
@@ -199,16 +216,14 @@ class InputUncertainty:
     def simulation_error(self) -> SimulationErrors:
         """Return the simulation errors, with fields `estimate`, `bias`, `input_error`, `low` and `high`."""
         estimation = self.estimation
-        parts = (estimation.run_error, estimation.bias_error, estimation.input_error_error, *[self._end_error] * 2)
+        parts = (estimation.run_error, estimation.bias_error, estimation.input_error_error, *self._end_errors)
         return SimulationErrors(*(self._packed(part) for part in parts))
 
     @property
-    def _end_error(self) -> FloatArray:
-        estimation = self.estimation
-        z = float(ndtri((1 + self.confidence_level) / 2))
-        total = np.where(estimation.total_error > 0, estimation.total_error, 1.0)
-        width = z * estimation.variance_error / (2 * total)
-        return np.asarray(np.sqrt(estimation.run_error**2 + width**2))
+    def _end_errors(self) -> FloatArray:
+        """Return the simulation errors of both ends, shape ``(2, k)``."""
+        moves = [(self._ends(self.confidence_level, *by) - self._ends(self.confidence_level)) for by in _MOVES]
+        return np.asarray(np.hypot(*moves))
 
     @property
     def regime(self) -> str:
@@ -237,7 +252,7 @@ class InputUncertainty:
         return max(int(np.ceil(self.n_runs * (relative / tol) ** 2)), self.estimation.least_runs)
 
     def extend(self, n_runs: int) -> InputUncertainty:
-        """Return the result with so many more runs, in the same regime.
+        """Return the result with so many more runs; the regime is chosen anew.
 
         Parameters
         ----------
@@ -290,15 +305,15 @@ class InputUncertainty:
         except ImportError as error:
             raise MissingDependencyError("`to_frame` needs pandas; install it with `pip install pandas`.") from error
         estimation = self.estimation
-        half = float(ndtri((1 + self.confidence_level) / 2)) * estimation.total_error
+        low, high = self._ends(self.confidence_level)
         columns = {
             "estimate": estimation.estimate,
             "bias": estimation.bias,
             "debiased": estimation.estimate - estimation.bias,
             "input_error": estimation.input_error,
             "run_error": estimation.run_error,
-            "low": estimation.estimate - half,
-            "high": estimation.estimate + half,
+            "low": low,
+            "high": high,
             "input_error_simulation_error": estimation.input_error_error,
         }
         columns |= {f"share_{name}": row for name, row in zip(self._parts, estimation.shares, strict=True)}
@@ -336,7 +351,7 @@ class InputUncertainty:
     @property
     def _answer(self) -> simulation_summary.SimulationAnswer:
         found = self.estimation
-        half = float(ndtri((1 + self.confidence_level) / 2)) * found.total_error
+        low, high = self._ends(self.confidence_level)
         return simulation_summary.SimulationAnswer(
             self._heading,
             self.names,
@@ -344,9 +359,9 @@ class InputUncertainty:
             found.bias,
             found.input_error,
             found.run_error,
-            found.estimate - half,
-            found.estimate + half,
-            np.stack([found.bias_error, found.input_error_error, self._end_error]),
+            low,
+            high,
+            np.stack([found.bias_error, found.input_error_error, self._end_errors.max(axis=0)]),
             self.confidence_level,
             self._parts,
             found.shares,

@@ -1,0 +1,132 @@
+"""The variance of the linear part of the output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from orthoboot.simulators.orders.weights import weight_of, weighted_error
+from orthoboot.simulators.regression import Regression
+from orthoboot.typing import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class FirstOrder:
+    """The variance of the linear part of the output, input by input.
+
+    With a the coefficients of the features, ``V_i = T_i^2 (|a_i|^2 - tr HC_i)/n_i + w_i U_i``: the noise of a, by
+    HC3, is taken off, and U is the raw form on the residuals, for influence that no feature has.
+
+    Attributes
+    ----------
+    regression
+        Of the outputs on the features.
+    residual_influence
+        By input the mean over runs of ``e (n N - T)``, shape ``(n_i, k)``.
+    """
+
+    regression: Regression
+    residual_influence: tuple[FloatArray, ...]
+
+    @cached_property
+    def slopes(self) -> FloatArray:
+        """Return ``E[Y G]`` in units of the rows' own spread, shape ``(p, k)``: the derivative along each feature."""
+        return np.asarray(self.regression.design.root @ self.regression.slopes)
+
+    @cached_property
+    def slope_covariance(self) -> FloatArray:
+        """Return the covariance of the slopes, shape ``(k, p, p)``."""
+        design, first = self.regression.design, self.regression.first
+        return np.asarray(design.root @ self.regression.covariance[:, first, first] @ design.root)
+
+    @cached_property
+    def by_features(self) -> FloatArray:
+        """Return the variance that the features explain, without the noise of their coefficients, shape ``(m, k)``."""
+        noise = np.diagonal(self.slope_covariance, axis1=1, axis2=2).T
+        return self._over_inputs(self.slopes**2 - noise)
+
+    def _over_inputs(self, by_feature: FloatArray) -> FloatArray:
+        """Return sums over the features of every input over its rows, shape ``(m, k)``."""
+        design = self.regression.design
+        found = [by_feature[design.input_of == i].sum(axis=0) / n for i, n in enumerate(design.sizes)]
+        return np.stack(found)
+
+    @cached_property
+    def residual(self) -> FloatArray:
+        """Return U, the unbiased variance through the raw influence of the residuals, shape ``(m, k)``."""
+        regression, design = self.regression, self.regression.design
+        e, runs = regression.outer_residuals, len(design)
+        found = []
+        for i, n in enumerate(design.sizes):
+            raw = self.residual_influence[i]
+            squared = (raw**2).sum(axis=0)
+            noise = ((e**2).T @ self._distance(i) - runs * squared) / (runs * (runs - 1))
+            found.append((squared - noise) / n**2 if raw.any() else np.zeros(e.shape[1]))
+        return np.stack(found)
+
+    def _distance(self, i: int) -> FloatArray:
+        """Return the squared length of ``n N - T`` beyond the features of an input, shape ``(R,)``."""
+        design, n = self.regression.design, self.regression.design.sizes[i]
+        own = design.features[:, design.input_of == i]
+        length: FloatArray = n**2 * design.squared_counts[:, i] - n * design.used[:, i] ** 2
+        return np.asarray(length - n * (own**2).sum(axis=1))
+
+    @cached_property
+    def residual_error(self) -> FloatArray:
+        """Return the simulation error of U, shape ``(m, k)``."""
+        design, runs = self.regression.design, len(self.regression.design)
+        spread = design.mean_used[:, np.newaxis] * self.regression.residual_variance
+        n = design.sizes[:, np.newaxis]
+        error: FloatArray = np.sqrt(
+            2 * spread**2 / (runs**2 * n) + 4 * spread * np.maximum(self.residual, 0) / (n * runs)
+        )
+        return np.where(self.residual == 0, 0.0, error)
+
+    @cached_property
+    def residual_weight(self) -> FloatArray:
+        """Return w, shape ``(m, k)``."""
+        return weight_of(self.residual, self.residual_error)
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """Return V of every input, shape ``(m, k)``."""
+        return np.asarray(self.by_features + self.residual_weight * self.residual)
+
+    @cached_property
+    def run_terms(self) -> FloatArray:
+        """Return what each run adds to the error of V of every input, shape ``(R, m, k)``: ``2 e h``.
+
+        h is the run's own linear part, ``T a . G / n``; where the number of draws is random its mean has noise too.
+        """
+        design, regression = self.regression.design, self.regression
+        e = regression.outer_residuals
+        directions = design.root @ self.slopes
+        terms = np.empty((len(design), len(design.sizes), e.shape[1]))
+        for i, n in enumerate(design.sizes):
+            mine = design.input_of == i
+            length = design.used[:, i] / max(design.mean_used[i], 1e-300) - 1
+            h = design.features[:, mine] @ directions[mine] / n
+            terms[:, i] = 2 * (e * h + length[:, np.newaxis] * self.by_features[i])
+        return terms
+
+    @cached_property
+    def noise_variance(self) -> FloatArray:
+        """Return the part of the error's square that falls with the square of the runs, shape ``(m, k)``."""
+        design = self.regression.design
+        found = []
+        for i, n in enumerate(design.sizes):
+            mine = np.flatnonzero(design.input_of == i)
+            block = self.slope_covariance[:, mine[:, np.newaxis], mine]
+            found.append(2 * (block**2).sum(axis=(1, 2)) / n**2)
+        parts: FloatArray = np.stack(found) + weighted_error(self.residual, self.residual_error) ** 2
+        return parts
+
+    @cached_property
+    def influence(self) -> tuple[FloatArray, ...]:
+        """Return by input the residual influence of the sorted rows, shrunk by its share of noise, ``(n_i, k)``."""
+        sizes = self.regression.design.sizes
+        squared = np.stack([(raw**2).sum(axis=0) / n**2 for raw, n in zip(self.residual_influence, sizes, strict=True)])
+        signal = np.clip(self.residual_weight * self.residual / np.where(squared > 0, squared, 1.0), 0.0, 1.0)
+        return tuple(raw * share for raw, share in zip(self.residual_influence, signal, strict=True))

@@ -1,0 +1,245 @@
+"""Bias and variance through the second derivatives of the output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from orthoboot.simulators.inputs import CurvatureMoments
+from orthoboot.simulators.orders.first import FirstOrder
+from orthoboot.simulators.orders.pairs import upper
+from orthoboot.simulators.orders.weights import weight_of, weighted_error
+from orthoboot.typing import FloatArray
+
+_MORE_DOUBT = 3.0
+"""Of coincidences: their noise is many times the bias where the output is smooth in the draws."""
+
+
+@dataclass(frozen=True, eq=False)
+class SecondOrder:
+    """Bias and variance from the second derivatives of the output, of all outputs.
+
+    With H the second derivatives along the features, ``bias = sum H_kk / (2 n)``, and the variance of the quadratic
+    part is ``(1/2) sum H_kl^2 / (n_k n_l)``, less the noise of H.
+
+    Attributes
+    ----------
+    first
+        The first order.
+    loadings
+        The rows' own loadings by input, for their third moments.
+    parameter_bias
+        How far resamples move the distributions along the features on average, shape ``(p,)``: zero for empirical
+        inputs, the bias of the fit for others.
+    moments
+        By input those of a fitted density's second derivatives, None for empirical inputs.
+    """
+
+    first: FirstOrder
+    loadings: tuple[FloatArray, ...]
+    parameter_bias: FloatArray
+    moments: tuple[CurvatureMoments | None, ...]
+
+    @cached_property
+    def curvature(self) -> tuple[FloatArray, FloatArray]:
+        """Return H and the variances of its entries by output, shape ``(k, p, p)`` each."""
+        regression = self.first.regression
+        design, outputs = regression.design, regression.outputs.shape[1]
+        p = design.n_features
+        h, noise = np.zeros((outputs, p, p)), np.zeros((outputs, p, p))
+        rows, columns = regression.pairs.T
+        squares = self._pair_moments
+        found = regression.pair_coefficients * squares[:, np.newaxis] + regression.pair_rests
+        h[:, rows, columns] = h[:, columns, rows] = found.T
+        variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.second]
+        noise[:, rows, columns] = noise[:, columns, rows] = variances
+        for i, moments in enumerate(self.moments):
+            if moments is not None:
+                self._store_fitted(i, moments, h)
+        root = design.root
+        return root @ h @ root, (root**2) @ noise @ (root**2)
+
+    @cached_property
+    def _pair_moments(self) -> FloatArray:
+        """Return the second moments of the columns of pairs, shape ``(q,)``."""
+        regression = self.first.regression
+        return np.array([regression.design.pair_moment(int(k), int(j)) for k, j in regression.pairs])
+
+    def _store_fitted(self, i: int, moments: CurvatureMoments, h: FloatArray) -> None:
+        """Write the second derivatives along the parameters of a fitted input into `h`.
+
+        ``E[Y M] + E[Y sum r]``, where r is the second derivative of a draw's density over its density. Columns of
+        pairs are correlated with one another through r, by moments that are known.
+        """
+        regression = self.first.regression
+        design = regression.design
+        own = np.flatnonzero(design.input_of == i)
+        first = int(own[0])
+        used = design.used[:, i]
+        found = np.einsum("mkl,mo->okl", moments.slopes, regression.slopes[own])
+        mine = np.flatnonzero((design.input_of[regression.pairs] == i).all(axis=1))
+        for (k, j), b, rest in zip(
+            regression.pairs[mine] - first,
+            regression.pair_coefficients[mine],
+            regression.pair_rests[mine],
+            strict=True,
+        ):
+            second = design.mean_used[i] * moments.rest[:, :, k, j]
+            second[k, j] += np.mean(used * (used - 1))
+            second[j, k] += np.mean(used * (used - 1))
+            found += b[:, np.newaxis, np.newaxis] * second
+            found[:, k, j] += rest
+            if k != j:
+                found[:, j, k] += rest
+        h[:, own[:, np.newaxis], own] = found
+
+    @cached_property
+    def bias(self) -> FloatArray:
+        """Return the bias, shape ``(k,)``: of the features' squares, and of coincidences beyond them."""
+        h, _ = self.curvature
+        by_features = (np.diagonal(h, axis1=1, axis2=2) / self._rows).sum(axis=1) / 2
+        value, error = self._coincidences
+        own = self.parameter_bias @ self.first.regression.slopes
+        return np.asarray(by_features + own + weight_of(value, error, _MORE_DOUBT) * value)
+
+    @cached_property
+    def bias_error(self) -> FloatArray:
+        """Return the simulation error of the bias, shape ``(k,)``."""
+        regression = self.first.regression
+        rows, columns = regression.pairs.T
+        traced = np.where(rows == columns, 1 / (2 * self._rows[rows]), 0.0)
+        covariance = regression.covariance[:, regression.second, regression.second]
+        by_features = np.einsum("q,kqr,r->k", traced, covariance, traced)
+        value, error = self._coincidences
+        return np.asarray(np.sqrt(by_features + weighted_error(value, error, _MORE_DOUBT) ** 2))
+
+    @property
+    def _rows(self) -> FloatArray:
+        design = self.first.regression.design
+        return design.sizes[design.input_of]
+
+    @cached_property
+    def _coincidences(self) -> tuple[FloatArray, FloatArray]:
+        """Return the bias through rows drawn twice in a run, beyond the features, and its error, shape ``(k,)``.
+
+        ``(1/2) E[e (sum N^2 - T - T (T - 1)/n - sum_k M_kk / n)]``.
+        """
+        regression = self.first.regression
+        design = regression.design
+        excess = np.zeros(len(design))
+        for i, n in enumerate(design.sizes):
+            t, squares = design.used[:, i], design.squared_counts[:, i]
+            if design.is_fitted[i] or t.max(initial=0) <= 1:
+                continue
+            own = np.flatnonzero(design.input_of == i).tolist()
+            smooth = np.sum([design.pair(k, k) for k in own], axis=0)
+            excess += (squares - t - t * (t - 1) / n - smooth / n) / 2
+        terms = regression.unexplained * excess[:, np.newaxis]
+        value = terms.mean(axis=0)
+        return value, np.sqrt(terms.var(axis=0) / len(design))
+
+    @cached_property
+    def parts(self) -> FloatArray:
+        """Return the variance of the quadratic part by pairs of inputs, shape ``(m, m, k)``, the upper triangle."""
+        h, noise = self.curvature
+        return self._by_inputs((h**2 - noise) / (2 * self._rows[:, np.newaxis] * self._rows))
+
+    @cached_property
+    def part_errors(self) -> FloatArray:
+        """Return the simulation errors of `parts`, shape ``(m, m, k)``."""
+        h, noise = self.curvature
+        scale = 2 * self._rows[:, np.newaxis] * self._rows
+        squares = (2 * noise**2 + 4 * np.maximum(h**2 - noise, 0) * noise) / scale**2
+        # An entry off the diagonal stands for two that are equal, so that its errors add up, not their squares.
+        return np.sqrt(self._by_inputs(squares * (2 - np.eye(len(self._rows)))))
+
+    @property
+    def noise_variance(self) -> FloatArray:
+        """Return that part of the error's square which falls with the square of the runs, shape ``(k,)``."""
+        _, noise = self.curvature
+        scale = 2 * self._rows[:, np.newaxis] * self._rows
+        return np.asarray((2 * noise**2 / scale**2 * (2 - np.eye(len(self._rows)))).sum(axis=(1, 2)))
+
+    @cached_property
+    def run_terms(self) -> FloatArray:
+        """Return what each run adds to the error of `parts` and `cross` together, shape ``(R, k)``: ``e c . M``.
+
+        c is the derivative of the variance by ``E[Y M]``.
+        """
+        regression = self.first.regression
+        root, rows = regression.design.root, self._rows
+        slopes = root @ (self.curvature[0] / (rows[:, np.newaxis] * rows)) @ root
+        first, second = regression.pairs.T
+        by_pair = (slopes[:, first, second] * np.where(first == second, 1, 2)).T + self._cross_slopes
+        pairs = regression.columns[:, regression.second] * regression.pair_scales
+        return np.asarray(regression.outer_residuals * (pairs @ by_pair))
+
+    def _by_inputs(self, entries: FloatArray) -> FloatArray:
+        """Return the sums of entries ``(k, p, p)`` over pairs of inputs, shape ``(m, m, k)``."""
+        design = self.first.regression.design
+        is_of = (design.input_of[:, np.newaxis] == np.arange(len(design.sizes))).astype(np.float64)
+        return upper((is_of.T @ entries @ is_of).transpose(1, 2, 0))
+
+    @cached_property
+    def cross(self) -> FloatArray:
+        """Return twice the covariance of the linear and the quadratic part, shape ``(m, k)``: mean(l q) / n^2.
+
+        It counts by its size in errors: where rows have long tails, it is mostly noise.
+        """
+        value, error = self._cross
+        return weight_of(value, error) * value
+
+    @property
+    def cross_error(self) -> FloatArray:
+        """Return its simulation error, shape ``(m, k)``."""
+        return weighted_error(*self._cross)
+
+    @cached_property
+    def _cross(self) -> tuple[FloatArray, FloatArray]:
+        """Return the covariance as it is, and its error through the second derivatives, shape ``(m, k)`` each."""
+        regression = self.first.regression
+        design, (h, _) = regression.design, self.curvature
+        covariance = regression.covariance[:, regression.second, regression.second]
+        values, errors = [], []
+        for i, third in enumerate(self._third_moments):
+            own = np.flatnonzero(design.input_of == i)
+            values.append((third * h[:, own[:, np.newaxis], own]).sum(axis=(1, 2)))
+            effects = self._effects(i)
+            errors.append(np.sqrt(np.maximum(np.einsum("qk,kqr,rk->k", effects, covariance, effects), 0.0)))
+        return np.stack(values), np.stack(errors)
+
+    @cached_property
+    def _third_moments(self) -> list[FloatArray]:
+        """Return by input the derivatives of the covariance by H, shape ``(k, p_i, p_i)``."""
+        design, found = self.first.regression.design, []
+        for i, n in enumerate(design.sizes):
+            own = np.flatnonzero(design.input_of == i)
+            standard = _standard(self.loadings[i], design.root[np.ix_(own, own)])
+            linear = standard @ self.first.slopes[own]
+            found.append(np.einsum("nk,np,nq->kpq", linear, standard, standard) / (len(standard) * n**2))
+        return found
+
+    def _effects(self, i: int) -> FloatArray:
+        """Return the derivatives of the covariance of one input by ``E[Y M]``, shape ``(q, k)``."""
+        regression = self.first.regression
+        pairs, third = regression.pairs, self._third_moments[i]
+        mine = (regression.design.input_of[pairs] == i).all(axis=1)
+        found = np.zeros((len(pairs), len(third)))
+        if mine.any():
+            first, second = (pairs[mine] - np.flatnonzero(regression.design.input_of == i)[0]).T
+            found[mine] = (third[:, first, second] * np.where(first == second, 1, 2)).T
+        return found
+
+    @property
+    def _cross_slopes(self) -> FloatArray:
+        """Return the derivatives of `cross` by ``E[Y M]``, its weight included, shape ``(q, k)``."""
+        value, error = self._cross
+        slopes = self.cross_error / np.where(error > 0, error, 1.0)
+        return np.asarray(np.sum([self._effects(i) * slopes[i] for i in range(len(value))], axis=0))
+
+
+def _standard(loadings: FloatArray, root: FloatArray) -> FloatArray:
+    """Return the loadings of rows in units of their own spread."""
+    return np.asarray(loadings @ np.linalg.pinv(root))
