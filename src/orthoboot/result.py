@@ -403,6 +403,34 @@ class Result:
         """Return a text summary: estimate, bias, standard error, interval, simulation errors and warnings."""
         return summaries.text(self._answer)
 
+    def plot(self, kind: str = "interval", ax: Any = None, *, output: str | int | None = None) -> Any:
+        """Draw the result with matplotlib, and return the axes.
+
+        Parameters
+        ----------
+        kind
+            "interval": the interval, with the simulation errors of its ends. "convergence": the standard error against
+            the number of replicates, beside the standard bootstrap's from the same ones. "control": the replicates
+            against their control, with the slope. "influence": what every row does, the ten most influential ones
+            named. "forest": the intervals of all outputs. "distribution": the replicates, with the normal law.
+        ax
+            The axes to draw into, in their own style; None for a figure of pyplot.
+        output
+            The name or the number of the output to show, where there are several; the first by default.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import orthoboot as ob
+        >>> x = np.random.default_rng(0).exponential(size=100)
+        >>> axes = ob.bootstrap(x, ob.variance, rng=0).plot("convergence")
+        >>> axes.get_ylabel()
+        'standard error'
+        """
+        from orthoboot.presentation.plots.kinds import plotted
+
+        return plotted(self._answer, kind, ax, output)
+
     def to_dict(self, *, covariance: bool | None = None) -> dict[str, Any]:
         """Return the result as a dict of Python numbers, lists and strings, ready for JSON.
 
@@ -488,6 +516,8 @@ class Result:
             self.confidence_level,
             self.warnings,
             simultaneous=self.simultaneous,
+            alternative=self.alternative,
+            method=self.method,
         )
 
     def _packed(self, flat: FloatArray) -> Any:
