@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -431,6 +433,33 @@ class Result:
 
         return plotted(self._answer, kind, ax, output)
 
+    def to_html(self, path: str | PathLike[str], *, output: str | int | None = None) -> Path:
+        """Write a page about the result that needs nothing from elsewhere, and return its path.
+
+        It has the numbers, what to worry about, the plots for light and dark screens (where matplotlib is installed),
+        the most influential rows, what was assumed, and how to make the result again.
+
+        Parameters
+        ----------
+        path
+            Of the file, which is replaced where there is one.
+        output
+            The name or the number of the output to show in plots, where there are several; the first by default.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import numpy as np
+        >>> import orthoboot as ob
+        >>> result = ob.bootstrap(np.random.default_rng(0).exponential(size=100), ob.variance, rng=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.to_html(pathlib.Path(folder) / "variance.html").name
+        'variance.html'
+        """
+        from orthoboot.presentation.pages.result_page import written_page
+
+        return written_page(self._answer, path, output)
+
     def to_dict(self, *, covariance: bool | None = None) -> dict[str, Any]:
         """Return the result as a dict of Python numbers, lists and strings, ready for JSON.
 
@@ -496,7 +525,9 @@ class Result:
         return f"Result({', '.join(f'{name}={value[0]:.6g}' for name, value in shown.items())}, {rest}"
 
     def _repr_html_(self) -> str:
-        return summaries.table(self._answer)
+        from orthoboot.presentation.pages.notebook import notebook_html
+
+        return notebook_html(self._answer)
 
     @cached_property
     def _estimation(self) -> Estimation:
