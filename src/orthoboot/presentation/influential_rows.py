@@ -38,6 +38,24 @@ class InfluentialRow(NamedTuple):
     share: float
 
 
+def missing_influence(run: Run) -> str:
+    """Return why what needs an influence function is not there, where there is none, and what to do."""
+    return (
+        f"it needs an influence function, and the run has none ({run.influence_source}). "
+        'Use `with_estimator("orthogonal")` first, or run again with `influence=`.'
+    )
+
+
+def missing_rows(answer: Answer) -> str:
+    """Return why the influence of the rows is not at hand, and what to do; empty where it is."""
+    run = answer.estimation.run
+    if run.influence is None:
+        return missing_influence(run)
+    if not all(getattr(part, "at_hand", True) for part in run.influence):
+        return "it needs a number for every row, and the rows are read in pieces. Load them first, if they fit."
+    return ""
+
+
 def row_changes(answer: Answer, j: int) -> tuple[FloatArray, ...]:
     """Return about how much output `j` would change if a row counted once more, shape ``(n_i,)`` for each sample."""
     influence = answer.estimation.run.influence

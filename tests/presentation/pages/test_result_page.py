@@ -199,7 +199,7 @@ def test_the_rows_are_the_most_influential_ones(pages):
     changes = [float(value) for value in page.all("data", "value")[-10:]]
     np.testing.assert_allclose(changes, result.influence[order] / len(X))
     assert all(f"row {row} " in page.text for row in order)
-    assert "Not known" in Page(pages["standard"].read_text(encoding="utf-8")).text
+    assert "No list: it needs an influence function" in Page(pages["standard"].read_text(encoding="utf-8")).text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from tests.conftest import REPOSITORY
 
 import orthoboot as ob
 from orthoboot import errors
@@ -220,6 +221,14 @@ def test_no_row_is_named_where_many_do_the_same():
     assert len(axes.texts) == 0
 
 
+def test_every_kind_stands_in_the_documents_with_its_picture():
+    page = (REPOSITORY / "docs" / "plots.md").read_text(encoding="utf-8")
+    for kind in KINDS:
+        assert f'| `"{kind}"` |' in page
+        assert f"(plots/{kind}.svg)" in page
+        assert (REPOSITORY / "docs" / "plots" / f"{kind}.svg").is_file()
+
+
 # Arguments
 
 
@@ -270,7 +279,7 @@ def test_bad_arguments_say_what_to_do(options, words):
     ("name", "kind", "words"),
     [
         ("scalar", "forest", 'the statistic has one. Use kind="interval".'),
-        ("histogram", "influence", "needs an influence function, and there is not needed by this estimator"),
+        ("histogram", "influence", "needs an influence function, and the run has none (not needed by this estimator)."),
         ("histogram", "control", 'Use `with_estimator("orthogonal")` first'),
         ("jackknife", "convergence", 'estimator="jackknife" reads no replicates.'),
         ("jackknife", "control", "it needs two replicates or more, and there are 0. `extend` the result first."),
@@ -280,6 +289,15 @@ def test_bad_arguments_say_what_to_do(options, words):
 def test_what_cannot_be_drawn_says_why_and_what_to_do(name, kind, words):
     with pytest.raises(errors.ArgumentError, match=re.escape(words)):
         RESULTS[name].plot(kind)
+
+
+def test_rows_that_are_read_in_pieces_have_no_plot_of_their_influence(tmp_path):
+    dask = pytest.importorskip("dask.array")
+    result = quietly(dask.from_array(X, chunks=20), ob.variance)
+    with pytest.raises(errors.ArgumentError, match="the rows are read in pieces. Load them first, if they fit."):
+        result.plot("influence")
+    assert result.plot("control", axes_of()).get_title("left").startswith("variance")
+    assert "read in pieces" in result.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_too_few_replicates_to_converge_are_counted():

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.errors import ArgumentError
-from orthoboot.presentation.influential_rows import influential_rows
+from orthoboot.presentation.influential_rows import influential_rows, missing_rows
 from orthoboot.presentation.outputs import output_number
 from orthoboot.presentation.pages.frame import html_page, worded
 from orthoboot.presentation.pages.result_code import result_code
@@ -170,8 +170,9 @@ def _pictures(answer: Answer, j: int) -> Iterator[str]:
 
 
 def _rows(answer: Answer, j: int) -> str:
-    if answer.estimation.run.influence is None:
-        return f"<p>Not known: there is {worded(answer.estimation.run.influence_source)}.</p>"
+    reason = missing_rows(answer)
+    if reason:
+        return f"<p>No list: {worded(reason)}</p>"
     rows = influential_rows(answer, j)
     if not rows:
         return "<p>No row stands out: many move the statistic as much as any.</p>"

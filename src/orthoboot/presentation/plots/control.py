@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orthoboot.estimators import r_squared, slope
+from orthoboot.presentation.influential_rows import missing_influence
 from orthoboot.presentation.plots.base import MOST_MARKS, Kind, View, legend_below, limits
 from orthoboot.presentation.style import ACCENT, SECOND
 from orthoboot.presentation.summary import Answer
@@ -66,10 +67,7 @@ def _draw(view: View) -> None:
 def _refusal(answer: Answer) -> str:
     estimation = answer.estimation
     if estimation.run.influence is None or estimation.replicates.linear is None:
-        return (
-            f"it needs an influence function, and there is {estimation.run.influence_source}. "
-            'Use `with_estimator("orthogonal")` first, or run again with `influence=`.'
-        )
+        return missing_influence(estimation.run)
     if len(estimation.replicates) < 2:
         n = len(estimation.replicates)
         return f"it needs two replicates or more, and there are {n}. `extend` the result first."

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.presentation.influential_rows import InfluentialRow, influential_rows, row_changes
+from orthoboot.presentation.influential_rows import InfluentialRow, influential_rows, missing_rows, row_changes
 from orthoboot.presentation.plots.base import MOST_MARKS, Kind, View, limits, plain
 from orthoboot.presentation.style import ACCENT, SECOND
 from orthoboot.presentation.summary import Answer
@@ -27,7 +27,9 @@ def _draw(view: View) -> None:
     rows = influential_rows(view.answer, view.output)
     everything = np.concatenate(changes)
     starts = np.cumsum([0, *map(len, changes)])
-    axes.set(xlim=(-0.02 * len(everything) - 0.5, 1.02 * len(everything) - 0.5), ylim=limits([*everything, 0.0]))
+    axes.set(
+        xlim=(-0.02 * len(everything) - 0.5, 1.02 * len(everything) - 0.5), ylim=limits(np.append(everything, 0.0))
+    )
     axes.axhline(0.0, color=view.ink, linewidth=0.8)
     _draw_rows(axes, everything)
     for start in starts[1:-1]:
@@ -97,15 +99,6 @@ def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
 
 
-def _refusal(answer: Answer) -> str:
-    if answer.estimation.run.influence is not None:
-        return ""
-    return (
-        f"it needs an influence function, and there is {answer.estimation.run.influence_source}. "
-        'Use `with_estimator("orthogonal")` first, or run again with `influence=`.'
-    )
-
-
 def _caption(answer: Answer, j: int) -> str:
     rows = influential_rows(answer, j)
     if not rows:
@@ -116,4 +109,4 @@ def _caption(answer: Answer, j: int) -> str:
     )
 
 
-INFLUENCE = Kind("influence", _draw, _caption, _refusal)
+INFLUENCE = Kind("influence", _draw, _caption, missing_rows)
