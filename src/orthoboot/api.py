@@ -22,6 +22,7 @@ from orthoboot.arguments import (
 from orthoboot.autodiff import package_asked
 from orthoboot.controls.selection import CONTROLS
 from orthoboot.data import Data
+from orthoboot.draws.random_counts import is_whole_number
 from orthoboot.errors import (
     ArgumentError,
     FallbackWarning,
@@ -257,6 +258,7 @@ def bootstrap(
         Execution(1 if samples.is_in_pieces else n_jobs, progress, checkpointed),
         control_request=control,
         given_limits=None if limits is None else _limits_of(prepared, *limits),
+        seed=int(rng) if is_whole_number(rng) else None,
     )
     with checkpointed.opened():
         first = _first_round(run, influence, chosen, interval, budget)

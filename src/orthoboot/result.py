@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +22,6 @@ from orthoboot.arguments import (
 from orthoboot.errors import (
     ArgumentError,
     InfluenceError,
-    MissingDependencyError,
     OrthobootWarning,
     StatisticError,
     emit,
@@ -28,11 +29,11 @@ from orthoboot.errors import (
 from orthoboot.estimators import ESTIMATORS, Estimator, r_squared, slope
 from orthoboot.estimators.diagnostics import diagnosed
 from orthoboot.estimators.estimation import Estimation
-from orthoboot.functionals.output import unique_names
-from orthoboot.influence import check_of_resamples, not_of_resamples
-from orthoboot.intervals import INTERVALS, Ends, Interval
+from orthoboot.intervals import INTERVALS, Ends
+from orthoboot.intervals.requirements import check_interval, check_resamples
 from orthoboot.intervals.significance import significance
 from orthoboot.presentation import summary as summaries
+from orthoboot.presentation.export import frame, jsonable
 from orthoboot.presentation.wording import shortened
 from orthoboot.replicates import Replicates, extended, relinearized
 from orthoboot.run import Run
@@ -224,10 +225,7 @@ class Result:
     @property
     def control(self) -> str:
         """Return what each replicate was compared with: "linear", "quadratic" or "surrogate"; "none" without one."""
-        estimator, control = ESTIMATORS[self.estimator], self.run.control
-        if control is not None and estimator.uses_control:
-            return control.name
-        return "linear" if estimator.needs_influence else "none"
+        return self._estimation.control_name
 
     @property
     def control_share(self) -> Any:
@@ -352,9 +350,9 @@ class Result:
         vars(asked)["_estimation"] = self._estimation
         interval = INTERVALS[asked.method]
         if method is not None:
-            _check_interval(interval, ESTIMATORS[asked.estimator], asked)
+            check_interval(interval, ESTIMATORS[asked.estimator], asked.run, asked.replicates.n_drawn)
         if interval.needs_influence_of_resamples:
-            _check_resamples(interval, asked.run)
+            check_resamples(interval, asked.run)
         if interval.needs_influence:
             asked = asked._with_influence(f"method={asked.method!r}")
         return asked
@@ -385,7 +383,7 @@ class Result:
         chosen = ESTIMATORS[checked_name("estimator", estimator, ESTIMATORS)]
         some = replace(self, replicates=self.replicates.among(_checked_slice(replicates)))
         _check_enough(chosen, len(some.replicates), len(self.replicates))
-        _check_interval(INTERVALS[some.method], chosen, some)
+        check_interval(INTERVALS[some.method], chosen, some.run, some.replicates.n_drawn)
         base = some._with_influence(f"estimator={estimator!r}") if chosen.needs_influence else some
         if chosen.uses_control:
             base = replace(base, run=base.run.with_control())
@@ -406,6 +404,61 @@ class Result:
     def summary(self) -> str:
         """Return a text summary: estimate, bias, standard error, interval, simulation errors and warnings."""
         return summaries.text(self._answer)
+
+    def plot(self, kind: str = "interval", ax: Any = None, *, output: str | int | None = None) -> Any:
+        """Draw the result with matplotlib, and return the axes.
+
+        Parameters
+        ----------
+        kind
+            "interval": the interval, with the simulation errors of its ends. "convergence": the standard error against
+            the number of replicates, beside the standard bootstrap's from the same ones. "control": the replicates
+            against their control, with the slope. "influence": what every row does, the ten most influential ones
+            named. "forest": the intervals of all outputs. "distribution": the replicates, with the normal law.
+        ax
+            The axes to draw into, in their own style; None for a figure of pyplot.
+        output
+            The name or the number of the output to show, where there are several; the first by default.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import orthoboot as ob
+        >>> x = np.random.default_rng(0).exponential(size=100)
+        >>> axes = ob.bootstrap(x, ob.variance, rng=0).plot("convergence")
+        >>> axes.get_ylabel()
+        'standard error'
+        """
+        from orthoboot.presentation.plots.kinds import plotted
+
+        return plotted(self._answer, kind, ax, output)
+
+    def to_html(self, path: str | PathLike[str], *, output: str | int | None = None) -> Path:
+        """Write a page about the result that needs nothing from elsewhere, and return its path.
+
+        It has the numbers, what to worry about, the plots for light and dark screens (where matplotlib is installed),
+        the most influential rows, what was assumed, and how to make the result again.
+
+        Parameters
+        ----------
+        path
+            Of the file, which is replaced where there is one.
+        output
+            The name or the number of the output to show in plots, where there are several; the first by default.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import numpy as np
+        >>> import orthoboot as ob
+        >>> result = ob.bootstrap(np.random.default_rng(0).exponential(size=100), ob.variance, rng=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.to_html(pathlib.Path(folder) / "variance.html").name
+        'variance.html'
+        """
+        from orthoboot.presentation.pages.result_page import written_page
+
+        return written_page(self._answer, path, output)
 
     def to_dict(self, *, covariance: bool | None = None) -> dict[str, Any]:
         """Return the result as a dict of Python numbers, lists and strings, ready for JSON.
@@ -450,29 +503,11 @@ class Result:
             "control_share": self.control_share,
             "warnings": [str(warning) for warning in self.warnings],
         }
-        return {name: _jsonable(value) for name, value in fields.items()}
+        return {name: jsonable(value) for name, value in fields.items()}
 
     def to_frame(self) -> Any:
         """Return a pandas frame with one row per output."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError("`to_frame` needs pandas; install it with `pip install pandas`.") from error
-        estimation, ends = self._estimation, self._ends
-        columns = {
-            "estimate": self.replicates.estimate,
-            "bias": estimation.bias,
-            "debiased": self.replicates.estimate - estimation.bias,
-            "standard_error": estimation.standard_error,
-            "low": ends.low,
-            "high": ends.high,
-            "bias_simulation_error": estimation.error.bias,
-            "standard_error_simulation_error": estimation.standard_error_error,
-            "low_simulation_error": ends.low_error,
-            "high_simulation_error": ends.high_error,
-            "equivalent_resamples": estimation.error.equivalent_resamples,
-        }
-        return pd.DataFrame(columns, index=pd.Index(self.names, name="output"))
+        return frame(self._answer)
 
     def __str__(self) -> str:
         return self.summary()
@@ -490,7 +525,9 @@ class Result:
         return f"Result({', '.join(f'{name}={value[0]:.6g}' for name, value in shown.items())}, {rest}"
 
     def _repr_html_(self) -> str:
-        return summaries.table(self._answer)
+        from orthoboot.presentation.pages.notebook import notebook_html
+
+        return notebook_html(self._answer)
 
     @cached_property
     def _estimation(self) -> Estimation:
@@ -510,6 +547,8 @@ class Result:
             self.confidence_level,
             self.warnings,
             simultaneous=self.simultaneous,
+            alternative=self.alternative,
+            method=self.method,
         )
 
     def _packed(self, flat: FloatArray) -> Any:
@@ -572,30 +611,6 @@ def reported(
     return answer
 
 
-def _check_interval(interval: Interval, estimator: Estimator, result: Result) -> None:
-    """Raise unless the method is sound for the estimator and the number of replicates that were drawn."""
-    interval.check(result.run.functional, result.run.plan, estimator)
-    least = interval.least_resamples(estimator)
-    if result.replicates.n_drawn < least:
-        asker, got = f"method={interval.name!r} with estimator={estimator.name!r}", result.replicates.n_drawn
-        advice = " ".join(filter(None, (interval.why_many, "`extend` the result first, or use another method.")))
-        raise ArgumentError(too_few_replicates(asker, least, f"there are {got}", advice))
-
-
-def _check_resamples(interval: Interval, run: Run) -> None:
-    """Raise unless every resample has an influence function of its own that costs no evaluations."""
-    asker = f"method={interval.name!r}"
-    if run.data.is_in_pieces:
-        raise ArgumentError(
-            f"{asker} needs all rows at once, and these are read part by part. Use another method, or load the rows "
-            "into memory first, if they fit."
-        )
-    if run.influence is None:
-        check_of_resamples(asker, "auto", run.prepared)
-    elif run.influence_function.of_rows is None:
-        raise not_of_resamples(asker, f"that of the run is for the data alone: {run.influence_source}")
-
-
 def _checked_slice(replicates: Any) -> slice:
     """Return the slice of replicates, checked."""
     try:
@@ -613,15 +628,3 @@ def _check_enough(estimator: Estimator, n_chosen: int, n_resamples: int) -> None
         there_are = f"`replicates` chooses {n_chosen} of {n_resamples}" if enough else f"there are {n_resamples}"
         advice = "Choose more." if enough else "`extend` the result first."
         raise ArgumentError(too_few_replicates(f"estimator={estimator.name!r}", estimator.minimum, there_are, advice))
-
-
-def _jsonable(value: Any) -> Any:
-    if isinstance(value, dict):
-        # 1 and "1" are two keys, and one text.
-        keys = unique_names([str(key) for key in value])
-        return {key: _jsonable(entry) for key, entry in zip(keys, value.values(), strict=True)}
-    if isinstance(value, (np.ndarray, list, tuple)):
-        return [_jsonable(entry) for entry in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    return value

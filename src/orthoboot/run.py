@@ -88,6 +88,8 @@ class Run:
         and whether an estimator has needed it yet, so that None is an answer.
     given_limits
         The lowest and the highest value of each output, each of shape ``(k,)``, where the user says.
+    seed
+        The number that the user gave as `rng`, for the record; None where it was none. The draws follow from `key`.
     """
 
     prepared: Prepared[Any]
@@ -101,6 +103,7 @@ class Run:
     control: Control | None = None
     control_is_found: bool = False
     given_limits: tuple[FloatArray, FloatArray] | None = None
+    seed: int | None = None
 
     @property
     def limits(self) -> tuple[FloatArray, FloatArray]:

@@ -83,6 +83,13 @@ class Estimation:
         changes = settled.values - settled.estimate
         return control.on(self.run.resamples(settled.numbers.tolist()), settled.linear, changes)
 
+    @property
+    def control_name(self) -> str:
+        """Return what each replicate is compared with: "linear", "quadratic" or "surrogate"; "none" without one."""
+        if self.run.control is not None and self.estimator.uses_control:
+            return self.run.control.name
+        return "linear" if self.estimator.needs_influence else "none"
+
     @cached_property
     def resample_variances(self) -> Evaluation:
         """Return the infinitesimal jackknife's variance on each replicate's resample; see `Run.resample_variances`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,9 @@ from html import escape
 
 from orthoboot.paper.section import LEGEND, PAPER, Section, run_in_words
 from orthoboot.presentation.figures import Figure, Picture
-from orthoboot.presentation.page_style import STYLE
+from orthoboot.presentation.pages.frame import html_page as framed_page
+from orthoboot.presentation.pages.frame import worded
+from orthoboot.presentation.pages.style import STYLE
 from orthoboot.presentation.tables import MARK, ReportTable
 
 Pictures = Mapping[str, Picture]
@@ -60,17 +61,11 @@ def excerpt(section: Section, pictures: Pictures) -> Excerpt:
 def html_page(excerpts: Sequence[Excerpt], run: str, missing: Sequence[str] = ()) -> str:
     """Return the page of the experiments of one run; those that are `missing` are named."""
     parts = [_header(run), _contents(excerpts, missing), *(one.html for one in excerpts)]
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(TITLE)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(parts)
-        + "\n</main>\n</body>\n</html>\n"
-    )
+    return framed_page(TITLE, STYLE, parts)
 
 
 def _header(run: str) -> str:
-    paragraphs = {"run": escape(run), "introduction": escape(_INTRODUCTION), "paper": _worded(PAPER), "legend": LEGEND}
+    paragraphs = {"run": escape(run), "introduction": escape(_INTRODUCTION), "paper": worded(PAPER), "legend": LEGEND}
     shown = "\n".join(f'<p class="{kind}">{text}</p>' for kind, text in paragraphs.items())
     return f"<header>\n<h1>{escape(TITLE)}</h1>\n{shown}\n</header>"
 
@@ -89,7 +84,7 @@ def _entry(one: Excerpt) -> str:
 def _section(section: Section, pictures: Pictures) -> str:
     report = section.report
     parts = [f"<h2>{escape(report.title)}</h2>"]
-    parts += [f"<p>{_worded(paragraph)}</p>" for paragraph in report.paragraphs]
+    parts += [f"<p>{worded(paragraph)}</p>" for paragraph in report.paragraphs]
     parts += [_table(table, section.stem(table.name)) for table in report.tables]
     parts += [_figure(figure, pictures[section.stem(figure.name)]) for figure in report.figures]
     parts.append(f'<p class="sizes">Repetitions: {escape(section.sizes)}.</p>')
@@ -138,10 +133,5 @@ def _figure(figure: Figure, picture: Picture) -> str:
     source = f"data:image/svg+xml;base64,{b64encode(picture.svg).decode()}"
     return (
         f'<figure>\n<img src="{source}" alt="{escape(figure.caption)}">\n'
-        f"<figcaption>{_worded(figure.caption)}</figcaption>\n</figure>"
+        f"<figcaption>{worded(figure.caption)}</figcaption>\n</figure>"
     )
-
-
-def _worded(text: str) -> str:
-    """Return escaped text, in which words between backticks are code."""
-    return re.sub(r"(`+)(.+?)\1", r"<code>\2</code>", escape(text))

@@ -76,7 +76,7 @@ def reproduce(
     asked = checked_names(names)
     settings = Settings(bool(quick), checked_count("seed", seed, least=0), _checked_data(data))
     jobs = available_cores() if jobs is None else checked_count("jobs", jobs, least=1)
-    check_matplotlib()
+    check_matplotlib("a reproduction with its figures", extra="paper")
     gallery = _Gallery(_checked_out(out), settings)
     other_runs = gallery.other_runs(asked)
     if other_runs and tell is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any
 
 from orthoboot.presentation.style import figure_style
@@ -33,15 +34,21 @@ class Picture:
 
 def drawn(figure: Figure) -> Picture:
     """Return `figure` as PNG and as SVG."""
-    with figure_style():
+    return Picture(**files(figure, _METADATA))
+
+
+def files(figure: Figure, forms: Iterable[str], settings: Mapping[str, Any] = MappingProxyType({})) -> dict[str, bytes]:
+    """Return the files of `figure` by their form, "png" or "svg", `settings` of matplotlib over the shared ones."""
+    with figure_style(settings):
         # Not pyplot, whose figures are the user's and stay open.
         from matplotlib.figure import Figure as Canvas
 
         canvas = Canvas(figsize=figure.size, layout="constrained")
         figure.draw(canvas)
-        files = {}
-        for form, metadata in _METADATA.items():
-            stream = BytesIO()
-            canvas.savefig(stream, format=form, metadata=metadata)
-            files[form] = stream.getvalue()
-    return Picture(**files)
+        return {form: _file(canvas, form) for form in forms}
+
+
+def _file(canvas: Any, form: str) -> bytes:
+    stream = BytesIO()
+    canvas.savefig(stream, format=form, metadata=_METADATA[form])
+    return stream.getvalue()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Any
 
 from orthoboot.errors import MissingDependencyError
 
@@ -25,6 +28,41 @@ WORDS = {
 }
 """What the reports call the estimators."""
 
+INK = "#222222"
+GRID = "#e3e3e3"
+ACCENT, QUIET, SECOND = COLOURS["orthogonal"], COLOURS["standard"], COLOURS["paper"]
+"""Of the plots of a result: what it says, what it is compared with, and a third thing."""
+
+IN_THE_DARK = {
+    INK: "#e4e2dc",
+    GRID: "#35373b",
+    ACCENT: "#ff8a80",
+    QUIET: "#a5a29a",
+    SECOND: "#8fc1e6",
+}
+"""What each colour of a plot becomes on a dark page."""
+
+PLOT_SETTINGS: Mapping[str, Any] = MappingProxyType(
+    {
+        "axes.edgecolor": INK,
+        "axes.labelcolor": INK,
+        "axes.labelsize": 9,
+        "axes.titlecolor": INK,
+        "axes.titlesize": 10,
+        "figure.constrained_layout.h_pad": 0.05,
+        "figure.constrained_layout.w_pad": 0.05,
+        "font.size": 9,
+        "legend.fontsize": 8.5,
+        "lines.linewidth": 1.4,
+        "text.color": INK,
+        "xtick.color": INK,
+        "xtick.labelsize": 8.5,
+        "ytick.color": INK,
+        "ytick.labelsize": 8.5,
+    }
+)
+"""Beside those of all figures: the plots of a result are smaller."""
+
 _SETTINGS = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -35,7 +73,7 @@ _SETTINGS = {
     "figure.constrained_layout.h_pad": 0.08,
     "figure.constrained_layout.w_pad": 0.08,
     "font.size": 11,
-    "grid.color": "#e3e3e3",
+    "grid.color": GRID,
     "grid.linewidth": 0.6,
     "legend.fontsize": 10,
     "legend.framealpha": 0.9,
@@ -48,22 +86,23 @@ _SETTINGS = {
 
 
 @contextmanager
-def figure_style() -> Iterator[None]:
-    """Apply the shared style, based on matplotlib's defaults rather than the user's settings."""
+def figure_style(settings: Mapping[str, Any] = MappingProxyType({})) -> Iterator[None]:
+    """Apply the shared style and `settings`, based on matplotlib's defaults rather than the user's own."""
     check_matplotlib()
     import matplotlib
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
+        matplotlib.rcParams.update({**_SETTINGS, **settings})
         yield
 
 
-def check_matplotlib() -> None:
+def has_matplotlib() -> bool:
+    """Return whether figures can be drawn."""
+    return find_spec("matplotlib") is not None
+
+
+def check_matplotlib(asker: str = "a figure", extra: str = "plot") -> None:
     """Raise if no figure can be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            'the figures of the paper need matplotlib; install it with `pip install "orthoboot[paper]"`.'
-        ) from error
+    if not has_matplotlib():
+        raise MissingDependencyError(f'{asker} needs matplotlib; install it with `pip install "orthoboot[{extra}]"`.')

@@ -16,7 +16,8 @@ from orthoboot.plans import Plan
 from orthoboot.presentation.wording import error_text, exponent, number_text, shortened, wrapped_list
 from orthoboot.typing import FloatArray
 
-_MOST_ROWS = 30
+MOST_ROWS = 30
+"""Outputs that a summary lists."""
 
 _ROUGH = 20
 """With fewer resamples the simulation error itself is known to a quarter or worse."""
@@ -34,6 +35,9 @@ class Answer:
     confidence_level: float
     warnings: tuple[OrthobootWarning, ...]
     simultaneous: bool = False
+    alternative: str = "two-sided"
+    method: str = "auto"
+    """The interval that was asked for; that of `ends` is what was made."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,10 +60,25 @@ class Answer:
         errors = np.stack([estimation.error.bias, estimation.standard_error_error, ends_error])
         return np.where(errors < _ROUNDING * self.scale, 0.0, errors)
 
+    @property
+    def end_errors(self) -> FloatArray:
+        """Return the simulation errors of the lower and the upper end, shape ``(2, k)``; rounding is zero."""
+        errors = np.stack([self.ends.low_error, self.ends.high_error])
+        return np.where(errors < _ROUNDING * self.scale, 0.0, errors)
+
+    @property
+    def level_words(self) -> str:
+        """Return what the interval is, such as ``"95% interval (abc)"``."""
+        return f"{100 * self.confidence_level:g}% interval ({self.ends.method})"
+
+    def decimals(self, j: int) -> int:
+        """Return how many decimals of the estimate of output `j` are shown: three digits of the standard error."""
+        return 2 - exponent(float(self.scale[j]))
+
 
 def text(answer: Answer) -> str:
     """Return the summary for a terminal."""
-    lines = [heading(answer), "", *_aligned(_cells(answer)), ""]
+    lines = [heading(answer), "", *_aligned(cells(answer)), ""]
     lines += wrapped_list(notes(answer))
     if answer.warnings:
         lines += ["", "To worry about:", *wrapped_list([str(warning) for warning in answer.warnings])]
@@ -68,7 +87,7 @@ def text(answer: Answer) -> str:
 
 def table(answer: Answer) -> str:
     """Return the summary as HTML."""
-    head, *rows = _cells(answer)
+    head, *rows = cells(answer)
     header = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     remarks = "".join(f"<li>{html.escape(note)}</li>" for note in notes(answer))
@@ -89,8 +108,8 @@ def heading(answer: Answer) -> str:
 def notes(answer: Answer) -> list[str]:
     """Return notes on the simulation error and the influence function."""
     remarks = []
-    if len(answer.names) > _MOST_ROWS:
-        remarks.append(f"{len(answer.names) - _MOST_ROWS} more outputs are not shown; `to_frame()` has them all.")
+    if len(answer.names) > MOST_ROWS:
+        remarks.append(f"{len(answer.names) - MOST_ROWS} more outputs are not shown; `to_frame()` has them all.")
     if (answer.errors > 0).any():
         rough = "; from so few it is itself rough" if len(answer.estimation.replicates) < _ROUGH else ""
         remarks.append(
@@ -156,17 +175,19 @@ def _rounded(worth: float, *, several: bool) -> str:
     return f"at least {int(worth) // 10**digits * 10**digits:,}" if several else f"about {round(int(worth), -digits):,}"
 
 
-def _cells(answer: Answer) -> list[list[str]]:
+def cells(answer: Answer) -> list[list[str]]:
+    """Return the table of the summary as text, its head first; each simulation error follows its number."""
     together = answer.simultaneous and len(answer.names) > 1
-    kind = f"{100 * answer.confidence_level:g}% interval"
-    level = f"{f'simultaneous {kind}s' if together else kind} ({answer.ends.method})"
+    level = answer.level_words
+    if together:
+        level = f"simultaneous {level.replace('interval', 'intervals', 1)}"
     header = ["", "estimate", "bias", "", "std. error", "", level, ""]
-    return [header, *(_row(answer, j) for j in range(min(len(answer.names), _MOST_ROWS)))]
+    return [header, *(_row(answer, j) for j in range(min(len(answer.names), MOST_ROWS)))]
 
 
 def _row(answer: Answer, j: int) -> list[str]:
     estimation, ends = answer.estimation, answer.ends
-    decimals = 2 - exponent(float(answer.scale[j]))
+    decimals = answer.decimals(j)
     shown = (decimals + 1, decimals + 1, decimals)
     bias_error, standard_error_error, end_error = map(error_text, answer.errors[:, j], shown)
     return [

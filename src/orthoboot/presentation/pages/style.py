@@ -60,3 +60,35 @@ figcaption { max-width: 44rem; margin-top: 0.5rem; }
   .table, figure { break-inside: avoid; }
 }
 """
+
+RESULT_STYLE = """
+.lead { font-size: 1.2rem; }
+.error { color: var(--quiet); white-space: nowrap; }
+.notes, .versions { color: var(--quiet); font-size: 0.92rem; }
+ul { max-width: 44rem; padding-left: 1.3rem; overflow-wrap: anywhere; }
+li + li { margin-top: 0.35rem; }
+.worries { border-left: 4px solid var(--differs); padding-left: 2rem; }
+tbody th { font-weight: 400; border-bottom: 0; }
+tbody tr + tr th { border-top: 1px solid var(--hair); }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.35rem 1.5rem; max-width: 50rem; }
+dt { font-weight: 600; }
+dd { margin: 0; overflow-wrap: anywhere; }
+pre { background: var(--panel); padding: 1rem 1.25rem; overflow-x: auto; font-size: 0.95rem; line-height: 1.45; }
+@media (max-width: 40rem) {
+  dl { grid-template-columns: 1fr; gap: 0; }
+  dd { margin-bottom: 0.6rem; }
+  th, td { padding: 0.28rem 0.4rem; }
+}
+@media print {
+  :root {
+    color-scheme: light;
+    --ink: #1c1c1c; --quiet: #5d5d5d; --ground: #fff; --line: #1c1c1c; --hair: #dcdcd6; --link: #1f5f8b;
+    --differs: #b00d1a; --panel: #f4f4ef;
+  }
+  main { padding: 0; }
+  section { margin-top: 1.25rem; padding-top: 1rem; }
+  h2 { break-after: avoid; }
+  pre { white-space: pre-wrap; break-inside: avoid; }
+}
+"""
+"""What the page of a result needs beside it."""

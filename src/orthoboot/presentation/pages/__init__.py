@@ -1,0 +1,1 @@
+"""Pages of HTML about results and reports, and what a notebook shows."""

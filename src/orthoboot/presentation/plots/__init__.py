@@ -1,0 +1,1 @@
+"""Plots of a result, one file for each kind."""

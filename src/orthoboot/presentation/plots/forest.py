@@ -1,0 +1,75 @@
+"""The intervals of all outputs, one below the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orthoboot.presentation.plots.base import Kind, Size, View, legend_below, plain
+from orthoboot.presentation.plots.ends import axis_limits, draw_ends
+from orthoboot.presentation.summary import Answer
+from orthoboot.presentation.wording import shortened
+
+_POINTS = 72.0
+_LINE = 1.25
+"""Height of a line of text in terms of its size."""
+
+_MOST_INCHES = 11.0
+_INCHES_OF_AN_OUTPUT = 0.24
+_THICKNESS = 0.28
+_INCHES_BELOW = 0.75
+"""What the legend and the numbers take of the axes when the figure is laid out."""
+
+
+def _draw(view: View) -> None:
+    answer, axes = view.answer, view.axes
+    k, shown = len(answer.names), _number_shown(view)
+    outputs = list(range(shown))
+    axes.set(xlim=axis_limits(view, outputs), ylim=(shown - 0.4, -0.6))
+    axes.set_yticks(outputs, [plain(shortened(answer.names[j])) for j in outputs])
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    left, right = axes.get_xlim()
+    if left < 0 < right:
+        axes.axvline(0.0, color=view.ink, linewidth=0.9, linestyle=(0, (1, 2)))
+    words = (f"simultaneous {answer.level_words}" if answer.simultaneous else answer.level_words, "± simulation error")
+    for j in outputs:
+        draw_ends(view, j, j, _THICKNESS, *(words if j == 0 else ("", "")))
+    axes.plot(
+        answer.estimation.estimate[outputs],
+        outputs,
+        "o",
+        color=view.ink,
+        markersize=5,
+        label="estimate",
+        zorder=4,
+    )
+    axes.set_title("" if shown == k else f"the first {shown} of {k:,} outputs", loc="left")
+    legend_below(view)
+
+
+def _number_shown(view: View) -> int:
+    """Return how many outputs have room for their names."""
+    ticks = view.axes.yaxis.get_ticklabels()
+    line = _LINE * (ticks[0].get_size() if ticks else 10.0) / _POINTS
+    return min(len(view.answer.names), max(2, int((view.size[1] - _INCHES_BELOW) / line)))
+
+
+def _refusal(answer: Answer) -> str:
+    if len(answer.names) > 1:
+        return ""
+    return 'it compares outputs, and the statistic has one. Use kind="interval".'
+
+
+def _caption(answer: Answer, j: int) -> str:
+    k = len(answer.names)
+    together = "Simultaneous intervals" if answer.simultaneous else "Intervals"
+    ends = answer.ends
+    apart = int(np.sum((ends.low > 0) | (ends.high < 0)))
+    return f"{together} of {k:,} outputs, {answer.level_words}; {apart:,} of them do not contain zero."
+
+
+def _size(answer: Answer) -> Size:
+    return 5.6, min(1.4 + _INCHES_OF_AN_OUTPUT * len(answer.names), _MOST_INCHES)
+
+
+FOREST = Kind("forest", _draw, _caption, _refusal, _size, shows_one=False)
