@@ -39,7 +39,9 @@ def run(*rows: Row, **options) -> Record:
 @pytest.fixture
 def no_peers(monkeypatch):
     """Without the packages that the extra `bench` brings, whether they are installed or not."""
-    for name in PEERS:
+    # A module of a package that is loaded already would be found without it.
+    loaded = [name for name in sys.modules if name.split(".")[0] in PEERS]
+    for name in {*PEERS, *loaded}:
         monkeypatch.setitem(sys.modules, name, None)
 
 
