@@ -12,7 +12,6 @@ import typer
 
 from orthoboot import __version__, errors
 from orthoboot.cli.reproduce import reproduce
-from orthoboot.paper.reproduction import in_words
 
 COMMANDS = (reproduce,)
 """To add one: its file, and its name here."""
@@ -74,4 +73,4 @@ def _messages(error: Exception) -> Iterator[str]:
         for one in error.exceptions:
             yield from _messages(one)
     else:
-        yield ": ".join([*getattr(error, "__notes__", ()), in_words(error)])
+        yield ": ".join([*getattr(error, "__notes__", ()), errors.in_words(error)])
