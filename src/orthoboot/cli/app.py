@@ -13,10 +13,16 @@ import typer
 
 from orthoboot import __version__, errors
 from orthoboot.cli.ci import ci
+from orthoboot.cli.compare import compare
+from orthoboot.cli.demo import demo
+from orthoboot.cli.fit import fit
+from orthoboot.cli.metric import metric
 from orthoboot.cli.options import OPTIONS
+from orthoboot.cli.predict import predict
 from orthoboot.cli.reproduce import reproduce
+from orthoboot.cli.simulate import simulate
 
-COMMANDS = (ci, reproduce)
+COMMANDS = (ci, metric, fit, compare, simulate, predict, demo, reproduce)
 """To add one: its file, and its name here."""
 
 _FAILURES = tuple(

@@ -47,14 +47,14 @@ class Request:
 
     statistics: list[Statistic]
     columns: list[str]
-    by: str | None
-    compare: str | None
-    baseline: str | None
-    relative: bool
-    strata: str | None
-    clusters: str | None
-    blocks: int | str | None
-    drop: bool
+    by: str | None = None
+    compare: str | None = None
+    baseline: str | None = None
+    relative: bool = False
+    strata: str | None = None
+    clusters: str | None = None
+    blocks: int | str | None = None
+    drop: bool = False
 
     @property
     def labels(self) -> list[str]:
@@ -135,6 +135,13 @@ def ci(
 def _answers(file: str, request: Request, settings: Settings) -> tuple[list[Answer], list[str]]:
     if _is_for_pieces(file, request, settings):
         return _answers_in_pieces(file, request, settings), []
+    rows, notes = chosen_rows(file, request)
+    parts = rows.by(request.by) if request.by else [("", rows)]
+    return [answer for part in parts for answer in _of_part(*part, request, settings)], notes
+
+
+def chosen_rows(file: str, request: Request) -> tuple[Rows, list[str]]:
+    """Return the rows of a file that were asked for, checked, and what is to be said of those that were not."""
     from orthoboot.cli.tables.columns import check_columns, codes, complete, numbers, numeric_columns
     from orthoboot.cli.tables.files import read_table
 
@@ -149,9 +156,7 @@ def _answers(file: str, request: Request, settings: Settings) -> tuple[list[Answ
     others = [] if request.columns else [name for name in known if name not in (*columns, *request.labels)]
     notes = [f"{n_dropped} row(s) with empty cells are left out."] if n_dropped else []
     notes += [f"left out, since they do not hold numbers alone: {', '.join(others)}."] if others else []
-    rows = Rows(values, table.frame[request.labels])
-    parts = rows.by(request.by) if request.by else [("", rows)]
-    return [answer for part in parts for answer in _of_part(*part, request, settings)], notes
+    return Rows(values, table.frame[request.labels]), notes
 
 
 @dataclass(frozen=True)

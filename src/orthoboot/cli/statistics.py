@@ -54,11 +54,11 @@ STATISTICS = {
 METRICS = ("roc_auc", "accuracy", "precision", "recall", "f1", "log_loss", "brier", "rmse", "mae", "r2")
 """Of two columns: what was observed, and what was predicted."""
 
+OF_CLASSES = ("roc_auc", "accuracy", "precision", "recall", "f1", "log_loss", "brier")
+"""Metrics of classes; the others are of numbers."""
+
 OF_LABELS = ("accuracy", "precision", "recall", "f1")
 """Metrics of predicted labels; the others take scores, probabilities or numbers."""
-
-WITH_POSITIVE = ("roc_auc", "precision", "recall", "f1", "log_loss", "brier")
-"""Metrics for which one of two classes is the positive one."""
 
 
 @dataclass(frozen=True)

@@ -96,9 +96,12 @@ class Publication:
         One or more.
     notes
         What was done to the rows before anything was computed.
+    frame
+        What tables are written of instead of the answers: the rows of a file with their predictions.
     """
 
     command: str
     arguments: Mapping[str, Any]
     answers: tuple[Answer, ...]
     notes: tuple[str, ...] = ()
+    frame: Any = None

@@ -150,7 +150,10 @@ def _write_csv(publication: Publication, path: Path) -> None:
     from orthoboot.cli.answers.text import table
     from orthoboot.presentation.text import csv_table
 
-    path.write_text(csv_table(table(publication)), encoding="utf-8")
+    if publication.frame is not None:
+        publication.frame.to_csv(path, index=False)
+    else:
+        path.write_text(csv_table(table(publication)), encoding="utf-8")
 
 
 def _write_markdown(publication: Publication, path: Path) -> None:
@@ -165,6 +168,9 @@ def _write_parquet(publication: Publication, path: Path) -> None:
 
     from orthoboot.cli.answers.text import table
 
+    if publication.frame is not None:
+        publication.frame.to_parquet(path)
+        return
     found = table(publication)
     pd.DataFrame(list(found.rows), columns=list(found.columns)).to_parquet(path)
 

@@ -13,6 +13,9 @@ _MOST_ROWS = 40
 _ERRORS = (4, 6, 8)
 """The cells of a row with simulation errors."""
 
+_TIMED = ("compare", "demo")
+"""Commands whose answers differ in what they cost."""
+
 _COLUMNS = (
     "statistic",
     "label",
@@ -39,11 +42,12 @@ def summary(publication: Publication, *, all_rows: bool = False) -> str:
     answers = publication.answers
     lines = [f"Note: {note}" for note in publication.notes]
     lines += [""] if lines else []
-    if len(answers) == 1:
+    if len(answers) == 1 and answers[0].text:
         return "\n".join([*lines, answers[0].text])
-    rows = list(_rows(answers))
+    timed = publication.command in _TIMED
+    rows = list(_rows(answers, timed=timed))
     shown = rows if all_rows else rows[:_MOST_ROWS]
-    lines += [_heading(answers), "", *_aligned([_header(answers), *shown]), ""]
+    lines += [_heading(answers), "", *_aligned([_header(answers, timed=timed), *shown]), ""]
     if len(rows) > len(shown):
         lines.append(f"- {len(rows) - len(shown)} more rows are not shown; `--output` writes them all.")
     if any(row[place] for row in shown for place in _ERRORS):
@@ -68,23 +72,27 @@ def _record(answer: Answer, one: Output) -> tuple[str | int | float, ...]:
 
 def _heading(answers: tuple[Answer, ...]) -> str:
     statistics = list(dict.fromkeys(answer.statistic for answer in answers))
+    if len(answers) == 1:
+        return f"{answers[0].statistic}: {answers[0].plan}, {answers[0].n_resamples} resamples"
     return f"{len(answers)} results: {shortened(', '.join(statistics))}"
 
 
-def _header(answers: tuple[Answer, ...]) -> list[str]:
+def _header(answers: tuple[Answer, ...], *, timed: bool) -> list[str]:
     levels = {f"{100 * answer.level:g}% interval" for answer in answers}
     methods = {answer.interval for answer in answers}
     interval = f"{levels.pop()}{f' ({methods.pop()})' if len(methods) == 1 else ''}"
-    return ["", "rows", "estimate", "bias", "", "std. error", "", interval, "", ""]
+    first = "resamples" if timed else "rows"
+    return ["", first, "estimate", "bias", "", "std. error", "", interval, "", "", "seconds" if timed else ""]
 
 
-def _rows(answers: tuple[Answer, ...]) -> Iterator[list[str]]:
+def _rows(answers: tuple[Answer, ...], *, timed: bool) -> Iterator[list[str]]:
     several = len({answer.interval for answer in answers}) > 1
     for answer in answers:
         for output in answer.outputs:
             method = answer.interval if several else ""
-            n_rows = "+".join(f"{n:,}" for n in answer.n_rows)
-            yield [_name(answer, output, answers), n_rows, *_cells(output), method]
+            size = f"{answer.n_resamples:,}" if timed else "+".join(f"{n:,}" for n in answer.n_rows)
+            seconds = f"{answer.seconds:.3f}" if timed else ""
+            yield [_name(answer, output, answers), size, *_cells(output), method, seconds]
 
 
 def _name(answer: Answer, output: Output, answers: tuple[Answer, ...]) -> str:

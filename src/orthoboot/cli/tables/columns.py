@@ -37,7 +37,7 @@ def check_columns(names: Iterable[str | None], known: Sequence[str], file: str) 
 
 def _hint(name: str, known: Sequence[str]) -> str:
     lower = {one.lower(): one for one in known}
-    close = [lower[one] for one in difflib.get_close_matches(name.lower(), lower, n=3)]
+    close = [lower[one] for one in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
     if close:
         return f" Did you mean {' or '.join(map(repr, close))}?"
     more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""

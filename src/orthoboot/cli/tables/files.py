@@ -52,8 +52,8 @@ class Table:
     name: str
 
 
-def read_table(path: str) -> Table:
-    """Return the rows of a file, or of standard input for ``-``; raise unless there are two or more."""
+def read_table(path: str, *, least: int = 2) -> Table:
+    """Return the rows of a file, or of standard input for ``-``; raise if there are fewer than `least`."""
     name = "standard input" if path == STANDARD_INPUT else path
     kind = "bytes" if path == STANDARD_INPUT else format_of(path)
     _check_pandas()
@@ -63,7 +63,7 @@ def read_table(path: str) -> Table:
         if isinstance(error, (ArgumentError, DataError)):
             raise
         raise _unreadable(name, error) from error
-    _check_rows(frame, name)
+    _check_rows(frame, name, least)
     return Table(frame.reset_index(drop=True).rename(columns=str), name)
 
 
@@ -83,7 +83,7 @@ def _no_such_file(file: Path) -> str:
         return f"FILE must be a file; {str(file)!r} is a folder."
     if not file.parent.is_dir():
         return f"FILE must exist; there is no folder {str(file.parent)!r}."
-    close = difflib.get_close_matches(file.name, [one.name for one in file.parent.iterdir()], n=3)
+    close = difflib.get_close_matches(file.name, [one.name for one in file.parent.iterdir()], n=3, cutoff=0.75)
     hint = f" Did you mean {' or '.join(repr(str(file.with_name(one))) for one in close)}?" if close else ""
     return f"FILE must exist; there is no {str(file)!r}.{hint}"
 
@@ -97,10 +97,10 @@ def _check_pandas() -> None:
         ) from error
 
 
-def _check_rows(frame: pd.DataFrame, name: str) -> None:
+def _check_rows(frame: pd.DataFrame, name: str, least: int) -> None:
     if len(frame) == 0:
         raise DataError(f"{name} has a header, but no rows.")
-    if len(frame) == 1:
+    if len(frame) < least:
         raise DataError(f"{name} has one row; a bootstrap needs two or more.")
 
 
