@@ -292,7 +292,8 @@ def test_a_reader_that_has_gone_is_no_error(law):
 @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal")
 def test_ctrl_c_ends_with_130_and_no_traceback(law):
     running = orthoboot("ci", "-", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    time.sleep(3)  # it has begun to read
+    running.stdin.write("x\n" + "1\n" * 500_000)  # more than a pipe holds: it has begun to read
+    running.stdin.flush()
     running.send_signal(signal.SIGINT)
     complaints = running.communicate(timeout=60)[1]
     assert running.returncode == 130
