@@ -262,6 +262,41 @@ def test_text_in_a_column_of_numbers_is_told_with_its_row(law, run):
     assert "Note: left out, since they do not hold numbers alone: GPA, sex, school." in run("ci", "law.csv")[1]
 
 
+@pytest.mark.parametrize(
+    ("content", "arguments", "code", "message"),
+    [
+        ("a,b\nx,y\nz,w\n", (), 2, "rows.csv has no column of numbers; name one with `--columns`."),
+        ("a,g\n1,x\n2,x\n", ("--compare", "g"), 2, "with two or more groups; 'g' has 'x' alone."),
+        ("a,b\n1,\n,2\n3,4\n", ("--drop-missing",), 1, "rows.csv has 1 row(s) with a value in every column of a, b."),
+    ],
+)
+def test_rows_that_cannot_be_used_are_told(content, arguments, code, message, law, run):
+    Path("rows.csv").write_text(content)
+    ended, printed, complaints = run("ci", "rows.csv", *arguments)
+    assert message in complaints
+    assert (ended, printed) == (code, "")
+
+
+def test_dates_are_no_numbers_and_truth_values_are(law, run):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=20), "late": [True, False, False, False] * 5})
+    frame.assign(amount=pd.array([1, 2] * 10, dtype="Int64")).to_parquet("days.parquet")
+    code, printed, _ = run("ci", "days.parquet", "--json")
+    found = [output["estimate"] for output in check_document(printed)["results"][0]["outputs"]]
+    assert (code, found) == (0, [0.25, 1.5])
+    code, _, complaints = run("ci", "days.parquet", "-c", "day")
+    assert code == 1
+    assert "column 'day' of days.parquet must hold numbers; it holds dates." in complaints
+
+
+def test_groups_may_be_numbers_and_words_and_many(law, run):
+    rows = [{"x": i % 7, "g": "+" if i < 4 else i // 4} for i in range(200)]
+    pd.DataFrame(rows).to_json("rows.jsonl", orient="records", lines=True)
+    shown = run("ci", "rows.jsonl", "-c", "x", "--by", "g")[1]
+    assert "g=+ x" in shown
+    assert "- 10 more rows are not shown; `--output` writes them all." in shown
+
+
 # The terminal
 
 

@@ -58,6 +58,14 @@ def test_one_row_can_be_predicted_and_is_shown(files, run):
     assert "row 1" in printed
 
 
+def test_a_network_can_be_asked_for(files, run, monkeypatch):
+    monkeypatch.setattr(ob, "NeuralRegressor", lambda random_state: LinearRegression(), raising=False)
+    code, printed, _ = run(*COMMAND, "--model", "network", "--output", "a.parquet", "--json")
+    assert code == 0
+    assert check_document(printed)["results"][0]["statistic"] == "Predictions of the network model"
+    assert pd.read_parquet("a.parquet").columns.tolist() == ["name", "age", "area", "prediction", "lower", "upper"]
+
+
 def test_boosting_has_intervals_from_more_refits(files, run):
     code, printed, _ = run(*COMMAND, "--model", "boosting", "--resamples", "3", "--json")
     result = check_document(printed)["results"][0]
