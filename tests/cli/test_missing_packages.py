@@ -29,7 +29,6 @@ def test_the_message_names_the_extra(package, arguments, extra, law, run, monkey
     frame = pd.read_csv(law)
     frame.to_parquet("law.parquet")
     frame.to_feather("law.feather")
-    monkeypatch.setattr(ob.Result, "plot", lambda self: None, raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     code, printed, complaints = run(*arguments)
     assert (code, printed) == (1, "")
@@ -44,9 +43,8 @@ def test_without_scikit_learn_predict_names_the_extra(law, run, monkeypatch):
     assert complaints.endswith('`pip install "orthoboot[sklearn]"`.\n')
 
 
-@pytest.mark.parametrize(("option", "file", "method"), [("--report", "a.html", "to_html"), ("--plot", "a.png", "plot")])
-def test_a_version_without_pages_or_pictures_says_so(option, file, method, law, run, monkeypatch):
-    monkeypatch.delattr(ob.Result, method, raising=False)
-    code, _, complaints = run("ci", "law.csv", option, file)
-    assert code == 1
-    assert f"`Result.{method}`" in complaints
+def test_a_page_does_without_matplotlib(law, run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(ob.Result, "to_html", lambda self, path: path.write_text("page"))
+    assert run("ci", "law.csv", "--report", "a.html")[0] == 0
+    assert (law.parent / "a.html").read_text() == "page"

@@ -47,9 +47,8 @@ class Destinations:
             if path is not None:
                 _check_suffix(option, path, suffixes)
                 _check_writable(option, path)
-        for option, path, method in (("--report", self.report, "to_html"), ("--plot", self.plot, "plot")):
-            if path is not None:
-                _check_drawable(option, method)
+        if self.report is not None or self.plot is not None:
+            _choose_drawing(needed=self.plot is not None)
 
     def publish(self, publication: Publication) -> int:
         """Write and print the answers; return the exit code."""
@@ -64,7 +63,7 @@ class Destinations:
         for path, source in _files(self.report, publication):
             source.to_html(path)
         for path, source in _files(self.plot, publication):
-            axes = source.plot()
+            axes = source.plot("interval" if len(source.names) == 1 else "forest")
             axes.figure.savefig(path, bbox_inches="tight")
 
 
@@ -85,18 +84,17 @@ def _check_writable(option: str, path: str) -> None:
         os.unlink(path)
 
 
-def _check_drawable(option: str, method: str) -> None:
-    from orthoboot import Result
-
-    if not hasattr(Result, method):
-        raise MissingDependencyError(f"`{option}` needs a version of orthoboot with `Result.{method}`.")
+def _choose_drawing(*, needed: bool) -> None:
+    """Have matplotlib draw into files, whatever the terminal; a page does without it, a picture does not."""
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise MissingDependencyError(
-            f'`{option}` needs matplotlib; install it with `pip install "orthoboot[plot]"`.'
-        ) from error
-    mpl.use("Agg")
+        if needed:
+            raise MissingDependencyError(
+                '`--plot` needs matplotlib; install it with `pip install "orthoboot[plot]"`.'
+            ) from error
+    else:
+        mpl.use("Agg")
 
 
 def _files(path: str | None, publication: Publication) -> Iterator[tuple[Path, Any]]:
