@@ -163,6 +163,12 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), "").rstrip(".")
 
 
+def in_words(error: Exception) -> str:
+    """Return the message of an error of the library; for other errors also the type."""
+    is_ours = type(error).__module__ == __name__
+    return str(error) if is_ours or isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+
+
 def emit(warning: OrthobootWarning) -> None:
     """Show `warning` at the line of user code that called the library."""
     depth, frame = 2, sys._getframe(1)

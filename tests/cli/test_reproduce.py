@@ -19,6 +19,7 @@ pytest.importorskip("typer")
 
 import orthoboot as ob
 from orthoboot.cli import main
+from orthoboot.cli.reproduce import EXPERIMENTS as NAMES
 from orthoboot.paper.experiment import Settings
 from orthoboot.paper.store import Store, parts_of
 from tests.paper.logged_experiment import FAKES, Logged, fakes_alone
@@ -167,6 +168,12 @@ def test_bad_arguments_are_one_message_and_code_2_before_any_work(arguments, mes
     assert message in complaints
     assert "Traceback" not in complaints
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_help_names_the_experiments_of_the_paper():
+    program = "from orthoboot.paper import EXPERIMENTS; print(*EXPERIMENTS)"
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert tuple(printed.split()) == NAMES
 
 
 def test_version_and_help(capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -11,10 +12,17 @@ import rich  # noqa: F401  the help has no columns without it, and no command it
 import typer
 
 from orthoboot import __version__, errors
+from orthoboot.cli.ci import ci
+from orthoboot.cli.compare import compare
+from orthoboot.cli.demo import demo
+from orthoboot.cli.fit import fit
+from orthoboot.cli.metric import metric
+from orthoboot.cli.options import OPTIONS
+from orthoboot.cli.predict import predict
 from orthoboot.cli.reproduce import reproduce
-from orthoboot.paper.reproduction import in_words
+from orthoboot.cli.simulate import simulate
 
-COMMANDS = (reproduce,)
+COMMANDS = (ci, metric, fit, compare, simulate, predict, demo, reproduce)
 """To add one: its file, and its name here."""
 
 _FAILURES = tuple(
@@ -24,7 +32,6 @@ _FAILURES = tuple(
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -60,11 +67,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
         app(args=None if arguments is None else list(arguments), prog_name="orthoboot")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
+    except KeyboardInterrupt:
+        return 130
     except (ExceptionGroup, OSError, *_FAILURES) as error:
         for message in _messages(error):
-            print(f"orthoboot: {message}", file=sys.stderr)
+            print(f"orthoboot: {_with_options(message)}", file=sys.stderr)
         return 2 if isinstance(error, errors.ArgumentError) else 1
     return 0
+
+
+def _with_options(message: str) -> str:
+    """Return a message of the library with the options of the command line in place of arguments."""
+    for argument, option in OPTIONS.items():
+        message = message.replace(f"`{argument}`", f"`{option}`")
+        message = re.sub(rf"\b{argument}=['\"]?([\w.]+)['\"]?", rf"{option} \1", message)
+    return message
 
 
 def _messages(error: Exception) -> Iterator[str]:
@@ -74,4 +91,4 @@ def _messages(error: Exception) -> Iterator[str]:
         for one in error.exceptions:
             yield from _messages(one)
     else:
-        yield ": ".join([*getattr(error, "__notes__", ()), in_words(error)])
+        yield ": ".join([*getattr(error, "__notes__", ()), errors.in_words(error)])

@@ -7,11 +7,8 @@ from typing import Annotated
 
 import typer
 
-from orthoboot.paper import EXPERIMENTS
-from orthoboot.paper.reproduction import ALL
-from orthoboot.paper.reproduction import reproduce as reproduced
-from orthoboot.paper.terminal import show
-from orthoboot.presentation.terminal import console
+EXPERIMENTS = ("ci", "debias", "influence", "prediction", "rates")
+"""Those of `orthoboot.paper`, whose import would keep the help of all commands waiting."""
 
 _INTERRUPTED = 130
 """The exit code of a program that Ctrl-C has ended."""
@@ -19,7 +16,7 @@ _INTERRUPTED = 130
 
 def reproduce(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME", help=f"What to reproduce: {', '.join(EXPERIMENTS)}, or {ALL}.")
+        list[str], typer.Argument(metavar="NAME", help=f"What to reproduce: {', '.join(EXPERIMENTS)}, or all.")
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions: minutes instead of half an hour.")] = False,
     # Not `Path`, for which an empty name is the current folder.
@@ -46,6 +43,10 @@ def reproduce(
 
     `orthoboot reproduce prediction --data my-data-sets`
     """
+    from orthoboot.paper.reproduction import reproduce as reproduced
+    from orthoboot.paper.terminal import show
+    from orthoboot.presentation.terminal import console
+
     where = console()
     try:
         reproduced(

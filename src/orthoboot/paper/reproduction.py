@@ -13,7 +13,7 @@ from typing import Any
 
 import orthoboot as ob
 from orthoboot.arguments import checked_count, checked_name
-from orthoboot.errors import ArgumentError
+from orthoboot.errors import ArgumentError, in_words
 from orthoboot.execution.store import write_atomically
 from orthoboot.paper import EXPERIMENTS
 from orthoboot.paper.experiment import Settings
@@ -122,12 +122,6 @@ class _Failures:
                 error.add_note(name)
             if self.tell is not None:
                 self.tell(f"{name} is left out: {in_words(error)}")
-
-
-def in_words(error: Exception) -> str:
-    """Return the message of an error of the library; for other errors also the type."""
-    is_ours = type(error).__module__ == ArgumentError.__module__
-    return str(error) if is_ours or isinstance(error, OSError) else f"{type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True)

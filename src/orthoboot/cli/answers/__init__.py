@@ -1,0 +1,1 @@
+"""What a command found: as text, as JSON, in files, as a page and as a picture."""

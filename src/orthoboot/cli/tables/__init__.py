@@ -1,0 +1,1 @@
+"""Tables in files: read, their columns chosen and checked."""
