@@ -158,7 +158,7 @@ def test_few_replicates_of_few_rows_that_bend_are_told(n_rows, n_resamples, is_t
     found = told(errors.FewReplicatesWarning, rows, ob.ratio, n_resamples=n_resamples)
     assert bool(found) is is_told
     if is_told:
-        assert f"{n_resamples} replicates may not show what `ratio` has" in found[0]
+        assert f"{n_resamples} replicates may miss part of the variance of `ratio`" in found[0]
         assert "n_resamples=200" in found[0]
 
 

@@ -267,15 +267,16 @@ def _about_remainder(estimation: Estimation) -> Iterator[OrthobootWarning]:
 
     Up to a fifth of such runs are off by more than three reported errors (``benchmarks/honesty.py``).
     """
-    sums, n_units = estimation.moments, min(scheme.n_units for scheme in estimation.run.plan.schemes)
+    smallest = min(estimation.run.plan.schemes, key=lambda scheme: scheme.n_units)
+    sums, n_units, unit = estimation.moments, smallest.n_units, smallest.unit
     if sums.size >= _FEW_FOR_THEM or n_units >= _FEW_ROWS or not sums.is_expansion:
         return
     worst = int(np.argmax(sums.curvature))
     if sums.curvature[worst] > _BENDS:
         yield FewReplicatesWarning(
-            f"{sums.size} replicates may not show what `{estimation.run.output.names[worst]}` has beyond its linear "
-            f"part: resamples of few rows ({n_units}) seldom show it, and then far out. The simulation errors may be "
-            f"too small; use n_resamples={_MANY_FOR_THEM} or more."
+            f"{sums.size} replicates may miss part of the variance of `{estimation.run.output.names[worst]}`: with "
+            f"{n_units} {unit}, a few rare resamples carry much of what its linear part leaves. The simulation errors "
+            f"may be too small; use n_resamples={_MANY_FOR_THEM} or more."
         )
 
 
