@@ -177,3 +177,23 @@ def test_replicates_that_are_all_equal_meet_no_tolerance():
     options = {"block_length": 1, "n_resamples": 9, "tol": 0.019, "max_resamples": 60, "rng": 20132139}
     result = ob.bootstrap(rows, ob.correlation, **options)
     assert result.n_resamples > 9
+
+
+def skewness(x, axis):
+    x = x - x.mean(axis=axis, keepdims=True)
+    return (x**3).mean(axis=axis) / (x**2).mean(axis=axis) ** 1.5
+
+
+@pytest.mark.parametrize(("max_resamples", "expected"), [(10, 10), (1000, 20)])
+def test_ten_replicates_of_few_rows_are_confirmed_by_ten_more(max_resamples, expected):
+    """However lucky the first ten: a tolerance of one is met by any."""
+    x = np.random.default_rng(0).exponential(size=60)
+    options = {"vectorized": True, "tol": 1.0, "max_resamples": max_resamples, "rng": 0}
+    assert ob.bootstrap(x, skewness, **options).n_resamples == expected
+
+
+def test_many_rows_and_linear_statistics_need_no_confirmation():
+    x = np.random.default_rng(0).exponential(size=60)
+    assert ob.bootstrap(x, lambda x, axis: x.mean(axis=axis), vectorized=True, tol=0.05, rng=0).n_resamples == 10
+    many = np.random.default_rng(0).exponential(size=600)
+    assert ob.bootstrap(many, skewness, vectorized=True, tol=1.0, rng=0).n_resamples == 10

@@ -35,6 +35,7 @@ from orthoboot.errors import (
 )
 from orthoboot.estimators import ESTIMATORS, Estimator
 from orthoboot.estimators.budget import FIRST_ROUND, Budget
+from orthoboot.estimators.diagnostics import FEW_ROWS
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_for, checkpoint_key
@@ -74,6 +75,9 @@ Else runs stop where luck has made the reported error small, and the true error 
 
 _MARGIN = 1.15
 """What that leaves of the luck, however many replicates there are: each round is another chance to stop too early."""
+
+_CONFIRMING = 20
+"""Replicates of few rows that may meet a tolerance: ten follow the linear part by luck now and then."""
 
 _TRIAL_RESAMPLES = 10
 """On how many resamples a statistic that never moves is tried; a few might happen to leave it as it is."""
@@ -410,15 +414,21 @@ def _simulated(first: _FirstRound, budget: Budget) -> tuple[Replicates, tuple[Or
     while budget.tol is not None and not replicates.interrupted:
         error, by_draws = _relative_errors(first, replicates)
         likely = error * (_MARGIN + _CAUTION / math.sqrt(len(replicates)))
-        if likely <= budget.tol:
+        more = min(_further_round(replicates.n_drawn, likely / budget.tol), budget.max_resamples - replicates.n_drawn)
+        if likely <= budget.tol and (more <= 0 or _is_confirmed(first.run, replicates, error)):
             break
         if by_draws > budget.tol:
             return replicates, (_limited_by_draws(by_draws, replicates, budget),)
-        more = min(_further_round(replicates.n_drawn, likely / budget.tol), budget.max_resamples - replicates.n_drawn)
         if more <= 0:
             return replicates, (_unmet(error, replicates, budget),)
         replicates = _drawn(first, replicates, more)
     return replicates, ()
+
+
+def _is_confirmed(run: Run, replicates: Replicates, error: float) -> bool:
+    """Return whether a small error is no luck: replicates or rows are enough, or nothing beyond rounding is left."""
+    n_units = min(scheme.n_units for scheme in run.plan.schemes)
+    return len(replicates) >= _CONFIRMING or n_units >= FEW_ROWS or error < _REMAINDER
 
 
 def _drawn(first: _FirstRound, replicates: Replicates, more: int) -> Replicates:

@@ -32,7 +32,7 @@ from orthoboot.influence import GIVEN
 FEW_UNITS = 10
 FEW_IN_STRATUM = 5
 FEW_REPLICATES = 5
-_FEW_ROWS, _FEW_FOR_THEM, _MANY_FOR_THEM = 100, 50, 200
+FEW_ROWS, _FEW_FOR_THEM, _MANY_FOR_THEM = 100, 50, 200
 """Rows whose remainder is skewed, and replicates that are too few and enough to show it."""
 _BENDS = 0.05
 """Of the variance of the linear part: what a statistic that bends has beyond it."""
@@ -269,7 +269,7 @@ def _about_remainder(estimation: Estimation) -> Iterator[OrthobootWarning]:
     """
     smallest = min(estimation.run.plan.schemes, key=lambda scheme: scheme.n_units)
     sums, n_units, unit = estimation.moments, smallest.n_units, smallest.unit
-    if sums.size >= _FEW_FOR_THEM or n_units >= _FEW_ROWS or not sums.is_expansion:
+    if sums.size >= _FEW_FOR_THEM or n_units >= FEW_ROWS or not sums.is_expansion:
         return
     worst = int(np.argmax(sums.curvature))
     if sums.curvature[worst] > _BENDS:
