@@ -179,9 +179,8 @@ def test_replicates_that_are_all_equal_meet_no_tolerance():
     assert result.n_resamples > 9
 
 
-def skewness(x, axis):
-    x = x - x.mean(axis=axis, keepdims=True)
-    return (x**3).mean(axis=axis) / (x**2).mean(axis=axis) ** 1.5
+def variation(x, axis):
+    return x.std(axis=axis) / x.mean(axis=axis)
 
 
 @pytest.mark.parametrize(("max_resamples", "expected"), [(10, 10), (1000, 20)])
@@ -189,11 +188,11 @@ def test_ten_replicates_of_few_rows_are_confirmed_by_ten_more(max_resamples, exp
     """However lucky the first ten: a tolerance of 90% is met by any."""
     x = np.random.default_rng(0).exponential(size=60)
     options = {"vectorized": True, "tol": 0.9, "max_resamples": max_resamples, "rng": 0}
-    assert ob.bootstrap(x, skewness, **options).n_resamples == expected
+    assert ob.bootstrap(x, variation, **options).n_resamples == expected
 
 
 def test_many_rows_and_linear_statistics_need_no_confirmation():
     x = np.random.default_rng(0).exponential(size=60)
     assert ob.bootstrap(x, lambda x, axis: x.mean(axis=axis), vectorized=True, tol=0.05, rng=0).n_resamples == 10
     many = np.random.default_rng(0).exponential(size=600)
-    assert ob.bootstrap(many, skewness, vectorized=True, tol=0.9, rng=0).n_resamples == 10
+    assert ob.bootstrap(many, variation, vectorized=True, tol=0.9, rng=0).n_resamples == 10
