@@ -19,6 +19,12 @@ _INCHES_OF_AN_ENTRY = 1.75
 _POINTS = 72.0
 """Of an inch."""
 
+_LINE = 1.25
+"""Height of a line of text in terms of its size."""
+
+_INCHES_BELOW = 0.75
+"""What the legend and the numbers take of the axes when the figure is laid out."""
+
 _MARGIN = 0.12
 """Of the range of what is drawn, on either side of it."""
 
@@ -136,6 +142,13 @@ def limits(values: Any) -> tuple[float, float]:
     if margin <= 1e-12 * max(abs(low), abs(high)):
         margin = 0.1 * max(abs(low), abs(high)) or 1.0
     return low - margin, high + margin
+
+
+def lines_with_room(view: View[Estimates], number: int) -> int:
+    """Return how many of so many names have room below one another on the y axis."""
+    ticks = view.axes.yaxis.get_ticklabels()
+    line = _LINE * (ticks[0].get_size() if ticks else 10.0) / _POINTS
+    return min(number, max(2, int((view.size[1] - _INCHES_BELOW) / line)))
 
 
 def legend_below(view: View[Estimates]) -> None:

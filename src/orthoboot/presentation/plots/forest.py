@@ -5,24 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from orthoboot.presentation.estimates import Estimates
-from orthoboot.presentation.plots.base import Kind, Size, View, legend_below, plain
+from orthoboot.presentation.plots.base import Kind, Size, View, legend_below, lines_with_room, plain
 from orthoboot.presentation.plots.ends import axis_limits, draw_ends
 from orthoboot.presentation.wording import shortened
-
-_POINTS = 72.0
-_LINE = 1.25
-"""Height of a line of text in terms of its size."""
 
 _MOST_INCHES = 11.0
 _INCHES_OF_AN_OUTPUT = 0.24
 _THICKNESS = 0.28
-_INCHES_BELOW = 0.75
-"""What the legend and the numbers take of the axes when the figure is laid out."""
 
 
 def _draw(view: View[Estimates]) -> None:
     answer, axes = view.answer, view.axes
-    k, shown = len(answer.names), _number_shown(view)
+    k = len(answer.names)
+    shown = lines_with_room(view, k)
     outputs = list(range(shown))
     axes.set(xlim=axis_limits(view, outputs), ylim=(shown - 0.4, -0.6))
     axes.set_yticks(outputs, [plain(shortened(answer.names[j])) for j in outputs])
@@ -45,13 +40,6 @@ def _draw(view: View[Estimates]) -> None:
     )
     axes.set_title("" if shown == k else f"the first {shown} of {k:,} outputs", loc="left")
     legend_below(view)
-
-
-def _number_shown(view: View[Estimates]) -> int:
-    """Return how many outputs have room for their names."""
-    ticks = view.axes.yaxis.get_ticklabels()
-    line = _LINE * (ticks[0].get_size() if ticks else 10.0) / _POINTS
-    return min(len(view.answer.names), max(2, int((view.size[1] - _INCHES_BELOW) / line)))
 
 
 def _refusal(answer: Estimates) -> str:
