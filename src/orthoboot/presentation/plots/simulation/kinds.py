@@ -27,6 +27,11 @@ _MOST_INPUTS = 3
 
 def plotted_simulation(answer: SimulationAnswer, kind: Any, ax: Any = None, output: Any = None, of: Any = None) -> Any:
     """Return matplotlib's axes with a plot of that kind; `of` is the input whose rows are shown."""
+    return plotted(answer, simulation_kind(answer, kind, of), ax, output)
+
+
+def simulation_kind(answer: SimulationAnswer, kind: Any, of: Any = None) -> Kind[SimulationAnswer]:
+    """Return the kind of that name; `of` is the input whose rows it shows. Raise if the answer has no such plot."""
     chosen = checked_kind(KINDS, kind, answer)
     if of is not None:
         if chosen.name != "influence":
@@ -36,7 +41,7 @@ def plotted_simulation(answer: SimulationAnswer, kind: Any, ax: Any = None, outp
             )
         names = [entry.name for entry in answer.inputs]
         chosen = influence_kind(names.index(checked_name("input", of, names)))
-    return plotted(answer, chosen, ax, output)
+    return chosen
 
 
 def page_kinds(answer: SimulationAnswer, j: int) -> list[Kind[SimulationAnswer]]:
