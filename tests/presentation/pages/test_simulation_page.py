@@ -14,6 +14,7 @@ from tests.simulators.queues import INPUTS, mean_wait, mean_wait_by_draws, two_w
 import orthoboot as ob
 from orthoboot import errors
 from orthoboot.presentation.pages.simulation_code import simulation_code
+from orthoboot.presentation.simulation_summary import shown_parts
 
 
 def quietly(run, inputs, **options):
@@ -57,7 +58,7 @@ def test_the_numbers_on_a_page_are_those_of_the_result(pages, name):
     frame = result.to_frame()
     numbers = frame[["estimate", "low", "high", "input_error", "run_error", "bias"]].to_numpy().ravel()
     np.testing.assert_array_equal(values[: len(numbers)], numbers)
-    shares = [column for column in frame if column.startswith("share_") and " x " not in column]
+    shares = [f"share_{list(result.contributions)[part]}" for part in shown_parts(result._answer)]
     following = values[len(numbers) :]
     np.testing.assert_array_equal(following[: len(shares)], frame[shares].to_numpy()[0])
     doubled = following[len(shares) :][:6:2]
