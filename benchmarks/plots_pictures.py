@@ -14,7 +14,8 @@ import numpy as np
 
 import orthoboot as ob
 from orthoboot.presentation.figures import files
-from orthoboot.presentation.plots.kinds import KINDS, figure_of
+from orthoboot.presentation.plots.drawing import figure_of
+from orthoboot.presentation.plots.kinds import KINDS
 from orthoboot.presentation.style import PLOT_SETTINGS
 
 

@@ -429,9 +429,9 @@ class Result:
         >>> axes.get_ylabel()
         'standard error'
         """
-        from orthoboot.presentation.plots.kinds import plotted
+        from orthoboot.presentation.plots.kinds import plotted_result
 
-        return plotted(self._answer, kind, ax, output)
+        return plotted_result(self._answer, kind, ax, output)
 
     def to_html(self, path: str | PathLike[str], *, output: str | int | None = None) -> Path:
         """Write a page about the result that needs nothing from elsewhere, and return its path.
@@ -526,8 +526,10 @@ class Result:
 
     def _repr_html_(self) -> str:
         from orthoboot.presentation.pages.notebook import notebook_html
+        from orthoboot.presentation.plots.interval import INTERVAL
 
-        return notebook_html(self._answer)
+        answer = self._answer
+        return notebook_html(answer, summaries.table(answer), INTERVAL)
 
     @cached_property
     def _estimation(self) -> Estimation:

@@ -9,8 +9,8 @@ from html import escape
 
 from orthoboot.paper.section import LEGEND, PAPER, Section, run_in_words
 from orthoboot.presentation.figures import Figure, Picture
+from orthoboot.presentation.pages.elements import worded
 from orthoboot.presentation.pages.frame import html_page as framed_page
-from orthoboot.presentation.pages.frame import worded
 from orthoboot.presentation.pages.style import STYLE
 from orthoboot.presentation.tables import MARK, ReportTable
 

@@ -8,15 +8,12 @@ import numpy as np
 
 from orthoboot.errors import MissingDependencyError
 from orthoboot.functionals.output import unique_names
+from orthoboot.presentation.simulation_answer import SimulationAnswer
 from orthoboot.presentation.summary import Answer
 
 
 def frame(answer: Answer) -> Any:
     """Return a pandas frame with one row per output."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingDependencyError("`to_frame` needs pandas; install it with `pip install pandas`.") from error
     estimation, ends = answer.estimation, answer.ends
     columns = {
         "estimate": estimation.estimate,
@@ -31,7 +28,31 @@ def frame(answer: Answer) -> Any:
         "high_simulation_error": ends.high_error,
         "equivalent_resamples": estimation.error.equivalent_resamples,
     }
-    return pd.DataFrame(columns, index=pd.Index(answer.names, name="output"))
+    return _frame(answer.names, columns)
+
+
+def simulation_frame(answer: SimulationAnswer) -> Any:
+    """Return a pandas frame with one row per output of a simulation."""
+    columns = {
+        "estimate": answer.estimate,
+        "bias": answer.bias,
+        "debiased": answer.estimate - answer.bias,
+        "input_error": answer.input_error,
+        "run_error": answer.run_error,
+        "low": answer.low,
+        "high": answer.high,
+        "input_error_simulation_error": answer.input_error_error,
+    }
+    columns |= {f"share_{name}": row for name, row in zip(answer.parts, answer.shares, strict=True)}
+    return _frame(answer.names, columns)
+
+
+def _frame(names: tuple[str, ...], columns: dict[str, Any]) -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingDependencyError("`to_frame` needs pandas; install it with `pip install pandas`.") from error
+    return pd.DataFrame(columns, index=pd.Index(names, name="output"))
 
 
 def jsonable(value: Any) -> Any:

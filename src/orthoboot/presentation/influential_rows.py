@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -64,12 +65,24 @@ def row_changes(answer: Answer, j: int) -> tuple[FloatArray, ...]:
 
 
 def influential_rows(answer: Answer, j: int) -> list[InfluentialRow]:
-    """Return up to ten rows that move output `j` most, the first one most.
+    """Return up to ten rows that move output `j` most, the first one most."""
+    run = answer.estimation.run
+    return largest_changes(row_changes(answer, j), lambda sample, row: row_name(run, sample, row))
 
-    Rows that move it as much as others that would not be among the ten are left out: which of them are named would be
-    chance. So none is named where all move it alike, as they do the median.
+
+def largest_changes(changes: Sequence[FloatArray], name: Callable[[int, int], str]) -> list[InfluentialRow]:
+    """Return up to ten rows with the largest changes among all samples, the first one largest.
+
+    Rows that move the answer as much as others that would not be among the ten are left out: which of them are named
+    would be chance. So none is named where all move it alike, as they do the median.
+
+    Parameters
+    ----------
+    changes
+        By sample the changes of its rows, shape ``(n_i,)``.
+    name
+        What the user calls a row, by the numbers of its sample and of the row.
     """
-    changes = row_changes(answer, j)
     sizes = np.concatenate([np.abs(part) for part in changes])
     largest = float(sizes.max(initial=0.0))
     if not largest > 0:
@@ -85,10 +98,8 @@ def influential_rows(answer: Answer, j: int) -> list[InfluentialRow]:
             break
         sample = int(np.searchsorted(starts, place, side="right")) - 1
         row = place - int(starts[sample])
-        name = row_name(answer.estimation.run, sample, row)
-        found.append(
-            InfluentialRow(sample, row, name, float(changes[sample][row]), float(shares[place] / shares.sum()))
-        )
+        change, share = float(changes[sample][row]), float(shares[place] / shares.sum())
+        found.append(InfluentialRow(sample, row, name(sample, row), change, share))
     return found
 
 

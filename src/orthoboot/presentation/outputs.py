@@ -1,4 +1,4 @@
-"""One of the outputs of a statistic, by its name or its number."""
+"""One of the outputs of an answer, by its name or its number."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 from orthoboot.arguments import checked_name
 from orthoboot.errors import ArgumentError
-from orthoboot.presentation.summary import Answer
+from orthoboot.presentation.estimates import Estimates
 
 
-def output_number(answer: Answer, output: Any) -> int:
+def output_number(answer: Estimates, output: Any) -> int:
     """Return the number of the output with this name or number, the first by default."""
     names = answer.names
     if output is None:

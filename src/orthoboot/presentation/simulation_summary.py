@@ -4,62 +4,17 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from orthoboot.errors import OrthobootWarning
-from orthoboot.presentation.wording import error_text, exponent, number_text, shortened, wrapped_list
-from orthoboot.typing import FloatArray
+from orthoboot.presentation.simulation_answer import SimulationAnswer
+from orthoboot.presentation.wording import error_text, number_text, shortened, wrapped_list
 
-_MOST_ROWS = 30
+MOST_ROWS = 30
 _MOST_COLUMNS = 6
 """Shares of more outputs stand below one another."""
 _SMALL_SHARE = 0.005
 """An interaction that would be shown as zero is left out."""
-
-
-@dataclass(frozen=True, eq=False)
-class SimulationAnswer:
-    """The content of the summary of a simulation.
-
-    Attributes
-    ----------
-    heading
-        One line: the model, its inputs and runs.
-    names
-        Of the k outputs.
-    estimate, bias, input_error, run_error, low, high
-        Shape ``(k,)``.
-    errors
-        Simulation errors of bias, input error and the ends, shape ``(3, k)``.
-    confidence_level
-        Of the interval.
-    parts
-        Names of inputs and of their interactions.
-    shares, share_errors
-        Of the parts in the input variance, shape ``(parts, k)``.
-    notes
-        Sentences.
-    warnings
-        What to worry about.
-    """
-
-    heading: str
-    names: tuple[str, ...]
-    estimate: FloatArray
-    bias: FloatArray
-    input_error: FloatArray
-    run_error: FloatArray
-    low: FloatArray
-    high: FloatArray
-    errors: FloatArray
-    confidence_level: float
-    parts: Sequence[str]
-    shares: FloatArray
-    share_errors: FloatArray
-    notes: Sequence[str]
-    warnings: tuple[OrthobootWarning, ...]
 
 
 def text(answer: SimulationAnswer) -> str:
@@ -69,7 +24,7 @@ def text(answer: SimulationAnswer) -> str:
         "Share of the input variance:",
         *_aligned(_shares(answer), ()),
         "",
-        *wrapped_list([*answer.notes, *_left_out(answer)]),
+        *wrapped_list([*answer.notes, *left_out(answer)]),
     ]
     if answer.warnings:
         lines += ["", "To worry about:", *wrapped_list([str(warning) for warning in answer.warnings])]
@@ -79,7 +34,7 @@ def text(answer: SimulationAnswer) -> str:
 def table(answer: SimulationAnswer) -> str:
     """Return the summary as HTML."""
     tables = "".join(_html_table(cells) for cells in (_estimates(answer), _shares(answer)))
-    remarks = "".join(f"<li>{html.escape(note)}</li>" for note in [*answer.notes, *_left_out(answer)])
+    remarks = "".join(f"<li>{html.escape(note)}</li>" for note in [*answer.notes, *left_out(answer)])
     worries = "".join(f"<li><b>{html.escape(str(warning))}</b></li>" for warning in answer.warnings)
     return f"<div><p><b>{html.escape(answer.heading)}</b></p>{tables}<ul>{remarks}{worries}</ul></div>"
 
@@ -92,36 +47,31 @@ def _html_table(cells: list[list[str]]) -> str:
 
 
 def _estimates(answer: SimulationAnswer) -> list[list[str]]:
-    level = f"{100 * answer.confidence_level:g}% interval"
-    head = ["", "estimate", "bias", "", "input error", "", "run error", level, ""]
-    return [head, *(_row(answer, j) for j in range(min(len(answer.names), _MOST_ROWS)))]
+    head = ["", "estimate", "bias", "", "input error", "", "run error", answer.level_words, ""]
+    return [head, *(_row(answer, j) for j in range(min(len(answer.names), MOST_ROWS)))]
 
 
 def _row(answer: SimulationAnswer, j: int) -> list[str]:
-    sizes = [answer.input_error[j], answer.run_error[j], abs(answer.estimate[j]), 1.0]
-    scale = next(size for size in sizes if np.isfinite(size) and size > 0)
-    decimals = 2 - exponent(float(scale))
-    shown = (decimals + 1, decimals + 1, decimals)
-    bias_error, input_error_error, end_error = map(error_text, answer.errors[:, j].tolist(), shown)
+    decimals = answer.decimals(j)
     return [
         shortened(answer.names[j]),
         number_text(answer.estimate[j], decimals),
         number_text(answer.bias[j], decimals + 1),
-        bias_error,
+        error_text(float(answer.bias_error[j]), decimals + 1),
         number_text(answer.input_error[j], decimals + 1),
-        input_error_error,
+        error_text(float(answer.input_error_error[j]), decimals + 1),
         number_text(answer.run_error[j], decimals + 1),
         f"{number_text(answer.low[j], decimals)} to {number_text(answer.high[j], decimals)}",
-        end_error,
+        error_text(float(answer.end_errors[:, j].max()), decimals),
     ]
 
 
 def _shares(answer: SimulationAnswer) -> list[list[str]]:
-    shown = min(len(answer.names), _MOST_ROWS)
+    shown = min(len(answer.names), MOST_ROWS)
     rows = [["", *map(shortened, answer.names[:shown])]]
-    for p in _shown_parts(answer):
+    for p in shown_parts(answer):
         shares, errors = answer.shares[p, :shown], answer.share_errors[p, :shown]
-        cells = [_share_text(share, error) for share, error in zip(shares.tolist(), errors.tolist(), strict=True)]
+        cells = [share_text(share, error) for share, error in zip(shares.tolist(), errors.tolist(), strict=True)]
         rows.append([answer.parts[p], *cells])
     # The longer side goes down the page.
     return (
@@ -129,26 +79,27 @@ def _shares(answer: SimulationAnswer) -> list[list[str]]:
     )
 
 
-def _share_text(share: float, error: float) -> str:
+def share_text(share: float, error: float) -> str:
+    """Return a share with its simulation error."""
     return "unknown" if np.isnan(share) else f"{share:.1%} ± {error:.1%}"
 
 
-def _shown_parts(answer: SimulationAnswer) -> list[int]:
+def shown_parts(answer: SimulationAnswer) -> list[int]:
     """Return the places of inputs, and of interactions that are not zero; of many those that matter most."""
     largest = np.nan_to_num(answer.shares).max(axis=1)
     found = [p for p, name in enumerate(answer.parts) if " x " not in name or largest[p] >= _SMALL_SHARE]
-    most = sorted(found, key=lambda p: (-largest[p], p))[:_MOST_ROWS]
+    most = sorted(found, key=lambda p: (-largest[p], p))[:MOST_ROWS]
     return sorted(most)
 
 
-def _left_out(answer: SimulationAnswer) -> list[str]:
+def left_out(answer: SimulationAnswer) -> list[str]:
     """Return what the tables do not show."""
     notes = []
     outputs, inputs = len(answer.names), sum(" x " not in name for name in answer.parts)
-    if outputs > _MOST_ROWS:
-        notes.append(f"The first {_MOST_ROWS} of {outputs:,} outputs are shown; `to_frame()` has all.")
-    if inputs > _MOST_ROWS:
-        notes.append(f"The {_MOST_ROWS} largest shares of {inputs:,} inputs are shown; `contributions` has all.")
+    if outputs > MOST_ROWS:
+        notes.append(f"The first {MOST_ROWS} of {outputs:,} outputs are shown; `to_frame()` has all.")
+    if inputs > MOST_ROWS:
+        notes.append(f"The {MOST_ROWS} largest shares of {inputs:,} inputs are shown; `contributions` has all.")
     return notes
 
 

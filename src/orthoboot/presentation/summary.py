@@ -45,6 +45,31 @@ class Answer:
         return self.estimation.run.output.names
 
     @property
+    def estimate(self) -> FloatArray:
+        """Return the estimates, shape ``(k,)``."""
+        return self.estimation.estimate
+
+    @property
+    def bias(self) -> FloatArray:
+        """Return their biases, shape ``(k,)``."""
+        return self.estimation.bias
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Return their standard errors, shape ``(k,)``."""
+        return self.estimation.standard_error
+
+    @property
+    def low(self) -> FloatArray:
+        """Return the lower ends, shape ``(k,)``."""
+        return self.ends.low
+
+    @property
+    def high(self) -> FloatArray:
+        """Return the upper ends, shape ``(k,)``."""
+        return self.ends.high
+
+    @property
     def scale(self) -> FloatArray:
         """Return the scale that sets the number of digits, shape ``(k,)``: the standard error if it is not zero."""
         sizes = np.stack([self.estimation.standard_error, np.abs(self.estimation.estimate), np.ones(len(self.names))])

@@ -15,9 +15,11 @@ from orthoboot.arguments import (
     checked_tolerance,
     checked_transform,
 )
+from orthoboot.draws.random_counts import is_whole_number
 from orthoboot.errors import ArgumentError, OrthobootWarning, ToleranceWarning, emit
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_key, checkpoint_of
+from orthoboot.presentation.simulation_answer import Call
 from orthoboot.simulators.diagnostics import of_inputs, reported
 from orthoboot.simulators.estimation import Estimation
 from orthoboot.simulators.experiment import Outcome, extended, simulated
@@ -29,6 +31,7 @@ from orthoboot.simulators.uncertainty import InputUncertainty, relative_error
 _DEFAULT_RUNS = 10_000
 _DEFAULT_SLOW_RUNS = 2_000
 """Of models that are called once for each run."""
+_DEFAULT_LEVEL = 0.95
 _FIRST_ROUND = 2_000
 _LEAST_RUNS = 50
 _ROUNDS_MET = 2
@@ -164,8 +167,25 @@ def input_uncertainty(
     records = replace(outcome.estimation.records, given_limits=limits)
     estimation = replace(outcome.estimation, records=records)
     _check_limits(estimation, limits)
-    result = InputUncertainty(estimation, level, output, (), outcome.interrupted)
+    asked = {"n_runs": n_runs, "tol": wanted, "max_runs": most if wanted else None, "transform": transform}
+    asked |= {"confidence_level": level if level != _DEFAULT_LEVEL else None, "vectorized": vectorized}
+    seed = int(rng) if is_whole_number(rng) else None
+    call = _call(horizon=_horizon(model), **asked, rng=seed)
+    result = InputUncertainty(estimation, level, output, (), outcome.interrupted, call)
     return reported(result, (*ignored, *unmet), shown=standing)
+
+
+def _call(**options: Any) -> Call:
+    """Return the call with the options that were given."""
+    return Call(tuple((name, value) for name, value in options.items() if value is not None))
+
+
+def _horizon(model: Model) -> Any:
+    """Return the horizon as it is written: one number where all inputs have the same."""
+    sizes = dict(zip(model.names, model.horizon, strict=True))
+    given = {name: size for name, size in sizes.items() if size is not None}
+    same = len(given) == len(sizes) and len(set(given.values())) == 1
+    return next(iter(given.values())) if same else given or None
 
 
 def _check_limits(estimation: Estimation, limits: tuple[float, float] | None) -> None:

@@ -71,6 +71,11 @@ class Input(ABC):
         """Return the number of rows."""
 
     @property
+    def description(self) -> str:
+        """Return what is known of the distribution, in words."""
+        return f"{self.n_rows:,} rows"
+
+    @property
     @abstractmethod
     def loadings(self) -> FloatArray:
         """Return how far each row moves the distribution along each feature, shape ``(n, p)``, of mean zero."""

@@ -128,6 +128,11 @@ class FittedInput(Input):
         return len(self.rows)
 
     @property
+    def description(self) -> str:
+        """Return the family and the number of rows that it is fitted to."""
+        return f"{self.family} fitted to {self.n_rows:,} rows"
+
+    @property
     def _law(self) -> _Law:
         return _Law(self.family, self.parameters, self.free)
 

@@ -108,6 +108,11 @@ class PlannedInput(EmpiricalInput):
 
     rows_are_independent = False
 
+    @property
+    def description(self) -> str:
+        """Return what is resampled, for example "100 rows in 20 groups"."""
+        return self.scheme.description
+
     @cached_property
     def covariance(self) -> FloatArray:
         """Return n times the covariance of the features' means over resamples, shape ``(p, p)``."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
 from orthoboot.arguments import checked_confidence_level, checked_count, checked_positive, checked_tolerance
-from orthoboot.errors import ArgumentError, MissingDependencyError, OrthobootWarning
+from orthoboot.errors import ArgumentError, OrthobootWarning
 from orthoboot.functionals.output import Output
 from orthoboot.intervals.scale import NaturalScale
 from orthoboot.presentation import simulation_summary
+from orthoboot.presentation.export import jsonable, simulation_frame
+from orthoboot.presentation.simulation_answer import Call, Doubled, InputWords, SimulationAnswer
 from orthoboot.result import ConfidenceInterval
 from orthoboot.simulators.diagnostics import reported
 from orthoboot.simulators.estimation import Estimation
@@ -71,6 +75,8 @@ class InputUncertainty:
         The shape and the names of the outputs.
     interrupted
         Whether Ctrl-C ended the runs early.
+    call
+        How the result was made.
     """
 
     estimation: Estimation
@@ -78,6 +84,7 @@ class InputUncertainty:
     output: Output
     warnings: tuple[OrthobootWarning, ...] = field(default=())
     interrupted: bool = False
+    call: Call = field(default_factory=Call)
 
     # What was found
 
@@ -126,11 +133,15 @@ class InputUncertainty:
 
     def _ends(self, level: float, shift: float = 0.0, stretch: float = 0.0) -> FloatArray:
         """Return both ends, shape ``(2, k)``, with the estimate and the width moved by so many of their errors."""
-        found, z = self.estimation, float(ndtri((1 + level) / 2))
+        found = self.estimation
         total = np.where(found.total_error > 0, found.total_error, 1.0)
         center = found.estimate + shift * found.run_error
-        half = z * (found.total_error + stretch * found.variance_error / (2 * total))
-        scale = NaturalScale(*found.records.limits, center)
+        error = found.total_error + stretch * found.variance_error / (2 * total)
+        return self._around(center, _quantile(level) * error)
+
+    def _around(self, center: FloatArray, half: FloatArray) -> FloatArray:
+        """Return ``center ± half``, shape ``(2, k)``, within the limits of the answer."""
+        scale = NaturalScale(*self.estimation.records.limits, center)
         return scale.back(np.stack([center - half, center + half]))
 
     # Where it comes from
@@ -154,11 +165,14 @@ class InputUncertainty:
 
         Its mean is zero, and ``sum(influence**2) / n**2`` about the input's own part of the variance.
         """
-        found = {}
-        for entry, values in zip(self._inputs, self.estimation.sorted_influence, strict=True):
-            ordered = entry.in_data_order(values)
-            found[entry.name] = ordered[:, 0] if self.output.is_scalar else ordered
-        return found
+        rows = zip(self._inputs, self._ordered_influence, strict=True)
+        return {entry.name: values[:, 0] if self.output.is_scalar else values for entry, values in rows}
+
+    @property
+    def _ordered_influence(self) -> tuple[FloatArray, ...]:
+        """Return by input the influence of its rows in the order of the data, shape ``(n_i, k)``."""
+        rows = zip(self._inputs, self.estimation.sorted_influence, strict=True)
+        return tuple(entry.in_data_order(values) for entry, values in rows)
 
     def more_data(self, **factors: float) -> MoreData:
         """Return what more rows would do: ``more_data(service=2)`` for twice as many of the input `service`.
@@ -186,10 +200,14 @@ class InputUncertainty:
             )
         checked = {name: checked_positive(name, factor) for name, factor in factors.items()}
         found = np.array([checked.get(name, 1.0) for name in names])
-        ratio, error = self.estimation.variance_ratio(found)
+        ratio, error = self._error_ratio(found)
+        return MoreData(*(self._packed(part) for part in (ratio * self.estimation.input_error, ratio, error)))
+
+    def _error_ratio(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what the input error is multiplied by when inputs have so many times their rows, and its error."""
+        ratio, error = self.estimation.variance_ratio(factors)
         root = np.sqrt(np.maximum(ratio, 0.0))
-        errors = error / (2 * np.where(root > 0, root, 1.0))
-        return MoreData(*(self._packed(part) for part in (root * self.estimation.input_error, root, errors)))
+        return root, error / (2 * np.where(root > 0, root, 1.0))
 
     def difference(self, first: str, second: str) -> InputUncertainty:
         """Return the result for the difference of two outputs, such as two policies on the same draws.
@@ -208,7 +226,8 @@ class InputUncertainty:
         weights[names.index(second)] -= 1.0
         estimation = replace(self.estimation, records=self.estimation.records.combined(weights))
         output = Output(((),), None, (f"{first} - {second}",))
-        return reported(replace(self, estimation=estimation, output=output), shown=self.warnings)
+        call = self.call.followed(f"difference({first!r}, {second!r})")
+        return reported(replace(self, estimation=estimation, output=output, call=call), shown=self.warnings)
 
     # How far to trust it
 
@@ -261,7 +280,8 @@ class InputUncertainty:
         """
         more = checked_count("n_runs", n_runs, least=1)
         outcome = extended(Outcome(self.estimation, self.interrupted), self.n_runs + more)
-        changed = replace(self, estimation=outcome.estimation, interrupted=outcome.interrupted)
+        call = self.call.followed(f"extend({more})")
+        changed = replace(self, estimation=outcome.estimation, interrupted=outcome.interrupted, call=call)
         return reported(changed, shown=self.warnings)
 
     # How it is shown
@@ -274,6 +294,60 @@ class InputUncertainty:
     def summary(self) -> str:
         """Return a text summary: estimate, errors, interval, the inputs' shares and warnings."""
         return simulation_summary.text(self._answer)
+
+    def plot(
+        self,
+        kind: str = "interval",
+        ax: Any = None,
+        *,
+        output: str | int | None = None,
+        input: str | None = None,  # noqa: A002 - what the user calls it
+    ) -> Any:
+        """Draw the result with matplotlib, and return the axes.
+
+        Parameters
+        ----------
+        kind
+            "interval": the interval, with the simulation errors of its ends, beside that from the runs alone.
+            "contributions": the shares of inputs and interactions. "more_data": what twice the rows of each input would
+            do to the input error. "influence": what every row of one input does, the ten most influential ones named.
+            "forest": the intervals of all outputs.
+        ax
+            The axes to draw into, in their own style; None for a figure of pyplot.
+        output
+            The name or the number of the output to show, where there are several; the first by default.
+        input
+            For "influence" the name of the input; that with the largest share by default.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import orthoboot as ob
+        >>> x = np.random.default_rng(0).exponential(size=100)
+        >>> result = ob.input_uncertainty(lambda x: x.sum(axis=1), {"x": x}, horizon=3, n_runs=1000, rng=0)
+        >>> result.plot("influence", input="x").get_xlabel()
+        'row of x'
+        """
+        from orthoboot.presentation.plots.simulation.kinds import plotted_simulation
+
+        return plotted_simulation(self._answer, kind, ax, output, input)
+
+    def to_html(self, path: str | PathLike[str], *, output: str | int | None = None) -> Path:
+        """Write a page about the result that needs nothing from elsewhere, and return its path.
+
+        It has the numbers, what to worry about, where the error comes from and what more data would do, the plots
+        (where matplotlib is installed), the most influential rows, what was assumed, and how to make it again.
+
+        Parameters
+        ----------
+        path
+            Of the file, which is replaced where there is one.
+        output
+            The name or the number of the output to show in plots, where there are several; the first by default.
+        """
+        from orthoboot.presentation.pages.simulation_page import written_page
+
+        return written_page(self._answer, path, output)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of Python numbers, lists and strings, ready for JSON."""
@@ -296,28 +370,11 @@ class InputUncertainty:
             "n_rows": {entry.name: entry.n_rows for entry in self._inputs},
             "warnings": [str(warning) for warning in self.warnings],
         }
-        return {name: _jsonable(value) for name, value in fields.items()}
+        return {name: jsonable(value) for name, value in fields.items()}
 
     def to_frame(self) -> Any:
         """Return a pandas frame with one row per output."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingDependencyError("`to_frame` needs pandas; install it with `pip install pandas`.") from error
-        estimation = self.estimation
-        low, high = self._ends(self.confidence_level)
-        columns = {
-            "estimate": estimation.estimate,
-            "bias": estimation.bias,
-            "debiased": estimation.estimate - estimation.bias,
-            "input_error": estimation.input_error,
-            "run_error": estimation.run_error,
-            "low": low,
-            "high": high,
-            "input_error_simulation_error": estimation.input_error_error,
-        }
-        columns |= {f"share_{name}": row for name, row in zip(self._parts, estimation.shares, strict=True)}
-        return pd.DataFrame(columns, index=pd.Index(self.names, name="output"))
+        return simulation_frame(self._answer)
 
     def __str__(self) -> str:
         return self.summary()
@@ -331,7 +388,11 @@ class InputUncertainty:
         return f"InputUncertainty({', '.join(f'{name}={value[0]:.6g}' for name, value in shown.items())}, {rest}"
 
     def _repr_html_(self) -> str:
-        return simulation_summary.table(self._answer)
+        from orthoboot.presentation.pages.notebook import notebook_html
+        from orthoboot.presentation.plots.simulation.interval import INTERVAL
+
+        answer = self._answer
+        return notebook_html(answer, simulation_summary.table(answer), INTERVAL)
 
     @property
     def _inputs(self) -> tuple[Any, ...]:
@@ -349,60 +410,54 @@ class InputUncertainty:
         return self.output.pack(flat)
 
     @property
-    def _answer(self) -> simulation_summary.SimulationAnswer:
-        found = self.estimation
+    def _answer(self) -> SimulationAnswer:
+        found, records = self.estimation, self.estimation.records
         low, high = self._ends(self.confidence_level)
-        return simulation_summary.SimulationAnswer(
-            self._heading,
-            self.names,
-            found.estimate,
-            found.bias,
-            found.input_error,
-            found.run_error,
-            low,
-            high,
-            np.stack([found.bias_error, found.input_error_error, self._end_errors.max(axis=0)]),
-            self.confidence_level,
-            self._parts,
-            found.shares,
-            found.share_errors,
-            self._notes,
-            self.warnings,
+        run_low, run_high = self._around(found.estimate, _quantile(self.confidence_level) * found.run_error)
+        return SimulationAnswer(
+            model=records.experiment.model.name,
+            inputs=tuple(InputWords(entry.name, entry.n_rows, entry.description) for entry in self._inputs),
+            n_runs=self.n_runs,
+            names=self.names,
+            estimate=found.estimate,
+            bias=found.bias,
+            input_error=found.input_error,
+            run_error=found.run_error,
+            standard_error=found.total_error,
+            low=low,
+            high=high,
+            run_low=run_low,
+            run_high=run_high,
+            bias_error=found.bias_error,
+            input_error_error=found.input_error_error,
+            end_errors=self._end_errors,
+            confidence_level=self.confidence_level,
+            parts=self._parts,
+            shares=found.shares,
+            share_errors=found.share_errors,
+            regime=self.regime,
+            regime_reason=self.regime_reason,
+            warnings=self.warnings,
+            call=self.call,
+            read_influence=lambda: self._ordered_influence,
+            read_doubled=lambda: self._doubled,
         )
 
     @property
-    def _heading(self) -> str:
-        rows = ", ".join(f"{entry.name} ({entry.n_rows:,} rows)" for entry in self._inputs)
-        return f"Input uncertainty of {self.estimation.records.experiment.model.name}: {rows}; {self.n_runs:,} runs"
+    def _doubled(self) -> tuple[Doubled, ...]:
+        """Return what twice the rows of each input, and of all, would do."""
+        factors = dict(zip((entry.name for entry in self._inputs), 1.0 + np.eye(len(self._inputs)), strict=True))
+        if len(factors) > 1:
+            factors["all inputs"] = np.full(len(self._inputs), 2.0)
+        return tuple(Doubled(name, *self._error_ratio(row)) for name, row in factors.items())
 
-    @property
-    def _notes(self) -> list[str]:
-        ways = {
-            "base runs": "influence functions from the runs at the data",
-            "resamples": "influence functions, corrected by runs under resamples of the data",
-            "two-layer": "runs under resamples of the data with common random numbers",
-        }
-        notes = [
-            "input error: other data would change the estimate so much; run error: other runs at these data would.",
-            f"Input variance by {ways[self.regime]}, since {self.regime_reason}.",
-            "± is the simulation error: what another seed would change.",
-        ]
-        if self.regime != "base runs":
-            notes.append("Shares of the inputs are those of the first two orders.")
-        return notes
+
+def _quantile(level: float) -> float:
+    """Return z, for which ``±z`` standard errors hold so much of the normal law."""
+    return float(ndtri((1 + level) / 2))
 
 
 def relative_error(estimation: Estimation) -> FloatArray:
     """Return the simulation error of the input error over the input error, shape ``(k,)``; infinite where that is 0."""
     value, error = estimation.input_error, estimation.input_error_error
     return np.where(value > 0, error / np.where(value > 0, value, 1.0), np.where(error > 0, np.inf, 0.0))
-
-
-def _jsonable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _jsonable(entry) for key, entry in value.items()}
-    if isinstance(value, (np.ndarray, list, tuple)):
-        return [_jsonable(entry) for entry in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    return value

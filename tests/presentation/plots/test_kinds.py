@@ -278,7 +278,7 @@ def test_bad_arguments_say_what_to_do(options, words):
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
     [
-        ("scalar", "forest", 'the statistic has one. Use kind="interval".'),
+        ("scalar", "forest", 'there is one. Use kind="interval".'),
         ("histogram", "influence", "needs an influence function, and the run has none (not needed by this estimator)."),
         ("histogram", "control", 'Use `with_estimator("orthogonal")` first'),
         ("jackknife", "convergence", 'estimator="jackknife" reads no replicates.'),

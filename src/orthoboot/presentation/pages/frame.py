@@ -1,10 +1,15 @@
-"""The frame of an HTML page, and text on it."""
+"""The frame of an HTML page, and the page of an answer in it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from html import escape
+from pathlib import Path
+from typing import Any
+
+from orthoboot.errors import ArgumentError
+from orthoboot.presentation.pages.style import RESULT_STYLE, STYLE
+from orthoboot.presentation.style import has_matplotlib
 
 
 def html_page(title: str, style: str, parts: Iterable[str]) -> str:
@@ -18,12 +23,40 @@ def html_page(title: str, style: str, parts: Iterable[str]) -> str:
     )
 
 
-def worded(text: str) -> str:
-    """Return escaped text, in which words between backticks are code.
+def answer_page(title: str, heading: str, sections: Iterable[tuple[str, str]]) -> str:
+    """Return the page of an answer.
 
-    Examples
-    --------
-    >>> worded("`a < b` & more")
-    '<code>a &lt; b</code> &amp; more'
+    Parameters
+    ----------
+    title, heading
+        What it is about, and one line on how that was found.
+    sections
+        Titles, and contents in HTML.
     """
-    return re.sub(r"(`+)(.+?)\1", r"<code>\2</code>", escape(text))
+    style = STYLE + RESULT_STYLE
+    if has_matplotlib():
+        from orthoboot.presentation.plots.inline import PLOT_STYLE
+
+        style += PLOT_STYLE
+    header = f'<header>\n<h1>{escape(title)}</h1>\n<p class="run">{escape(heading)}</p>\n</header>'
+    return html_page(title, style, [header, *(_section(*one) for one in sections)])
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section>\n<h2>{escape(title)}</h2>\n{content}\n</section>"
+
+
+def written(page: str, path: Path) -> Path:
+    """Write a page to a file, and return its path."""
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def checked_path(path: Any) -> Path:
+    """Return the path of a file from what the user gives."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise ArgumentError(
+            f'`path` must be the name of a file, such as "result.html"; got {type(path).__name__}.'
+        ) from None

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+from orthoboot.presentation.estimates import Estimates
+from orthoboot.presentation.plots.base import Kind
+from orthoboot.presentation.plots.forest import FOREST
 from orthoboot.presentation.style import has_matplotlib
-from orthoboot.presentation.summary import Answer, table
 
 _MOST_OUTPUTS = 12
 """Beyond these a picture of all outputs is not small."""
 
+A = TypeVar("A", bound=Estimates)
 
-def notebook_html(answer: Answer) -> str:
-    """Return the summary as HTML, with its interval as a picture where matplotlib is installed."""
+
+def notebook_html(answer: A, table: str, interval: Kind[A]) -> str:
+    """Return the summary as HTML, with a picture where matplotlib is installed.
+
+    Parameters
+    ----------
+    answer
+        What is shown.
+    table
+        The summary as HTML.
+    interval
+        The plot of its interval, for a single output; several are shown together.
+    """
     k = len(answer.names)
     if k > _MOST_OUTPUTS or not has_matplotlib():
-        return table(answer)
+        return table
+    from orthoboot.presentation.plots.drawing import figure_of
     from orthoboot.presentation.plots.inline import standalone_image
-    from orthoboot.presentation.plots.kinds import KINDS, figure_of
 
-    kind, size = (KINDS["interval"], (4.6, 1.9)) if k == 1 else (KINDS["forest"], (4.6, 1.2 + 0.22 * k))
-    picture = standalone_image(figure_of(answer, kind, 0, size))
-    return f"<div>{table(answer)}{picture}</div>"
+    kind, size = (interval, (4.6, interval.size(answer)[1] - 0.3)) if k == 1 else (FOREST, (4.6, 1.2 + 0.22 * k))
+    return f"<div>{table}{standalone_image(figure_of(answer, kind, 0, size))}</div>"

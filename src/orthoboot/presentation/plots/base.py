@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from orthoboot.presentation.summary import Answer
+from orthoboot.presentation.estimates import Estimates
 from orthoboot.presentation.wording import error_text, number_text, shortened
 from orthoboot.typing import FloatArray
 
@@ -19,6 +19,12 @@ _INCHES_OF_AN_ENTRY = 1.75
 _POINTS = 72.0
 """Of an inch."""
 
+_LINE = 1.25
+"""Height of a line of text in terms of its size."""
+
+_INCHES_BELOW = 0.75
+"""What the legend and the numbers take of the axes when the figure is laid out."""
+
 _MARGIN = 0.12
 """Of the range of what is drawn, on either side of it."""
 
@@ -27,12 +33,16 @@ _LARGEST = 1e300
 
 Size = tuple[float, float]
 
+A_co = TypeVar("A_co", bound=Estimates, covariant=True)
+A_contra = TypeVar("A_contra", bound=Estimates, contravariant=True)
+"""What is drawn: the answer of a bootstrap, or of a simulation. A plot of any `Estimates` is one of either."""
+
 
 @dataclass(frozen=True)
-class View:
+class View(Generic[A_co]):
     """What a plot is drawn from, and into: the answer, the number of the output, and matplotlib's axes."""
 
-    answer: Answer
+    answer: A_co
     output: int
     axes: Any
 
@@ -60,7 +70,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Generic[A_contra]):
     """A kind of plot.
 
     Attributes
@@ -80,10 +90,10 @@ class Kind:
     """
 
     name: str
-    draw: Callable[[View], None]
-    caption: Callable[[Answer, int], str]
-    refusal: Callable[[Answer], str] = lambda answer: ""
-    size: Callable[[Answer], Size] = lambda answer: (5.6, 3.6)
+    draw: Callable[[View[A_contra]], None]
+    caption: Callable[[A_contra, int], str]
+    refusal: Callable[[A_contra], str] = lambda answer: ""
+    size: Callable[[A_contra], Size] = lambda answer: (5.6, 3.6)
     shows_one: bool = True
 
 
@@ -92,19 +102,19 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def rounded(answer: Answer, j: int, value: float) -> str:
+def rounded(answer: Estimates, j: int, value: float) -> str:
     """Return a number on the scale of output `j` with the digits of the summary."""
     return number_text(value, answer.decimals(j))
 
 
-def rounded_error(answer: Answer, j: int, value: float) -> str:
+def rounded_error(answer: Estimates, j: int, value: float) -> str:
     """Return the simulation error of such a number, "± ..."; empty if it is zero."""
     return error_text(value, answer.decimals(j))
 
 
-def interval_words(answer: Answer, j: int) -> str:
+def interval_words(answer: Estimates, j: int) -> str:
     """Return the interval of output `j` in words."""
-    low, high = float(answer.ends.low[j]), float(answer.ends.high[j])
+    low, high = float(answer.low[j]), float(answer.high[j])
     if np.isnan(low) or np.isnan(high):
         return "not known"
     if np.isinf(low):
@@ -134,7 +144,14 @@ def limits(values: Any) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def legend_below(view: View) -> None:
+def lines_with_room(view: View[Estimates], number: int) -> int:
+    """Return how many of so many names have room below one another on the y axis."""
+    ticks = view.axes.yaxis.get_ticklabels()
+    line = _LINE * (ticks[0].get_size() if ticks else 10.0) / _POINTS
+    return min(number, max(2, int((view.size[1] - _INCHES_BELOW) / line)))
+
+
+def legend_below(view: View[Estimates]) -> None:
     """Put the legend under the label of the x axis, where it hides nothing, in as many columns as fit."""
     from matplotlib.transforms import ScaledTranslation
 

@@ -47,7 +47,7 @@ def explained(answer: Answer, j: int) -> Explained:
     return Explained(name, control, changes, float(slope(moments)[j]), float(r_squared(moments)[j]))
 
 
-def _draw(view: View) -> None:
+def _draw(view: View[Answer]) -> None:
     axes, found = view.axes, explained(view.answer, view.output)
     control, changes = found.control[:MOST_MARKS], found.changes[:MOST_MARKS]
     axes.set(xlim=limits(control), ylim=limits(np.concatenate([control, changes])))
@@ -83,4 +83,4 @@ def _caption(answer: Answer, j: int) -> str:
     )
 
 
-CONTROL = Kind("control", _draw, _caption, _refusal)
+CONTROL: Kind[Answer] = Kind("control", _draw, _caption, _refusal)

@@ -61,7 +61,7 @@ def _sizes(most: int, least: int) -> IntArray:
     return np.unique(np.rint(np.geomspace(least, most, _POINTS)).astype(np.int64))
 
 
-def _draw(view: View) -> None:
+def _draw(view: View[Answer]) -> None:
     answer, axes = view.answer, view.axes
     own, standard = answer.estimation.estimator, ESTIMATORS["standard"]
     found = []
@@ -80,7 +80,7 @@ def _draw(view: View) -> None:
     legend_below(view)
 
 
-def _draw_line(view: View, found: Convergence, label: str, colour: str, shape: tuple[str, str]) -> None:
+def _draw_line(view: View[Answer], found: Convergence, label: str, colour: str, shape: tuple[str, str]) -> None:
     low, high = found.standard_error - found.error, found.standard_error + found.error
     view.axes.fill_between(found.sizes, np.maximum(low, 0.0), high, facecolor=colour, alpha=0.22, linewidth=0)
     # Edges in the style of the line, so that the bands can be told apart in grey.
@@ -99,7 +99,7 @@ def _height_limits(found: list[Convergence]) -> tuple[float, float]:
     return max(low, 0.0), high
 
 
-def _set_ticks(view: View, sizes: IntArray) -> None:
+def _set_ticks(view: View[Answer], sizes: IntArray) -> None:
     """Set ticks at round numbers of replicates, as they are written."""
     candidates = [tick * 10**power for power in range(8) for tick in (1, 2, 5)]
     ticks = [tick for tick in sorted({*candidates, *_TICKS}) if sizes[0] <= tick <= sizes[-1]] or [int(sizes[-1])]
@@ -128,4 +128,4 @@ def _caption(answer: Answer, j: int) -> str:
     return f"The standard error as replicates are added, {error} with all {n:,}{beside}; bands are simulation errors."
 
 
-CONVERGENCE = Kind("convergence", _draw, _caption, _refusal)
+CONVERGENCE: Kind[Answer] = Kind("convergence", _draw, _caption, _refusal)

@@ -15,7 +15,7 @@ _FEW = 50
 _MOST_BINS = 60
 
 
-def _draw(view: View) -> None:
+def _draw(view: View[Answer]) -> None:
     answer, axes, j = view.answer, view.axes, view.output
     values = answer.estimation.replicates.values[:, j]
     low, high, estimate = (float(array[j]) for array in (answer.ends.low, answer.ends.high, answer.estimation.estimate))
@@ -66,7 +66,7 @@ def _spread(answer: Answer, j: int) -> float:
     return float(answer.estimation.standard_error[j]) or 1.0
 
 
-def _draw_normal(view: View) -> None:
+def _draw_normal(view: View[Answer]) -> None:
     """Draw the normal law with the bias and the standard error of the result."""
     estimation, j = view.answer.estimation, view.output
     error = float(estimation.standard_error[j])
@@ -96,4 +96,4 @@ def _caption(answer: Answer, j: int) -> str:
     )
 
 
-DISTRIBUTION = Kind("distribution", _draw, _caption, _refusal)
+DISTRIBUTION: Kind[Answer] = Kind("distribution", _draw, _caption, _refusal)

@@ -6,30 +6,33 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.presentation.estimates import Estimates
 from orthoboot.presentation.plots.base import View, limits, within
 from orthoboot.presentation.style import ACCENT
 from orthoboot.typing import FloatArray
 
 
-def axis_limits(view: View, outputs: list[int]) -> tuple[float, float]:
+def axis_limits(view: View[Estimates], outputs: list[int]) -> tuple[float, float]:
     """Return limits of the axis of values that leave room for the ends and their errors."""
-    ends, errors = view.answer.ends, np.nan_to_num(view.answer.end_errors)
-    estimate = view.answer.estimation.estimate
+    answer, errors = view.answer, np.nan_to_num(view.answer.end_errors)
+    estimate = answer.estimate
     # An end that is infinite is drawn as a line that goes on for a while.
-    room = 2 * view.answer.estimation.standard_error
-    shown = [estimate[outputs], estimate[outputs] - view.answer.estimation.bias[outputs]]
-    shown += [(estimate - room)[outputs][np.isneginf(ends.low[outputs])]]
-    shown += [(estimate + room)[outputs][np.isposinf(ends.high[outputs])]]
-    for end, error in zip((ends.low, ends.high), errors, strict=True):
+    room = 2 * answer.standard_error
+    shown = [estimate[outputs], estimate[outputs] - answer.bias[outputs]]
+    shown += [(estimate - room)[outputs][np.isneginf(answer.low[outputs])]]
+    shown += [(estimate + room)[outputs][np.isposinf(answer.high[outputs])]]
+    for end, error in zip((answer.low, answer.high), errors, strict=True):
         shown += [end[outputs] - error[outputs], end[outputs] + error[outputs]]
     return limits(within(np.concatenate(shown)))
 
 
-def draw_ends(view: View, j: int, height: float, thickness: float, label: str = "", error_label: str = "") -> None:
+def draw_ends(
+    view: View[Estimates], j: int, height: float, thickness: float, label: str = "", error_label: str = ""
+) -> None:
     """Draw the interval of output `j` at `height`; the errors of its ends are bands of `thickness`."""
     answer, axes = view.answer, view.axes
     left, right = axes.get_xlim()
-    low, high = float(answer.ends.low[j]), float(answer.ends.high[j])
+    low, high = float(answer.low[j]), float(answer.high[j])
     if np.isnan(low) or np.isnan(high):
         return
     start, stop = max(low, left), min(high, right)

@@ -1,0 +1,1 @@
+"""Plots of the input uncertainty of a simulation."""
