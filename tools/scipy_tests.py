@@ -24,7 +24,7 @@ DIFFERENCES = {
     "test_bootstrap_against_itself_2samp[numpy-percentile-890]": "a count of scipy's stream; ours is 886 of 1000",
     "test_bootstrap_against_R[numpy-basic-23.77-79.12]": (
         "simulation error: the end of a million replicates varies by 0.04 or so, and that of seed 0 is 0.16 "
-        "off; seeds 1 to 7 pass"
+        "off; that of seeds 1 to 7 is within the tolerance"
     ),
 }
 """Tests that do not pass, with the reason: all compare with numbers of scipy's stream of random numbers."""
