@@ -21,7 +21,6 @@ from scipy.stats import pearsonr
 
 from orthoboot import arch_compat, scipy_compat
 
-
 _WARM_UP = 8
 """Calls that are not timed: the compiled kernels are loaded, in half a second, once the first few have shown a need."""
 
