@@ -12,6 +12,7 @@ DOCUMENTS = pathlib.Path(__file__).parents[1] / "docs"
 PAGES = {
     "cvxpy": ("cvxpy", "diffcp"),
     "large_data": ("dask.array", "polars", "pyarrow"),
+    "migrating": (),
     "plots": ("matplotlib",),
     "prediction": ("sklearn", "torch"),
     "simulation": ("simpy", "matplotlib"),
