@@ -119,7 +119,10 @@ def misled(change, n_resamples=400):
     return linear, replace(linear, run=run)
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize(
+    "name",
+    ["times 3", "explosions", *(pytest.param(name, marks=pytest.mark.slow) for name in ("times 0.3", "noise"))],
+)
 def test_a_wrong_surrogate_does_no_harm(name, many):
     """The RMSE of the variance over forty runs of ten, within a tenth and its own error of that by the linear part."""
     linear, wrong = misled(WRONG[name])

@@ -216,6 +216,7 @@ def test_simultaneous_intervals_have_adjusted_p_values(method, alternative):
         assert holds(result, 1 - 0.94 * adjusted[output], alternative, null, output)
 
 
+@pytest.mark.slow
 def test_p_values_of_a_true_hypothesis_are_uniform():
     rng = np.random.default_rng(3)
     p = [ob.bootstrap(rng.normal(size=150), ob.mean, method="percentile", rng=i).pvalue(0.0) for i in range(300)]

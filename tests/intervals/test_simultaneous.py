@@ -229,6 +229,7 @@ def test_something_other_than_a_flag_is_refused():
         ob.bootstrap(TABLE, ob.variance, rng=0).interval(simultaneous="yes")
 
 
+@pytest.mark.slow
 def test_five_coefficients_are_covered_together():
     truth, n_sets = np.array([1.0, -1.0, 0.5, 0.0, 2.0]), 200
     mixing = np.linalg.cholesky(equicorrelated(5, 0.5))

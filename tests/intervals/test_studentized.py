@@ -389,6 +389,7 @@ def test_the_simulation_error_is_the_spread_over_seeds():
     assert (np.abs(reported / spread - 1) < 0.5).all()
 
 
+@pytest.mark.slow
 def test_it_covers_the_mean_of_few_skewed_rows_as_often_as_it_says():
     """The mean of 20 exponential rows: normal intervals miss it in one of nine data sets."""
     n_sets, covered = 300, np.zeros(2)
