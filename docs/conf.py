@@ -5,6 +5,11 @@ from __future__ import annotations
 import urllib.request
 from typing import Any
 
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util.logging import getLogger
+
 import orthoboot
 
 project = "orthoboot"
@@ -18,7 +23,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_design",
 ]
@@ -30,6 +34,10 @@ smartquotes = False
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
+
+# Formulas are written into the pages: a script that draws them would have to be fetched from elsewhere.
+html_math_renderer = "mathml"
+myst_update_mathjax = False
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -79,3 +87,17 @@ def is_reachable(address: str, seconds: float = 5.0) -> bool:
 intersphinx_mapping: dict[str, Any] = {
     name: (address, None) for name, address in NEIGHBOURS.items() if is_reachable(address)
 }
+
+
+def add_formula(translator: Any, node: nodes.Element) -> None:
+    """Write a formula into the page as MathML."""
+    try:
+        translator.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    except MathError as error:
+        getLogger(__name__).warning("%s In: %s", error, node.astext(), location=node)
+    raise nodes.SkipNode
+
+
+def setup(app: Any) -> None:
+    """Tell Sphinx how to write formulas."""
+    app.add_html_math_renderer("mathml", inline_renderers=(add_formula, None), block_renderers=(add_formula, None))
