@@ -62,7 +62,8 @@ html_theme_options = {
     "show_toc_level": 2,
     "show_prev_next": True,
 }
-html_sidebars: dict[str, list[str]] = {"index": [], "start": [], "guide": []}
+# Pages without pages below them have nothing to show beside them.
+html_sidebars: dict[str, list[str]] = {page: [] for page in ("index", "start", "guide", "limits", "benchmarks")}
 
 NEIGHBOURS = {
     "python": "https://docs.python.org/3/",
