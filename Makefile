@@ -9,6 +9,7 @@
 #   make fuzz       20,000 random calls of `bootstrap`, held to what must be true of every one; CASES=N, SEED=N
 #   make map        the map of docs/developer/architecture.md, and whether the house is in order
 #   make build      the wheel and the sdist, each tried in an environment of its own
+#   make docs       the documentation as a site, in build/docs; a warning is an error
 #   make hooks      the linters of `make lint` before every commit
 #   make bench      the tables of docs/benchmarks.md
 #   make bench-large  data beyond memory: two small workers of dask, and a scan of a Parquet file
@@ -24,7 +25,7 @@ SEED ?= 0
 LARGEST ?= 1e7
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-core test-slow test-portable fuzz coverage lint pytest hooks map build bench bench-large bench-peers paper clean
+.PHONY: demo test test-all test-core test-slow test-portable fuzz coverage lint pytest docs hooks map build bench bench-large bench-peers paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -54,6 +55,12 @@ fuzz: $(VENV)/.dev
 
 coverage: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov
+
+# From nothing, so that a page that is gone leaves no trace.
+docs: $(VENV)/.docs
+	rm -rf build/docs docs/reference/generated
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo build/docs/index.html
 
 hooks: $(VENV)/.dev
 	$(BIN)/pre-commit install
@@ -121,6 +128,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e ".[dev]"
 	@touch $@ $(VENV)/.core
 
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e ".[docs]"
+	@touch $@ $(VENV)/.core
+
 $(VENV)-core/.test: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)-core
 	$(VENV)-core/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
@@ -135,4 +146,4 @@ $(VENV)/.paper: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.dev $(VENV)/.core
 
 clean:
-	rm -rf .venv .venv-* dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* dist build docs/_build docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

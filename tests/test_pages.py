@@ -11,6 +11,7 @@ import pytest
 DOCUMENTS = pathlib.Path(__file__).parents[1] / "docs"
 PAGES = {
     "cvxpy": ("cvxpy", "diffcp"),
+    "how": (),
     "large_data": ("dask.array", "polars", "pyarrow"),
     "migrating": (),
     "plots": ("matplotlib",),
@@ -21,6 +22,7 @@ PAGES = {
     "simulation-policies": ("matplotlib",),
     "simulation-queue": ("matplotlib",),
     "sklearn": ("sklearn", "torch"),
+    "start": (),
     "statsmodels": ("statsmodels",),
     "torch": ("torch", "sklearn"),
 }
@@ -43,4 +45,4 @@ def test_the_programs_of_a_page_print_what_it_says(
             exec(program, names)
             assert capsys.readouterr().out == ("" if following else printed)
             programs += 1
-    assert programs >= 3
+    assert programs >= 2

@@ -1,4 +1,4 @@
-"""The page of the command line: its commands print what the page says."""
+"""The pages with commands: these print what the page says."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ pytest.importorskip("sklearn")
 
 from tests.conftest import REPOSITORY
 
-PAGE = REPOSITORY / "docs" / "command-line.md"
+PAGES = {"command-line": 12, "start": 1}
+"""How many commands a page has at least."""
+
 DIGITS = re.compile(r"(\d\.\d{6})\d+")
 """Digits of numbers in full, which may differ between processors."""
 
@@ -42,9 +44,12 @@ def printed_by(command, run, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
-def test_the_commands_of_the_page_print_what_it_says(run, capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("page", "least"), PAGES.items())
+def test_the_commands_of_a_page_print_what_it_says(page, least, run, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    blocks = re.findall(
+        r"```(\w*)\n(.*?)```", (REPOSITORY / "docs" / f"{page}.md").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
     exec(next(program for language, program in blocks if language == "python"), {})
     capsys.readouterr()
     sessions = [session for language, session in blocks if language == "console"]
@@ -54,4 +59,4 @@ def test_the_commands_of_the_page_print_what_it_says(run, capsys, tmp_path, monk
             found = printed_by(command, run, monkeypatch)
             assert comparable(found) == comparable(expected), command
             commands += 1
-    assert commands >= 12
+    assert commands >= least

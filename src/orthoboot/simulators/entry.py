@@ -57,7 +57,7 @@ def input_uncertainty(
 ) -> InputUncertainty:
     r"""Return how uncertain a simulated answer is because its inputs are known through data alone.
 
-    A simulation estimates :math:`\phi(F_1, \dots, F_m) = E\,Y`, the mean output of a run whose draws come from the
+    A simulation estimates :math:`\phi(F_1, \ldots, F_m) = E\,Y`, the mean output of a run whose draws come from the
     distributions F_i. These are known through n_i rows of data each, so that another sample would have given another
     answer, however many runs are made. The influence of row j of input i on the answer is
 

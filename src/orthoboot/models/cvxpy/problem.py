@@ -379,7 +379,7 @@ def from_cvxpy(problem: Any, parameters: Mapping[Any, Any], target: Any, *, name
     r"""Return the solution of a cvxpy problem, whose parameters are estimated from the rows, as a statistic.
 
     .. math:: x(p) = \arg\min_x f(x, p) \quad\text{subject to the constraints}, \qquad
-              I_j = \Big(t_p + t_x \frac{dx}{dp}\Big)\,I^p_j
+              I_j = \left(t_p + t_x \frac{dx}{dp}\right)\,I^p_j
 
     for the target :math:`t(x, p)`, with the derivative of the solution by the conditions of the optimum of the cone
     program (``appendix: constrained optimization``): one adjoint solve of diffcp for each number of the target.

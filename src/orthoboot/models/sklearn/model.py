@@ -472,9 +472,9 @@ def from_sklearn(estimator: Any, target: Any = "coef_") -> SklearnModel:
     estimator
         A regressor, classifier or pipeline, fitted or not; it is cloned and never changed.
     target
-        The name of an attribute of the fitted estimator, or of the last step of a pipeline: "coef_", "intercept_"; a
-        tuple of names, for a dict of them; a function of the fitted estimator that returns a number, an array or a
-        dict of these, and that gets the data and the weights of the resample too if it is written
+        The name of an attribute of the fitted estimator, or of the last step of a pipeline: ``"coef_"``,
+        ``"intercept_"``; a tuple of names, for a dict of them; a function of the fitted estimator that returns a
+        number, an array or a dict of these, and that gets the data and the weights of the resample too if it is written
         ``target(model, X, y, weights)``, as an average over the training rows must; or new rows to predict at: for a
         classifier the probabilities of its classes, of the second one where there are two.
 
