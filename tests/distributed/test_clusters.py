@@ -66,7 +66,9 @@ def test_the_answer_is_that_of_the_rows_in_memory(cluster, number, change, strat
     assert_same(found, in_memory(stratified=stratified))
 
 
-@pytest.mark.parametrize("stratified", [False, True], ids=["rows", "strata"])
+@pytest.mark.parametrize(
+    "stratified", [pytest.param(False, id="rows"), pytest.param(True, id="strata", marks=pytest.mark.slow)]
+)
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(cluster, stratified, tmp_path):
     trace = str(tmp_path / "read")
 

@@ -202,6 +202,7 @@ def test_the_variance_reduction_is_that_of_the_refits() -> None:
     assert np.isnan(standard.variance_reduction(NEW)).all()
 
 
+@pytest.mark.slow
 def test_the_simulation_error_is_the_spread_over_seeds() -> None:
     models = [Regressor(Ridge(ALPHA), n_resamples=10, rng=seed).fit(X, Y) for seed in range(120)]
     spread = np.std([model.predict(NEW, return_std=True)[1] for model in models], axis=0)
