@@ -72,6 +72,11 @@ class Replicates:
         return len(self.values)
 
     @property
+    def is_empty(self) -> bool:
+        """Return whether nothing was drawn, and nothing is known beyond the run."""
+        return not (self.n_drawn or self.left_out or self.interrupted) and self.second_order_bias is None
+
+    @property
     def n_failed(self) -> int:
         """Return how many replicates raised or were not finite."""
         return len(self.failures)
@@ -217,7 +222,9 @@ class _Collected:
 
     def __init__(self, run: Run, start: Replicates, n_requested: int) -> None:
         self._run, self._n_requested = run, n_requested
-        self._pieces = [start]
+        # A start that holds nothing is the first batch's, which need not be copied to be joined with it.
+        self._pieces = [] if start.is_empty else [start]
+        self._start = start
 
     @property
     def n_drawn(self) -> int:
@@ -241,7 +248,7 @@ class _Collected:
 
     def joined(self) -> Replicates:
         """Return all batches as one, ordered by replicate number."""
-        pieces = self._pieces
+        pieces = self._pieces or [self._start]
         if len(pieces) == 1:
             return pieces[0]
         linear = [piece.linear for piece in pieces if piece.linear is not None]

@@ -70,6 +70,9 @@ class Estimation:
         if not self.estimator.uses_control:
             return self._settled
         known = None if self.control_values is not None else self.run.known_bias
+        # Mostly it is so already, and a copy takes longer than to see that.
+        if known is self._settled.second_order_bias:
+            return self._settled
         return replace(self._settled, second_order_bias=known)
 
     @cached_property
