@@ -60,6 +60,15 @@ def variance(n_rows: int, n_resamples: int = 10) -> Call:
     return lambda: ob.bootstrap(x, ob.variance, **known(TEN | {"n_resamples": n_resamples}))
 
 
+def correlation(n_rows: int) -> Call:
+    import numpy as np
+
+    import orthoboot as ob
+
+    x = np.random.default_rng(0).exponential(size=(n_rows, 2)) @ [[1.0, 1.0], [0.0, 1.0]]
+    return lambda: ob.bootstrap(x, ob.correlation, tol=0.022, rng=0)
+
+
 def least_squares(options: dict[str, Any]) -> Call:
     import numpy as np
 
@@ -128,6 +137,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     "variance, n = 100,000, B = 10": lambda: variance(100_000),
     "variance, n = 1,000,000, B = 10": lambda: variance(1_000_000),
     "variance, n = 1,000, B = 10,000": lambda: variance(1_000, 10_000),
+    "correlation, n = 1,000,000, tol = 0.022": lambda: correlation(1_000_000),
     "linear_regression, 5,000 x 50, B = 10": lambda: least_squares(known(TEN)),
     "linear_regression, 5,000 x 50, standard, B = 100": lambda: least_squares(HUNDRED),
     "plain function, n = 1,000, jackknife influence": plain_function,

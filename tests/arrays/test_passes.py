@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orthoboot.arrays.passes import column_sums, less, pieces, ranges, sums_of_squares
+from orthoboot.arrays.passes import column_sums, copied, less, pieces, ranges, sums_of_squares
 
 
 @pytest.fixture(params=[(1, 1), (7, 3), (600, 1), (700, 70), (70_001, 2), (40_000, 17)], ids=str)
@@ -64,3 +64,30 @@ def test_the_range_of_a_column_with_nan_is_nan(row):
     assert np.isnan(found.low).tolist() == np.isnan(found.high).tolist() == [False, True, False]
     np.testing.assert_array_equal(found.low, columns.min(axis=0))
     np.testing.assert_array_equal(found.high, columns.max(axis=0))
+
+
+LONG = 200_001
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(LONG, dtype=np.int32),
+        np.arange(2.0 * LONG).reshape(LONG, 2),
+        np.asfortranarray(np.arange(2.0 * LONG).reshape(LONG, 2)),
+        np.arange(3.0 * LONG)[::3],
+        np.array(["a", "bc"] * LONG),
+        np.array([None, 1.5] * LONG, dtype=object),
+        np.zeros(LONG, dtype=[("x", float), ("y", int)]),
+        np.array(3.0),
+        np.empty((0, 2)),
+    ],
+    ids=["integers", "rows", "columns", "strided", "text", "objects", "records", "one number", "no rows"],
+)
+def test_a_copy_is_that_of_numpy_and_shares_no_memory(array):
+    array.flags.writeable = False
+    copy, expected = copied(array), np.array(array)
+    np.testing.assert_array_equal(copy, expected)
+    assert (copy.dtype, copy.strides) == (expected.dtype, expected.strides)
+    assert copy.flags.writeable
+    assert not np.shares_memory(copy, array)

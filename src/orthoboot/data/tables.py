@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from orthoboot.arrays.passes import Ranges, ranges
+from orthoboot.arrays.passes import Ranges, copied, ranges
 from orthoboot.data.libraries import LIBRARIES, Library
 from orthoboot.errors import DataError, DigitsWarning, OrthobootWarning, first_line
 from orthoboot.typing import FloatArray, IntArray
@@ -390,7 +390,8 @@ def _array(container: Any, label: str) -> np.ndarray[Any, Any]:
 
 def numpy_copy(container: Any) -> np.ndarray[Any, Any]:
     """Return a copy of a list or of an array of any library as an array of numpy; of tensors their numbers alone."""
-    return _with_known_dtype(np.array(_readable(container)))
+    readable = _readable(container)
+    return _with_known_dtype(copied(readable) if isinstance(readable, np.ndarray) else np.array(readable))
 
 
 def _readable(container: Any) -> Any:
