@@ -4,8 +4,9 @@
 
 - rows: the variance of n numbers and the correlation of n pairs, ten replicates, from 1e3 to ``--largest`` (the goals
   want 1e8, which takes 1.6 GB on disc and minutes), beside reading the data once. From ``--mapped-from`` rows on they
-  are in a file that is mapped into memory, in ``--folder``. The file was read before: it comes from the page cache.
-- replicates: the variance of 1e5 rows from ten replicates to 3,000, fitted from 100 on, where fixed costs fade.
+  are in a file that is mapped into memory, in ``--folder``. The file was read before, and comes from the page cache; in
+  rows "from disc" both calls read it anew.
+- replicates: the variance of 1e5 rows from ten replicates to 10,000, fitted from 300 on, where fixed costs fade.
 - threads: one more replicate of the variance, by the slope between 10 and 60 of them, beside its random numbers (the
   library's generator, as many words as rows take) and reading the data, with 1, 2, 4, ... threads up to the cores.
 
@@ -27,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from benchmarks import floor, memory
@@ -44,9 +45,9 @@ QUICK_LARGEST = 30_000
 STATISTICS = {"variance": (ob.variance, 1), "correlation": (ob.correlation, 2)}
 """Each statistic with its number of columns."""
 
-FITTED_ROWS, FITTED_RESAMPLES = 100_000, 100
+FITTED_ROWS, FITTED_RESAMPLES = 100_000, 300
 """From where on exponents are fitted."""
-RESAMPLES = (10, 30, 100, 300, 1000, 3000)
+RESAMPLES = (10, 30, 100, 300, 1000, 3000, 10_000)
 ROWS_OF_RESAMPLES = 100_000
 ROWS_OF_THREADS = (1_000_000, 10_000_000)
 SLOPE = (10, 60)
@@ -74,14 +75,32 @@ class Place:
     mapped_from: int
     """Rows."""
 
+    can_forget: ClassVar[bool] = hasattr(os, "posix_fadvise")
+    """Whether the system can be asked to forget what it has read of a file."""
+
     def data(self, n_rows: int, n_columns: int) -> FloatArray:
         """Return exponential numbers, ``(n,)`` or ``(n, 2)``, in memory or mapped."""
-        if n_rows < self.mapped_from:
+        if not self.is_mapped(n_rows):
             return np.random.default_rng(0).exponential(size=_shape(n_rows, n_columns))
-        file = self.folder / f"{n_rows}-{n_columns}.npy"
+        file = self._file(n_rows, n_columns)
         if not file.exists():
             self._write(file, n_rows, n_columns)
         return np.load(file, mmap_mode="r")
+
+    def is_mapped(self, n_rows: int) -> bool:
+        """Return whether so many rows are in a file."""
+        return n_rows >= self.mapped_from
+
+    def forget(self, n_rows: int, n_columns: int) -> None:
+        """Have the system forget the pages of the file, so that the next call reads it from disc."""
+        descriptor = os.open(self._file(n_rows, n_columns), os.O_RDONLY)
+        try:
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(descriptor)
+
+    def _file(self, n_rows: int, n_columns: int) -> pathlib.Path:
+        return self.folder / f"{n_rows}-{n_columns}.npy"
 
     def _write(self, file: pathlib.Path, n_rows: int, n_columns: int) -> None:
         rng = np.random.default_rng(0)
@@ -90,6 +109,7 @@ class Place:
             part = out[start : start + READ_AT_ONCE]
             part[...] = rng.exponential(size=part.shape)
         out.flush()
+        os.sync()  # pages that are not on disc yet cannot be forgotten
 
 
 def _shape(n_rows: int, n_columns: int) -> tuple[int, ...]:
@@ -116,6 +136,25 @@ def rows_in_n(name: str, sizes: Iterable[int], place: Place, n_rounds: int) -> I
         row = _beside(row, 10, timed(ours), READING, timed(partial(reading, data)), n_rounds)
         goal = MOST_READINGS if n_rows >= GOAL_ROWS else None
         yield replace(row, goal=goal, contenders=(_with_memory(row.ours, name, n_rows, place), *row.contenders[1:]))
+        del data, ours  # pages of a mapped file are forgotten only where nothing maps them
+        if place.is_mapped(n_rows) and place.can_forget:
+            cold = Row(f"{name}, n = {_short(n_rows)}, B = 10, from disc", n_rows, (), lower_is_better=True, goal=goal)
+            yield _beside(cold, 10, *_from_disc(name, n_rows, place), n_rounds)
+
+
+def _from_disc(name: str, n_rows: int, place: Place) -> tuple[Stopwatch, str, Stopwatch]:
+    """Return stopwatches of ten replicates and of reading the file, both of a file that nobody has read before."""
+    statistic, n_columns = STATISTICS[name]
+
+    def cold(call: Callable[[FloatArray], object]) -> Stopwatch:
+        def seconds() -> float:
+            place.forget(n_rows, n_columns)
+            return timed(lambda: call(place.data(n_rows, n_columns)))()
+
+        return seconds
+
+    ours = partial(ob.bootstrap, statistic=statistic, n_resamples=10, rng=0)
+    return cold(ours), READING, cold(reading)
 
 
 def rows_in_resamples(sizes: Iterable[int], n_rows: int, n_rounds: int) -> Iterator[Row]:
@@ -189,7 +228,7 @@ def _with_memory(ours: Contender, name: str, n_rows: int, place: Place) -> Conte
     peak = memory.peak(program, name, str(n_rows), str(place.folder), str(place.mapped_from))
     if peak is None:
         return ours
-    is_mapped = n_rows >= place.mapped_from and peak.without_files is not None
+    is_mapped = place.is_mapped(n_rows) and peak.without_files is not None
     return replace(ours, peak_mb=peak.without_files if is_mapped else peak.resident)
 
 

@@ -33,12 +33,14 @@ def test_mapped_data_are_those_in_memory(tmp_path, n_columns):
 
 
 def test_rows_in_n_stand_beside_reading(place):
-    small, mapped = rows_in_n("correlation", [1_000, 3_000], place, 1)
+    small, mapped, *cold = rows_in_n("correlation", [1_000, 3_000], place, 1)
     assert (small.name, mapped.n_rows) == ("correlation, n = 1e3, B = 10", 3_000)
     assert small.rival.name == "reading"
     assert small.ratio[1] > 1
     assert small.goal is None
     assert (mapped.ours.peak_mb is None) == (sys.platform == "win32")
+    assert [row.name for row in cold] == ["correlation, n = 3e3, B = 10, from disc"] * place.can_forget
+    assert all(row.series == "" for row in cold), "one exponent is that of files that were read before"
 
 
 def test_rows_in_resamples_have_their_number():
@@ -56,7 +58,7 @@ def test_a_replicate_stands_beside_its_floor_and_threads_beside_one():
 
 def test_the_exponent_of_a_power_is_found_from_its_smallest_size_on():
     rows = [*rows_of("variance in n", [1_000, 10_000], 0.1), *rows_of("variance in n", [10**5, 10**6, 10**7], 1.02)]
-    rows += [*rows_of("variance in B", [10], 0.1), *rows_of("variance in B", [100, 1_000, 10_000], 0.97)]
+    rows += [*rows_of("variance in B", [100], 0.1), *rows_of("variance in B", [300, 1_000, 10_000], 0.97)]
     in_n, in_resamples = fits(rows)
     assert (in_n.name, in_n.smallest) == ("variance in n", 100_000)
     assert in_n.exponent == pytest.approx(1.02)
