@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pathlib
 import re
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +13,16 @@ import pytest
 DOCUMENTS = pathlib.Path(__file__).parents[1] / "docs"
 PAGES = {
     "cvxpy": ("cvxpy", "diffcp"),
+    "gallery/aspirin": ("matplotlib",),
+    "gallery/coefficients": ("sklearn", "pandas", "matplotlib"),
+    "gallery/growth": ("matplotlib",),
+    "gallery/law-school": ("matplotlib",),
+    "gallery/medians": ("sklearn", "pandas", "matplotlib"),
+    "gallery/own-statistic": ("sklearn", "matplotlib"),
+    "gallery/portfolio": ("jax", "matplotlib"),
+    "gallery/prediction": ("sklearn", "matplotlib"),
+    "gallery/sunspots": ("statsmodels", "matplotlib"),
+    "gallery/two-models": ("sklearn", "pandas", "matplotlib"),
     "how": (),
     "large_data": ("dask.array", "polars", "pyarrow"),
     "migrating": (),
@@ -45,4 +57,16 @@ def test_the_programs_of_a_page_print_what_it_says(
             exec(program, names)
             assert capsys.readouterr().out == ("" if following else printed)
             programs += 1
-    assert programs >= 2
+    assert programs >= (1 if page.startswith("gallery/") else 2)
+
+
+@pytest.fixture(autouse=True)
+def no_figure_is_left_open() -> Iterator[None]:
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+def test_every_example_of_the_gallery_is_run() -> None:
+    examples = {f"gallery/{file.stem}" for file in (DOCUMENTS / "gallery").glob("*.md")} - {"gallery/index"}
+    assert examples == {page for page in PAGES if page.startswith("gallery/")}
