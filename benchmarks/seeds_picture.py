@@ -22,7 +22,7 @@ N_TRUE = 100_000
 
 
 def lines() -> tuple[dict[str, np.ndarray], float]:
-    """Return the standard errors by estimator, one row a seed and one column a size, and that of very many replicates."""
+    """Return the standard errors by estimator, shape (seeds, sizes), and that of very many replicates."""
     rng = np.random.default_rng(1)
     rows = rng.lognormal(size=(1000, 2))
     rows[:, 1] += rows[:, 0]

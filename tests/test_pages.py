@@ -72,3 +72,16 @@ def no_figure_is_left_open() -> Iterator[None]:
 def test_every_example_of_the_gallery_is_run() -> None:
     examples = {f"gallery/{file.stem}" for file in (DOCUMENTS / "gallery").glob("*.md")} - {"gallery/index"}
     assert examples == {page for page in PAGES if page.startswith("gallery/")}
+
+
+@pytest.mark.slow
+def test_two_thousand_ordinary_refits_have_the_standard_errors_that_the_gallery_says() -> None:
+    for package in ("sklearn", "pandas"):
+        pytest.importorskip(package)
+    text = (DOCUMENTS / "gallery" / "coefficients.md").read_text(encoding="utf-8")
+    program = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[0]
+    more = program.replace("paired=True", 'paired=True, estimator="standard", n_resamples=2000')
+    names: dict[str, Any] = {}
+    exec(more.partition("table =")[0], names)
+    told = re.findall(r"give (.*?), (.*?), (.*?) and (.*?), and take", text)[0]
+    assert [f"{error:.2f}" for error in names["result"].standard_error.ravel()] == list(told)
