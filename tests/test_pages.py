@@ -51,7 +51,7 @@ def test_the_programs_of_a_page_print_what_it_says(
     monkeypatch.chdir(tmp_path)  # for files that a program writes
     for package in PAGES[page]:
         pytest.importorskip(package)
-    blocks = re.findall(r"```(\w*)\n(.*?)```", (DOCUMENTS / f"{page}.md").read_text(), flags=re.DOTALL)
+    blocks = re.findall(r"```(\w*)\n(.*?)```", (DOCUMENTS / f"{page}.md").read_text(encoding="utf-8"), flags=re.DOTALL)
     names: dict[str, Any] = {}
     programs = 0
     for (language, program), (following, printed) in zip(blocks, [*blocks[1:], ("end", "")], strict=True):
