@@ -37,6 +37,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
 
 pytest: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -56,7 +56,7 @@ html_title = f"orthoboot {release}"
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "orthoboot"},
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "navbar_align": "left",
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,

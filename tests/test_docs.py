@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 
 import numpy as np
 import pandas as pd
@@ -92,21 +93,22 @@ def test_the_version_is_the_same_everywhere():
     assert f"version: {ob.__version__}\n" in citation
 
 
-# What the README shows is what happens
+# What the README and the tour show is what happens
 
 
-README = (REPOSITORY / "README.md").read_text()
-BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, flags=re.DOTALL)
+BLOCK = re.compile(r"```(\w*)\n(.*?)```", flags=re.DOTALL)
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+TOUR = (REPOSITORY / "docs" / "tour.md").read_text(encoding="utf-8")
 
 
 def test_the_first_example_prints_what_the_readme_says(capsys):
-    (_, program), (_, printed) = BLOCKS[:2]
+    (_, program), (_, printed) = BLOCK.findall(README)[:2]
     exec(program, {})
     assert capsys.readouterr().out == printed
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
-def test_the_other_examples_run(jax):
+def test_the_examples_of_the_tour_run(jax):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 2))
 
@@ -138,7 +140,14 @@ def test_the_other_examples_run(jax):
         "cost": lambda x, mean: ((x - mean) ** 2).sum(),
         "budget": lambda x, mean: x.sum() - 1,
     }
-    programs = [program for language, program in BLOCKS[2:] if language == "python"]
+    programs = [program for language, program in BLOCK.findall(TOUR) if language == "python"]
     assert len(programs) == 3
     for program in programs:
         exec(program, names)
+
+
+def test_the_readme_takes_two_screens_and_names_every_extra():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ours = {"test", "dev", "docs", "bench"}
+    assert len(README.splitlines()) <= 100
+    assert set(re.findall(r'"\.\[(\w+)\]"', README)) == set(project["optional-dependencies"]) - ours

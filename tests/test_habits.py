@@ -26,7 +26,7 @@ def test_the_hooks_run_what_make_lint_runs():
     programs = re.findall(r"\$\(BIN\)/(ruff \w+|\S+)", recipe)
     entries = re.findall(r"entry: \.venv/bin/(ruff \w+|\S+)", text_of(".pre-commit-config.yaml"))
     assert entries == programs
-    assert len(programs) == 4
+    assert len(programs) == 5
 
 
 def test_the_versions_of_python_are_the_same_everywhere():

@@ -45,10 +45,11 @@ def files(figure: Figure, forms: Iterable[str], settings: Mapping[str, Any] = Ma
 
         canvas = Canvas(figsize=figure.size, layout="constrained")
         figure.draw(canvas)
-        return {form: _file(canvas, form) for form in forms}
+        return {form: file_of(canvas, form) for form in forms}
 
 
-def _file(canvas: Any, form: str) -> bytes:
+def file_of(canvas: Any, form: str) -> bytes:
+    """Return a figure of matplotlib as a file, "png" or "svg"."""
     stream = BytesIO()
     canvas.savefig(stream, format=form, metadata=_METADATA[form])
     return stream.getvalue()
