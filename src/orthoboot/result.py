@@ -433,7 +433,9 @@ class Result:
 
         return plotted_result(self._answer, kind, ax, output)
 
-    def to_html(self, path: str | PathLike[str], *, output: str | int | None = None) -> Path:
+    def to_html(
+        self, path: str | PathLike[str], *, output: str | int | None = None, command: str | None = None
+    ) -> Path:
         """Write a page about the result that needs nothing from elsewhere, and return its path.
 
         It has the numbers, what to worry about, the plots for light and dark screens (where matplotlib is installed),
@@ -445,6 +447,8 @@ class Result:
             Of the file, which is replaced where there is one.
         output
             The name or the number of the output to show in plots, where there are several; the first by default.
+        command
+            The shell command that made the result, to be shown before the program that makes it again.
 
         Examples
         --------
@@ -458,7 +462,7 @@ class Result:
         """
         from orthoboot.presentation.pages.result_page import written_page
 
-        return written_page(self._answer, path, output)
+        return written_page(self._answer, path, output, command)
 
     def to_dict(self, *, covariance: bool | None = None) -> dict[str, Any]:
         """Return the result as a dict of Python numbers, lists and strings, ready for JSON.

@@ -332,7 +332,9 @@ class InputUncertainty:
 
         return plotted_simulation(self._answer, kind, ax, output, input)
 
-    def to_html(self, path: str | PathLike[str], *, output: str | int | None = None) -> Path:
+    def to_html(
+        self, path: str | PathLike[str], *, output: str | int | None = None, command: str | None = None
+    ) -> Path:
         """Write a page about the result that needs nothing from elsewhere, and return its path.
 
         It has the numbers, what to worry about, where the error comes from and what more data would do, the plots
@@ -344,10 +346,12 @@ class InputUncertainty:
             Of the file, which is replaced where there is one.
         output
             The name or the number of the output to show in plots, where there are several; the first by default.
+        command
+            The shell command that made the result, to be shown before the program that makes it again.
         """
         from orthoboot.presentation.pages.simulation_page import written_page
 
-        return written_page(self._answer, path, output)
+        return written_page(self._answer, path, output, command)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of Python numbers, lists and strings, ready for JSON."""

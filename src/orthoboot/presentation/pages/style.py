@@ -78,7 +78,9 @@ pre { background: var(--panel); padding: 1rem 1.25rem; overflow-x: auto; font-si
   dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: 0.6rem; }
   th, td { padding: 0.28rem 0.4rem; }
+  thead th { white-space: normal; vertical-align: bottom; }
 }
+@page { margin: 1.6cm 1.5cm; }
 @media print {
   :root {
     color-scheme: light;
@@ -86,6 +88,8 @@ pre { background: var(--panel); padding: 1rem 1.25rem; overflow-x: auto; font-si
     --differs: #b00d1a; --panel: #f4f4ef;
   }
   main { padding: 0; }
+  /* Nothing scrolls on paper, and the ground of a cell that stays would hide the line above it. */
+  th:first-child, td:first-child { position: static; }
   section { margin-top: 1.25rem; padding-top: 1rem; }
   h2 { break-after: avoid; }
   pre { white-space: pre-wrap; break-inside: avoid; }
