@@ -6,6 +6,7 @@
 #   make coverage   the tests, with the lines that none of them reaches; fails below the floor in pyproject.toml
 #   make test-slow  statistical checks of minutes
 #   make test-portable  the tests as on three other processors, by the libraries' own switches
+#   make test-browser  the pages in Chromium, with node and npm: console, numbers, width, accessibility
 #   make fuzz       20,000 random calls of `bootstrap`, held to what must be true of every one; CASES=N, SEED=N
 #   make map        the map of docs/developer/architecture.md, and whether the house is in order
 #   make build      the wheel and the sdist, each tried in an environment of its own
@@ -25,7 +26,7 @@ SEED ?= 0
 LARGEST ?= 1e7
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-core test-slow test-portable fuzz coverage lint pytest docs hooks map build bench bench-large bench-peers paper clean
+.PHONY: demo test test-all test-core test-slow test-portable test-browser fuzz coverage lint pytest docs hooks map build bench bench-large bench-peers paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -49,6 +50,14 @@ test-slow: $(VENV)/.dev
 
 test-portable: $(VENV)/.dev
 	$(BIN)/python -m tests.portable
+
+# Versions as in constraints.txt: what these say decides whether a change lands.
+test-browser: $(VENV)/.dev build/browser/node_modules
+	$(BIN)/python -m pytest -m browser -s tests/browser
+
+build/browser/node_modules:
+	mkdir -p build/browser
+	npm install --prefix build/browser --no-audit --no-fund axe-core@4.14.0 playwright-core@1.65.1
 
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tools.fuzz --jobs 2 --cases $(CASES) --seed $(SEED)
