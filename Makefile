@@ -7,6 +7,7 @@
 #   make test-slow  statistical checks of minutes
 #   make test-portable  the tests as on three other processors, by the libraries' own switches
 #   make test-browser  the pages in Chromium, with node and npm: console, numbers, width, accessibility
+#   make test-types  the public names as mypy and pyright have them, with node and npm: tests/typing/downstream.py
 #   make fuzz       20,000 random calls of `bootstrap`, held to what must be true of every one; CASES=N, SEED=N
 #   make map        the map of docs/developer/architecture.md, and whether the house is in order
 #   make build      the wheel and the sdist, each tried in an environment of its own
@@ -26,7 +27,7 @@ SEED ?= 0
 LARGEST ?= 1e7
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-core test-slow test-portable test-browser fuzz coverage lint pytest docs hooks map build bench bench-large bench-peers paper clean
+.PHONY: demo test test-all test-core test-slow test-portable test-browser test-types fuzz coverage lint pytest docs hooks map build bench bench-large bench-peers paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -58,6 +59,14 @@ test-browser: $(VENV)/.dev build/browser/node_modules
 build/browser/node_modules:
 	mkdir -p build/browser
 	npm install --prefix build/browser --no-audit --no-fund axe-core@4.14.0 playwright-core@1.65.1
+
+test-types: $(VENV)/.dev build/types/node_modules
+	$(BIN)/mypy tests/typing
+	node build/types/node_modules/pyright/index.js --pythonpath $(BIN)/python
+
+build/types/node_modules:
+	mkdir -p build/types
+	npm install --prefix build/types --no-audit --no-fund pyright@1.1.414
 
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tools.fuzz --jobs 2 --cases $(CASES) --seed $(SEED)

@@ -191,12 +191,14 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(_LAZY[name])
-    value = globals()[name] = module if _LAZY[name] == f"{__name__}.{name}" else getattr(module, name)
-    return value
+if not TYPE_CHECKING:  # or else every misspelt name would be one of the library's to a type checker
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(_LAZY[name])
+        value = globals()[name] = module if _LAZY[name] == f"{__name__}.{name}" else getattr(module, name)
+        return value
 
 
 def __dir__() -> list[str]:
