@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from orthoboot.result import ConfidenceInterval, Result, SimulationError
     from orthoboot.simulators import InputUncertainty, fitted, input, input_uncertainty  # noqa: A004 - the public name
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ConfidenceInterval",
