@@ -82,13 +82,15 @@ def terms(entries: Iterable[tuple[str, str]]) -> str:
 
 def program(code: str, command: str | None = None) -> str:
     """Return a program, with the versions that it ran with; first the shell command, where one was typed."""
-    typed = f"<p>On the command line:</p>\n{_block(command)}\n<p>The same in Python:</p>\n" if command else ""
+    typed = ""
+    if command:
+        typed = f"<p>On the command line:</p>\n{_block(command, 'command')}\n<p>The same in Python:</p>\n"
     return f'{typed}{_block(code)}\n<p class="versions">{escape(", ".join(_versions()))}</p>'
 
 
-def _block(text: str) -> str:
+def _block(text: str, kind: str = "program") -> str:
     # Focusable, so that the keyboard can scroll it too.
-    return f'<pre tabindex="0"><code>{escape(text)}</code></pre>'
+    return f'<pre class="{kind}" tabindex="0"><code>{escape(text)}</code></pre>'
 
 
 def _versions() -> Iterator[str]:

@@ -74,6 +74,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.35rem 1.5rem;
 dt { font-weight: 600; }
 dd { margin: 0; overflow-wrap: anywhere; }
 pre { background: var(--panel); padding: 1rem 1.25rem; overflow-x: auto; font-size: 0.95rem; line-height: 1.45; }
+.command { white-space: pre-wrap; overflow-wrap: anywhere; }
 @media (max-width: 40rem) {
   dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: 0.6rem; }
