@@ -19,11 +19,11 @@ def mean_wait(draw):
         with doctor.request() as turn:
             yield turn
             waits.append(environment.now - start)
-            yield environment.timeout(draw("service"))
+            yield environment.timeout(draw.service())
 
     def arrivals():
         for _ in range(10):
-            yield environment.timeout(draw("gap"))
+            yield environment.timeout(draw.gap())
             environment.process(patient())
 
     environment.process(arrivals())
