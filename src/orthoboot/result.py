@@ -202,7 +202,7 @@ class Result:
         return None if self.replicates.linear is None else self._packed(self.replicates.linear.T)
 
     @property
-    def influence(self) -> FloatArray | tuple[FloatArray, ...] | None:
+    def influence(self) -> Value:
         """Return the influence values: ``(n,)`` or ``(n, k)``, a tuple of these for several samples, or None."""
         if self.run.influence is None:
             return None

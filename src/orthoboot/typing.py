@@ -12,7 +12,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 Value = Any
-"""What a statistic returns, in its own shape: a float, an array, or a dict of these.
+"""What a statistic returns, in its own shape: a float, an array, or a dict of these; or what goes by samples.
 
 Which one is known when it is computed. A union would have every reader of a number tell it apart from a dict.
 """

@@ -47,7 +47,7 @@ assert_type(result.confidence_interval, ob.ConfidenceInterval)
 low, high = result.confidence_interval
 ends: tuple[float, float] = (result.confidence_interval.low, result.confidence_interval.high)
 assert_type(result.simulation_error, ob.SimulationError)
-assert_type(result.influence, Numbers | tuple[Numbers, ...] | None)
+influence: Numbers = result.influence
 assert_type(result.names, tuple[str, ...])
 assert_type(result.n_resamples, int)
 assert_type(result.interval_method, str)
