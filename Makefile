@@ -6,6 +6,9 @@
 #   make coverage   the tests, with the lines that none of them reaches; fails below the floor in pyproject.toml
 #   make test-slow  statistical checks of minutes
 #   make test-portable  the tests as on three other processors, by the libraries' own switches
+#   make test-browser  the pages in Chromium, with node and npm: console, numbers, width, accessibility
+#   make test-types  the public names as mypy and pyright have them, with node and npm: tests/typing/downstream.py
+#   make test-extras  every extra alone in an environment of its own, with its example; EXTRAS="plot cli" for some
 #   make fuzz       20,000 random calls of `bootstrap`, held to what must be true of every one; CASES=N, SEED=N
 #   make map        the map of docs/developer/architecture.md, and whether the house is in order
 #   make build      the wheel and the sdist, each tried in an environment of its own
@@ -23,9 +26,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 CASES ?= 20000
 SEED ?= 0
 LARGEST ?= 1e7
+EXTRAS ?=
 VERSIONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-all test-core test-slow test-portable fuzz coverage lint pytest docs hooks map build bench bench-large bench-peers paper clean
+.PHONY: demo test test-all test-core test-slow test-portable test-browser test-types test-extras fuzz coverage lint pytest docs hooks map build bench bench-large bench-peers paper clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
@@ -51,6 +55,28 @@ test-slow: $(VENV)/.dev
 test-portable: $(VENV)/.dev
 	$(BIN)/python -m tests.portable
 
+# Versions as in constraints.txt: what these say decides whether a change lands.
+test-browser: $(VENV)/.dev build/browser/node_modules
+	$(BIN)/python -m pytest -m browser -s tests/browser
+
+build/browser/node_modules:
+	mkdir -p build/browser
+	npm install --prefix build/browser --no-audit --no-fund axe-core@4.14.0 playwright-core@1.65.1
+
+test-types: $(VENV)/.dev build/types/node_modules
+	$(BIN)/mypy tests/typing
+	node build/types/node_modules/pyright/index.js --pythonpath $(BIN)/python
+
+build/types/node_modules:
+	mkdir -p build/types
+	npm install --prefix build/types --no-audit --no-fund pyright@1.1.414
+
+test-extras: | $(VENV)/bin/python
+	rm -rf build/extras
+	$(PIP) build
+	$(BIN)/python -m build --wheel --outdir build/extras
+	$(BIN)/python -m tools.extras --dist build/extras $(EXTRAS)
+
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tools.fuzz --jobs 2 --cases $(CASES) --seed $(SEED)
 
@@ -72,8 +98,9 @@ map: $(VENV)/.dev
 # As those have it who install the wheel, or unpack the sdist: -I, so that nothing of this folder is imported.
 build: | $(VENV)/bin/python
 	rm -rf dist build
-	$(PIP) build
+	$(PIP) build twine
 	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	build/wheel/bin/python -I examples/demo.py

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from orthoboot.result import ConfidenceInterval, Result, SimulationError
     from orthoboot.simulators import InputUncertainty, fitted, input, input_uncertainty  # noqa: A004 - the public name
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ConfidenceInterval",
@@ -191,12 +191,14 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(_LAZY[name])
-    value = globals()[name] = module if _LAZY[name] == f"{__name__}.{name}" else getattr(module, name)
-    return value
+if not TYPE_CHECKING:  # or else every misspelt name would be one of the library's to a type checker
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(_LAZY[name])
+        value = globals()[name] = module if _LAZY[name] == f"{__name__}.{name}" else getattr(module, name)
+        return value
 
 
 def __dir__() -> list[str]:

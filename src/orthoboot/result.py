@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,11 @@ from orthoboot.presentation.export import frame, jsonable
 from orthoboot.presentation.wording import shortened
 from orthoboot.replicates import Replicates, extended, relinearized
 from orthoboot.run import Run
-from orthoboot.typing import FloatArray
+from orthoboot.typing import FloatArray, Value
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 _LARGEST_COVARIANCE = 500
 """Outputs up to which `to_dict` holds their covariance matrix unasked: five megabytes of JSON."""
@@ -46,17 +50,17 @@ _LARGEST_COVARIANCE = 500
 class ConfidenceInterval(NamedTuple):
     """The two ends, each in the statistic's own shape."""
 
-    low: Any
-    high: Any
+    low: Value
+    high: Value
 
 
 class SimulationError(NamedTuple):
     """Simulation errors: standard deviations over seeds, each in the statistic's own shape."""
 
-    bias: Any
-    standard_error: Any
-    low: Any
-    high: Any
+    bias: Value
+    standard_error: Value
+    low: Value
+    high: Value
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -93,27 +97,27 @@ class Result:
     # What was found
 
     @property
-    def estimate(self) -> Any:
+    def estimate(self) -> Value:
         """Return phi_hat, the statistic on the data."""
         return self._packed(self.replicates.estimate)
 
     @property
-    def bias(self) -> Any:
+    def bias(self) -> Value:
         """Return the estimated bias of the statistic."""
         return self._packed(self._estimation.bias)
 
     @property
-    def debiased(self) -> Any:
+    def debiased(self) -> Value:
         """Return ``estimate - bias`` (``eq:debiasestimator``)."""
         return self._packed(self.replicates.estimate - self._estimation.bias)
 
     @property
-    def standard_error(self) -> Any:
+    def standard_error(self) -> Value:
         """Return the square root of the variance."""
         return self._packed(self._estimation.standard_error)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Value:
         """Return the variance of the statistic under resampling (``eq:varianceestimator`` for "paper")."""
         return self._packed(self._estimation.variance)
 
@@ -152,19 +156,19 @@ class Result:
         return SimulationError(*(self._packed(error) for error in errors))
 
     @property
-    def equivalent_resamples(self) -> Any:
+    def equivalent_resamples(self) -> Value:
         """Return how many ordinary replicates would give the variance with the same relative simulation error."""
         return self._packed(self._estimation.error.equivalent_resamples)
 
     @property
-    def r_squared(self) -> Any:
+    def r_squared(self) -> Value:
         """Return the share of the variance between replicates that their control explains; NaN if unknown."""
         if self.replicates.linear is None or len(self.replicates) < 2:
             return self._packed(np.full_like(self.replicates.estimate, np.nan))
         return self._packed(r_squared(self._estimation.moments))
 
     @property
-    def slope(self) -> Any:
+    def slope(self) -> Value:
         """Return the shrunken slope of the replicates on their control; one means that it moves as they do."""
         if self.replicates.linear is None:
             return self._packed(np.full_like(self.replicates.estimate, np.nan))
@@ -188,17 +192,17 @@ class Result:
         return self.run.output.names
 
     @property
-    def bootstrap_distribution(self) -> Any:
+    def bootstrap_distribution(self) -> Value:
         """Return phi_b with the replicates on the last axis, as scipy does."""
         return self._packed(self.replicates.values.T)
 
     @property
-    def linear_distribution(self) -> Any:
+    def linear_distribution(self) -> Value | None:
         """Return linear_b, centred at its exact mean, with the replicates on the last axis; None without influence."""
         return None if self.replicates.linear is None else self._packed(self.replicates.linear.T)
 
     @property
-    def influence(self) -> Any:
+    def influence(self) -> Value:
         """Return the influence values: ``(n,)`` or ``(n, k)``, a tuple of these for several samples, or None."""
         if self.run.influence is None:
             return None
@@ -228,14 +232,14 @@ class Result:
         return self._estimation.control_name
 
     @property
-    def control_share(self) -> Any:
+    def control_share(self) -> Value:
         """Return how much a control beyond the linear part counts beside it, from 0 to 1, by output; 0 without one."""
         moments = self._estimation.moments
         share = np.zeros_like(self.replicates.estimate) if moments.by_linear is None else moments.control_share
         return self._packed(share)
 
     @property
-    def jackknife_variance(self) -> Any:
+    def jackknife_variance(self) -> Value:
         """Return V, the infinitesimal jackknife's variance: the exact variance of the linear part."""
         variance = self.run.linear_variance
         return self._packed(np.full_like(self.replicates.estimate, np.nan) if variance is None else variance)
@@ -269,7 +273,7 @@ class Result:
             emit(warning)
         return asked.confidence_interval
 
-    def pvalue(self, null: Any = 0.0, alternative: str | None = None, *, method: str | None = None) -> Any:
+    def pvalue(self, null: Any = 0.0, alternative: str | None = None, *, method: str | None = None) -> Value:
         """Return the p-value of the hypothesis that the parameter equals `null`, from the same replicates.
 
         It is the smallest alpha for which the interval of level ``1 - alpha`` excludes `null`: in closed form for
@@ -405,7 +409,7 @@ class Result:
         """Return a text summary: estimate, bias, standard error, interval, simulation errors and warnings."""
         return summaries.text(self._answer)
 
-    def plot(self, kind: str = "interval", ax: Any = None, *, output: str | int | None = None) -> Any:
+    def plot(self, kind: str = "interval", ax: Axes | None = None, *, output: str | int | None = None) -> Axes:
         """Draw the result with matplotlib, and return the axes.
 
         Parameters
@@ -431,9 +435,12 @@ class Result:
         """
         from orthoboot.presentation.plots.kinds import plotted_result
 
-        return plotted_result(self._answer, kind, ax, output)
+        axes: Axes = plotted_result(self._answer, kind, ax, output)
+        return axes
 
-    def to_html(self, path: str | PathLike[str], *, output: str | int | None = None) -> Path:
+    def to_html(
+        self, path: str | PathLike[str], *, output: str | int | None = None, command: str | None = None
+    ) -> Path:
         """Write a page about the result that needs nothing from elsewhere, and return its path.
 
         It has the numbers, what to worry about, the plots for light and dark screens (where matplotlib is installed),
@@ -445,6 +452,8 @@ class Result:
             Of the file, which is replaced where there is one.
         output
             The name or the number of the output to show in plots, where there are several; the first by default.
+        command
+            The shell command that made the result, to be shown before the program that makes it again.
 
         Examples
         --------
@@ -458,7 +467,7 @@ class Result:
         """
         from orthoboot.presentation.pages.result_page import written_page
 
-        return written_page(self._answer, path, output)
+        return written_page(self._answer, path, output, command)
 
     def to_dict(self, *, covariance: bool | None = None) -> dict[str, Any]:
         """Return the result as a dict of Python numbers, lists and strings, ready for JSON.
@@ -505,7 +514,7 @@ class Result:
         }
         return {name: jsonable(value) for name, value in fields.items()}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one row per output."""
         return frame(self._answer)
 
@@ -553,7 +562,7 @@ class Result:
             method=self.method,
         )
 
-    def _packed(self, flat: FloatArray) -> Any:
+    def _packed(self, flat: FloatArray) -> Value:
         return self.run.output.pack(flat)
 
     def _with_influence(self, asker: str) -> Result:

@@ -45,6 +45,7 @@ def test_the_table_has_resamples_and_seconds(law, run):
             ("--estimators", "best"),
             "`--estimators` must be among orthogonal, paper, standard, cheap, jackknife",
         ),
+        (("--estimators", "orthogonl"), "got 'orthogonl'. Did you mean 'orthogonal'?"),
         (("-c", "LSTA"), "Did you mean 'LSAT'?"),
     ],
 )

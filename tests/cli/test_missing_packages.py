@@ -45,6 +45,6 @@ def test_without_scikit_learn_predict_names_the_extra(law, run, monkeypatch):
 
 def test_a_page_does_without_matplotlib(law, run, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(ob.Result, "to_html", lambda self, path: path.write_text("page"))
+    monkeypatch.setattr(ob.Result, "to_html", lambda self, path, command: path.write_text("page"))
     assert run("ci", "law.csv", "--report", "a.html")[0] == 0
     assert (law.parent / "a.html").read_text() == "page"

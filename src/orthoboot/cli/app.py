@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -24,6 +25,8 @@ from orthoboot.cli.simulate import simulate
 
 COMMANDS = (ci, metric, fit, compare, simulate, predict, demo, reproduce)
 """To add one: its file, and its name here."""
+
+_PROGRAM = "orthoboot"
 
 _FAILURES = tuple(
     kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, (ValueError, RuntimeError))
@@ -64,7 +67,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
             # Hours of work must not end at a sign such as ± that the terminal does not have.
             stream.reconfigure(errors="replace")
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="orthoboot")
+        given = None if arguments is None else list(arguments)
+        typed = shlex.join([_PROGRAM, *(sys.argv[1:] if given is None else given)])
+        app(args=given, prog_name=_PROGRAM, obj=typed)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Any
 
 import typer
@@ -75,5 +76,7 @@ def _checked(names: list[str]) -> list[str]:
     known = [name.value for name in EstimatorName]
     for name in names:
         if name not in known:
-            raise ArgumentError(f"`--estimators` must be among {', '.join(known)}; got {name!r}.")
+            close = difflib.get_close_matches(name.lower(), known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise ArgumentError(f"`--estimators` must be among {', '.join(known)}; got {name!r}.{hint}")
     return names or known

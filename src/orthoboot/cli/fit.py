@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,7 +61,7 @@ def fit(
     `orthoboot fit test.csv --formula "bought ~ age + visits" --family logistic`
     """
     from orthoboot.cli.answers.bootstrapped import bootstrapped
-    from orthoboot.cli.tables.columns import check_columns, complete
+    from orthoboot.cli.tables.columns import check_columns, check_text_among_numbers, complete
     from orthoboot.cli.tables.files import read_table
 
     destinations = Destinations(as_json, output, report, plot)
@@ -71,6 +72,7 @@ def fit(
     used = list(dict.fromkeys([*variables, *plan.values()]))
     check_columns(used, [str(name) for name in table.frame.columns], table.name)
     table, n_dropped = complete(table, used, drop=drop_missing)
+    check_text_among_numbers(table, [name for name in variables if not _is_labels(name, formula)])
     response, design = _design(formula, table)
     settings = Settings(level, interval, estimator, tol, resamples, seed)
     labels: dict[str, Any] = {name: table.frame[column] for name, column in plan.items()}
@@ -103,6 +105,11 @@ def _variables(formula: str) -> list[str]:
     if not hasattr(parsed, "lhs"):
         raise ArgumentError(f'`--formula` must have a response and a tilde, such as "y ~ a + b"; got {formula!r}.')
     return sorted(str(variable) for variable in parsed.required_variables)
+
+
+def _is_labels(name: str, formula: str) -> bool:
+    """Return whether a formula says that a column holds labels, ``C(name)``."""
+    return re.search(rf"\bC\(\s*`?{re.escape(name)}\b", formula) is not None
 
 
 def _design(formula: str, table: Table) -> tuple[Any, Any]:

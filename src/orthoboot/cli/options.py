@@ -188,11 +188,25 @@ def block_length(blocks: str | None) -> int | str | None:
 
 
 def published(
-    context: typer.Context, answers: Sequence[Answer], destinations: Destinations, notes: Sequence[str] = ()
+    context: typer.Context,
+    answers: Sequence[Answer],
+    destinations: Destinations,
+    notes: Sequence[str] = (),
+    frame: Any = None,
 ) -> int:
-    """Write and print the answers of a command; return its exit code."""
+    """Write and print the answers of a command; return its exit code.
+
+    Parameters
+    ----------
+    context
+        Of typer; its object is what was typed.
+    answers, notes, frame
+        What was found: see `Publication`.
+    destinations
+        Where it goes.
+    """
     from orthoboot.cli.answers.answer import Publication
 
     arguments = {name: value for name, value in context.params.items() if value is not None}
-    publication = Publication(str(context.info_name), arguments, tuple(answers), tuple(notes))
-    return destinations.publish(publication)
+    name, typed = str(context.info_name), context.obj or ""
+    return destinations.publish(Publication(name, arguments, tuple(answers), tuple(notes), frame, typed))

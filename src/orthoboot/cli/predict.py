@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from orthoboot.cli import options
-from orthoboot.cli.answers.answer import Answer, Output, Publication
+from orthoboot.cli.answers.answer import Answer, Output
 from orthoboot.cli.answers.destinations import Destinations
 from orthoboot.cli.tables.columns import names_of
 from orthoboot.errors import ArgumentError, MissingDependencyError, OrthobootWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
+
+    from orthoboot.presentation.plots.predictions import Predictions
 
 
 class ModelName(StrEnum):
@@ -50,6 +54,8 @@ def predict(
     seed: options.Seed = 0,
     as_json: options.Json = False,
     output: options.OutputFile = None,
+    report: options.ReportFile = None,
+    plot: options.PlotFile = None,
 ) -> None:
     """Predict the rows of a new file, with an interval for each response.
 
@@ -57,16 +63,14 @@ def predict(
 
     `orthoboot predict houses.csv --target price --new offers.csv --output predicted.csv`
 
-    `orthoboot predict houses.csv --target price --new offers.csv --model boosting`
+    `orthoboot predict houses.csv --target price --new offers.csv --model boosting --plot intervals.png`
     """
-    destinations = Destinations(as_json, output)
+    destinations = Destinations(as_json, output, report, plot)
     destinations.check()
     task, notes = _task(file, new, target, names_of(columns), drop=drop_missing)
     n_refits = _REFITS[model] if resamples is None else resamples
     found, answer = _predicted(task, _regressor(model, seed, n_refits, level), model)
-    arguments = {name: value for name, value in context.params.items() if value is not None}
-    publication = Publication("predict", arguments, (answer,), tuple(notes), frame=task.rows.join(found))
-    raise typer.Exit(destinations.publish(publication))
+    raise typer.Exit(options.published(context, [answer], destinations, notes, task.rows.join(found)))
 
 
 class Task(NamedTuple):
@@ -75,7 +79,7 @@ class Task(NamedTuple):
     Attributes
     ----------
     features, response
-        The rows of the fit.
+        The rows of the fit; the response has the name of its column.
     offered
         The features of the new rows.
     rows
@@ -180,4 +184,91 @@ def _answer(
         seconds=seconds,
         text="",
         details={"noise_standard_deviation": float(regressor.noise_variance_) ** 0.5},
+        source=Drawn(outputs, task, regressor, model, warnings),
     )
+
+
+class Drawn(NamedTuple):
+    """Predictions that can be drawn and put on a page, as results of the library can."""
+
+    outputs: tuple[Output, ...]
+    task: Task
+    regressor: Any
+    model: ModelName
+    warnings: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the rows."""
+        return tuple(output.name for output in self.outputs)
+
+    def plot(self, kind: str) -> Any:
+        """Draw the intervals, whatever the kind, and return the axes."""
+        from orthoboot.presentation.plots.drawing import plotted
+        from orthoboot.presentation.plots.predictions import PREDICTIONS
+
+        return plotted(self._answer, PREDICTIONS)
+
+    def to_html(self, path: Any, command: str | None = None) -> Any:
+        """Write a page, and return its path."""
+        from orthoboot.presentation.pages.prediction_page import written_page
+
+        return written_page(self._answer, path, command)
+
+    @property
+    def _answer(self) -> Predictions:
+        import numpy as np
+
+        from orthoboot.presentation.plots.predictions import Predictions
+
+        numbers = [(o.estimate, o.standard_error, o.standard_error_error, o.low, o.high) for o in self.outputs]
+        estimate, std, std_error, low, high = np.array(numbers).T
+        return Predictions(
+            model=self.model.value,
+            target=str(self.task.response.name),
+            features=tuple(map(str, self.task.features.columns)),
+            names=self.names,
+            estimate=estimate,
+            standard_error=std,
+            standard_error_error=std_error,
+            low=low,
+            high=high,
+            confidence_level=self.regressor.confidence_level,
+            terms=tuple(self._terms()),
+            code=self._code,
+            warnings=self.warnings,
+        )
+
+    def _terms(self) -> Iterator[tuple[str, str]]:
+        regressor = self.regressor
+        yield "Model", f"`{' '.join(repr(regressor.estimator).split())}`"
+        yield "Rows of the fit", f"{len(self.task.features):,}"
+        failed = f", of which {regressor.n_failed_:,} failed and were left out" if regressor.n_failed_ else ""
+        yield "Refits", f"{len(regressor.estimators_) + regressor.n_failed_:,}{failed}"
+        yield "Seed", f"`rng={regressor.rng}`"
+        yield "Estimator", f"`{regressor.variance_estimator_}`, of the variance of the predictions"
+        yield "Noise", f"standard deviation {float(regressor.noise_variance_) ** 0.5:.4g}, from rows not in a refit"
+        yield "Interval", f"{100 * regressor.confidence_level:g}%, normal"
+
+    @property
+    def _code(self) -> str:
+        """Return the program that makes the predictions again; comments say what the user has to give."""
+        regressor = self.regressor
+        model = regressor.estimator
+        package = "orthoboot" if self.model is ModelName.NETWORK else type(model).__module__.rpartition("._")[0]
+        lines = [
+            f"from {package} import {type(model).__name__}",
+            "",
+            "import orthoboot as ob",
+            "",
+            "model = ob.PredictionIntervalRegressor(",
+            f"    {' '.join(repr(model).split())},",
+            f"    n_resamples={regressor.n_resamples},",
+            f"    confidence_level={regressor.confidence_level!r},",
+            f'    variance_estimator="{regressor.variance_estimator}",',
+            f"    rng={regressor.rng},",
+            ")",
+            f"model.fit(X, y)  # {', '.join(map(str, self.task.features.columns))}; {self.task.response.name}",
+            "print(model.predict_interval(new_rows, as_frame=True))",
+        ]
+        return "\n".join(" ".join(line.splitlines()) for line in lines)

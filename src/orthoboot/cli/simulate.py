@@ -45,6 +45,8 @@ def simulate(
     seed: options.Seed = 0,
     as_json: options.Json = False,
     output: options.OutputFile = None,
+    report: options.ReportFile = None,
+    plot: options.PlotFile = None,
 ) -> None:
     """Say how uncertain a simulated answer is because its inputs are known through data alone.
 
@@ -57,7 +59,7 @@ def simulate(
     from orthoboot import input_uncertainty
     from orthoboot.warning_scopes import recorded, show_again
 
-    destinations = Destinations(as_json, output)
+    destinations = Destinations(as_json, output, report, plot)
     destinations.check()
     data = {name: _rows(path) for name, path in _files(inputs).items()}
     function = _function(model)
@@ -148,5 +150,6 @@ def _answer(result: Any, name: str, sizes: tuple[int, ...], seconds: float) -> A
         seconds=seconds,
         text=str(result),
         details=details,
+        source=result,
         interrupted=result.interrupted,
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from scipy import special
@@ -47,6 +47,12 @@ from orthoboot.prediction.repeated_rows import RepeatedRows
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray, IntArray
 from orthoboot.warning_scopes import recorded, show_again
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Level = float | Sequence[float] | FloatArray | None
+"""A confidence level, several of them, or None for that of the regressor."""
 
 _NAMES_OF_COLUMNS = re.compile("X (has|does not have valid) feature names")
 """How scikit-learn's warnings begin where a model was fitted with names of columns and called without, or reversed."""
@@ -176,7 +182,13 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
             emit(warning)
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = ...) -> FloatArray: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[FloatArray, FloatArray]: ...
+    @overload
+    def predict(self, X: Any, return_std: bool) -> FloatArray | tuple[FloatArray, FloatArray]: ...
+    def predict(self, X: Any, return_std: bool = False) -> FloatArray | tuple[FloatArray, FloatArray]:
         r"""Return the predictions of the estimator, the same as without intervals.
 
         Parameters
@@ -191,7 +203,19 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         points = self._points(rows)
         return (points, self._response_std(rows)) if return_std else points
 
-    def predict_interval(self, X: Any, confidence_level: Any = None, *, as_frame: bool = False) -> Any:
+    @overload
+    def predict_interval(
+        self, X: Any, confidence_level: Level = ..., *, as_frame: Literal[False] = ...
+    ) -> tuple[FloatArray, FloatArray]: ...
+    @overload
+    def predict_interval(self, X: Any, confidence_level: Level = ..., *, as_frame: Literal[True]) -> pd.DataFrame: ...
+    @overload
+    def predict_interval(
+        self, X: Any, confidence_level: Level = ..., *, as_frame: bool
+    ) -> tuple[FloatArray, FloatArray] | pd.DataFrame: ...
+    def predict_interval(
+        self, X: Any, confidence_level: Level = None, *, as_frame: bool = False
+    ) -> tuple[FloatArray, FloatArray] | pd.DataFrame:
         """Return the predictions and the intervals for the responses.
 
         Parameters
@@ -444,7 +468,7 @@ def _reduction(replicates: Replicates) -> FloatArray:
     return reduction
 
 
-def _frame(X: Any, points: Any, intervals: FloatArray, suffixes: list[str]) -> Any:
+def _frame(X: Any, points: Any, intervals: FloatArray, suffixes: list[str]) -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError as error:

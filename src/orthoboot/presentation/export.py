@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from orthoboot.functionals.output import unique_names
 from orthoboot.presentation.simulation_answer import SimulationAnswer
 from orthoboot.presentation.summary import Answer
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def frame(answer: Answer) -> Any:
+
+def frame(answer: Answer) -> pd.DataFrame:
     """Return a pandas frame with one row per output."""
     estimation, ends = answer.estimation, answer.ends
     columns = {
@@ -31,7 +34,7 @@ def frame(answer: Answer) -> Any:
     return _frame(answer.names, columns)
 
 
-def simulation_frame(answer: SimulationAnswer) -> Any:
+def simulation_frame(answer: SimulationAnswer) -> pd.DataFrame:
     """Return a pandas frame with one row per output of a simulation."""
     columns = {
         "estimate": answer.estimate,
@@ -47,7 +50,7 @@ def simulation_frame(answer: SimulationAnswer) -> Any:
     return _frame(answer.names, columns)
 
 
-def _frame(names: tuple[str, ...], columns: dict[str, Any]) -> Any:
+def _frame(names: tuple[str, ...], columns: dict[str, Any]) -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError as error:

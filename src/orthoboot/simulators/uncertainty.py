@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,7 +23,11 @@ from orthoboot.result import ConfidenceInterval
 from orthoboot.simulators.diagnostics import reported
 from orthoboot.simulators.estimation import Estimation
 from orthoboot.simulators.experiment import Outcome, extended
-from orthoboot.typing import FloatArray
+from orthoboot.typing import FloatArray, Value
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 _MOVES = ((1.0, 0.0), (0.0, 1.0))
 """Of the estimate and of the width, by one error each."""
@@ -32,11 +36,11 @@ _MOVES = ((1.0, 0.0), (0.0, 1.0))
 class SimulationErrors(NamedTuple):
     """Simulation errors: what another seed would change, each in the shape of the output."""
 
-    estimate: Any
-    bias: Any
-    input_error: Any
-    low: Any
-    high: Any
+    estimate: Value
+    bias: Value
+    input_error: Value
+    low: Value
+    high: Value
 
 
 class MoreData(NamedTuple):
@@ -52,9 +56,9 @@ class MoreData(NamedTuple):
         Of the ratio.
     """
 
-    input_error: Any
-    ratio: Any
-    simulation_error: Any
+    input_error: Value
+    ratio: Value
+    simulation_error: Value
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -89,32 +93,32 @@ class InputUncertainty:
     # What was found
 
     @property
-    def estimate(self) -> Any:
+    def estimate(self) -> Value:
         """Return the mean output where the inputs are distributed as their data."""
         return self._packed(self.estimation.estimate)
 
     @property
-    def bias(self) -> Any:
+    def bias(self) -> Value:
         """Return how far estimates from other data of the same size lie above the truth on average."""
         return self._packed(self.estimation.bias)
 
     @property
-    def debiased(self) -> Any:
+    def debiased(self) -> Value:
         """Return ``estimate - bias``."""
         return self._packed(self.estimation.estimate - self.estimation.bias)
 
     @property
-    def input_error(self) -> Any:
+    def input_error(self) -> Value:
         """Return the standard error of the estimate because the inputs are known through data alone."""
         return self._packed(self.estimation.input_error)
 
     @property
-    def run_error(self) -> Any:
+    def run_error(self) -> Value:
         """Return the standard error of the estimate because the runs are finite in number; more of them reduce it."""
         return self._packed(self.estimation.run_error)
 
     @property
-    def standard_error(self) -> Any:
+    def standard_error(self) -> Value:
         """Return both together, the root of the sum of the squares of `input_error` and `run_error`."""
         return self._packed(self.estimation.total_error)
 
@@ -147,7 +151,7 @@ class InputUncertainty:
     # Where it comes from
 
     @property
-    def contributions(self) -> dict[str, Any]:
+    def contributions(self) -> dict[str, Value]:
         """Return the share of each input in the input variance, and of pairs of inputs; they sum to one.
 
         NaN where no part of the variance is above its noise: then nobody knows what it is shared by.
@@ -155,7 +159,7 @@ class InputUncertainty:
         return self._by_part(self.estimation.shares)
 
     @property
-    def contribution_errors(self) -> dict[str, Any]:
+    def contribution_errors(self) -> dict[str, Value]:
         """Return the simulation errors of the contributions."""
         return self._by_part(self.estimation.share_errors)
 
@@ -298,11 +302,11 @@ class InputUncertainty:
     def plot(
         self,
         kind: str = "interval",
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         output: str | int | None = None,
         input: str | None = None,  # noqa: A002 - what the user calls it
-    ) -> Any:
+    ) -> Axes:
         """Draw the result with matplotlib, and return the axes.
 
         Parameters
@@ -330,9 +334,12 @@ class InputUncertainty:
         """
         from orthoboot.presentation.plots.simulation.kinds import plotted_simulation
 
-        return plotted_simulation(self._answer, kind, ax, output, input)
+        axes: Axes = plotted_simulation(self._answer, kind, ax, output, input)
+        return axes
 
-    def to_html(self, path: str | PathLike[str], *, output: str | int | None = None) -> Path:
+    def to_html(
+        self, path: str | PathLike[str], *, output: str | int | None = None, command: str | None = None
+    ) -> Path:
         """Write a page about the result that needs nothing from elsewhere, and return its path.
 
         It has the numbers, what to worry about, where the error comes from and what more data would do, the plots
@@ -344,10 +351,12 @@ class InputUncertainty:
             Of the file, which is replaced where there is one.
         output
             The name or the number of the output to show in plots, where there are several; the first by default.
+        command
+            The shell command that made the result, to be shown before the program that makes it again.
         """
         from orthoboot.presentation.pages.simulation_page import written_page
 
-        return written_page(self._answer, path, output)
+        return written_page(self._answer, path, output, command)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a dict of Python numbers, lists and strings, ready for JSON."""
@@ -372,7 +381,7 @@ class InputUncertainty:
         }
         return {name: jsonable(value) for name, value in fields.items()}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one row per output."""
         return simulation_frame(self._answer)
 

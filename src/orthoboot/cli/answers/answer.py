@@ -98,6 +98,8 @@ class Publication:
         What was done to the rows before anything was computed.
     frame
         What tables are written of instead of the answers: the rows of a file with their predictions.
+    typed
+        The command as it was typed, for pages.
     """
 
     command: str
@@ -105,3 +107,4 @@ class Publication:
     answers: tuple[Answer, ...]
     notes: tuple[str, ...] = ()
     frame: Any = None
+    typed: str = ""

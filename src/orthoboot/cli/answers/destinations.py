@@ -61,7 +61,7 @@ class Destinations:
     def _draw(self, publication: Publication) -> None:
         """Write the page and the picture, of several answers one each."""
         for path, source in _files(self.report, publication):
-            source.to_html(path)
+            source.to_html(path, command=publication.typed or None)
         for path, source in _files(self.plot, publication):
             axes = source.plot("interval" if len(source.names) == 1 else "forest")
             axes.figure.savefig(path, bbox_inches="tight")

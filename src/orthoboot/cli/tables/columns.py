@@ -78,6 +78,18 @@ def numbers(table: Table, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({name: _numbers(table, name) for name in names})
 
 
+def check_text_among_numbers(table: Table, names: Iterable[str]) -> None:
+    """Raise where most cells of a column are numbers and some are text: a slip in the file, and no labels."""
+    import pandas as pd
+
+    for name in names:
+        column = table.frame[name]
+        if pd.api.types.is_string_dtype(column.dtype) or column.dtype.kind == "O":
+            wrong = column[pd.to_numeric(column, errors="coerce").isna()]
+            if 0 < 2 * len(wrong) < len(column):
+                raise DataError(_text_in_column(table, name, wrong))
+
+
 def codes(table: Table, names: Sequence[str]) -> pd.DataFrame:
     """Return columns of labels as numbers, the same for the same label."""
     import pandas as pd

@@ -39,7 +39,7 @@ def listed(sentences: Iterable[str], kind: str) -> str:
     return f'<ul class="{kind}">\n' + "\n".join(f"<li>{worded(one)}</li>" for one in sentences) + "\n</ul>"
 
 
-def worries(warnings: Sequence[OrthobootWarning], checked: str) -> str:
+def worries(warnings: Sequence[OrthobootWarning | str], checked: str) -> str:
     """Return the warnings as a list, or that there is none: `checked` is what was looked at."""
     if not warnings:
         return f"<p>Nothing: the checks of {escape(checked)} found nothing.</p>"
@@ -80,11 +80,17 @@ def terms(entries: Iterable[tuple[str, str]]) -> str:
     return f"<dl>\n{shown}\n</dl>"
 
 
-def program(code: str) -> str:
-    """Return a program, with the versions that it ran with."""
-    return (
-        f'<pre tabindex="0"><code>{escape(code)}</code></pre>\n<p class="versions">{escape(", ".join(_versions()))}</p>'
-    )
+def program(code: str, command: str | None = None) -> str:
+    """Return a program, with the versions that it ran with; first the shell command, where one was typed."""
+    typed = ""
+    if command:
+        typed = f"<p>On the command line:</p>\n{_block(command, 'command')}\n<p>The same in Python:</p>\n"
+    return f'{typed}{_block(code)}\n<p class="versions">{escape(", ".join(_versions()))}</p>'
+
+
+def _block(text: str, kind: str = "program") -> str:
+    # Focusable, so that the keyboard can scroll it too.
+    return f'<pre class="{kind}" tabindex="0"><code>{escape(text)}</code></pre>'
 
 
 def _versions() -> Iterator[str]:

@@ -32,9 +32,10 @@ def _pictures(answer: A, kinds: Iterable[Kind[A]], j: int) -> Iterator[str]:
     from orthoboot.presentation.plots.inline import inline_svg
 
     missing = []
-    if len(answer.names) > 1:
+    kinds = sorted(kinds, key=lambda one: one.shows_one)
+    if len(answer.names) > 1 and kinds[-1].shows_one:
         yield f"<p>All but the first are of the output <code>{escape(shortened(answer.names[j]))}</code>.</p>"
-    for number, kind in enumerate(sorted(kinds, key=lambda one: one.shows_one)):
+    for number, kind in enumerate(kinds):
         reason = kind.refusal(answer)
         if reason and kind.shows_one:
             missing.append(f"No picture of the {kind.name}: {reason}")

@@ -24,14 +24,14 @@ _SIDES = {
 }
 
 
-def written_page(answer: Answer, path: Any, output: Any = None) -> Path:
-    """Write the page to a file, and return its path."""
+def written_page(answer: Answer, path: Any, output: Any = None, command: str | None = None) -> Path:
+    """Write the page to a file, and return its path; `command` is what was typed in the shell."""
     j = output_number(answer, output)
     place = checked_path(path)
-    return written(result_page(answer, j), place)
+    return written(result_page(answer, j, command), place)
 
 
-def result_page(answer: Answer, j: int) -> str:
+def result_page(answer: Answer, j: int, command: str | None = None) -> str:
     """Return the page; the pictures and rows are those of output `j` where there are several."""
     sections = [
         ("The answer", _sentence(answer) + _numbers(answer) + listed(notes(answer), "notes")),
@@ -39,7 +39,7 @@ def result_page(answer: Answer, j: int) -> str:
         ("Pictures", pictures(answer, KINDS.values(), j)),
         ("The most influential rows", _rows(answer, j)),
         ("What was assumed", _assumptions(answer)),
-        ("How to make it again", program(result_code(answer))),
+        ("How to make it again", program(result_code(answer), command)),
     ]
     title = f"Bootstrap of {shortened(answer.estimation.run.functional.name)}"
     return answer_page(title, heading(answer), sections)

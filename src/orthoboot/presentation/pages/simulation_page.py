@@ -20,14 +20,14 @@ from orthoboot.presentation.simulation_summary import MOST_ROWS, left_out, shown
 from orthoboot.presentation.wording import shortened
 
 
-def written_page(answer: SimulationAnswer, path: Any, output: Any = None) -> Path:
-    """Write the page to a file, and return its path."""
+def written_page(answer: SimulationAnswer, path: Any, output: Any = None, command: str | None = None) -> Path:
+    """Write the page to a file, and return its path; `command` is what was typed in the shell."""
     j = output_number(answer, output)
     place = checked_path(path)
-    return written(simulation_page(answer, j), place)
+    return written(simulation_page(answer, j, command), place)
 
 
-def simulation_page(answer: SimulationAnswer, j: int) -> str:
+def simulation_page(answer: SimulationAnswer, j: int, command: str | None = None) -> str:
     """Return the page; pictures, rows and what more data would do are those of output `j` where there are several."""
     of = f" of {shortened(answer.names[j])}" if len(answer.names) > 1 else ""
     notes = listed([*answer.notes, *left_out(answer)], "notes")
@@ -38,7 +38,7 @@ def simulation_page(answer: SimulationAnswer, j: int) -> str:
         ("Pictures", pictures(answer, page_kinds(answer, j), j)),
         ("The most influential rows", table_of_rows(answer.influential_rows(j), of)),
         ("What was assumed", _assumptions(answer)),
-        ("How to make it again", program(simulation_code(answer))),
+        ("How to make it again", program(simulation_code(answer), command)),
     ]
     return answer_page(answer.title, answer.heading, sections)
 

@@ -74,11 +74,14 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.35rem 1.5rem;
 dt { font-weight: 600; }
 dd { margin: 0; overflow-wrap: anywhere; }
 pre { background: var(--panel); padding: 1rem 1.25rem; overflow-x: auto; font-size: 0.95rem; line-height: 1.45; }
+.command { white-space: pre-wrap; overflow-wrap: anywhere; }
 @media (max-width: 40rem) {
   dl { grid-template-columns: 1fr; gap: 0; }
   dd { margin-bottom: 0.6rem; }
   th, td { padding: 0.28rem 0.4rem; }
+  thead th { white-space: normal; vertical-align: bottom; }
 }
+@page { margin: 1.6cm 1.5cm; }
 @media print {
   :root {
     color-scheme: light;
@@ -86,6 +89,8 @@ pre { background: var(--panel); padding: 1rem 1.25rem; overflow-x: auto; font-si
     --differs: #b00d1a; --panel: #f4f4ef;
   }
   main { padding: 0; }
+  /* Nothing scrolls on paper, and the ground of a cell that stays would hide the line above it. */
+  th:first-child, td:first-child { position: static; }
   section { margin-top: 1.25rem; padding-top: 1rem; }
   h2 { break-after: avoid; }
   pre { white-space: pre-wrap; break-inside: avoid; }

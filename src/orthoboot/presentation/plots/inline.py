@@ -29,6 +29,7 @@ PLOT_STYLE = (
     "@media screen and (prefers-color-scheme: dark) {\n"
     f"  :root {{ {' '.join(f'--plot-{name}: {IN_THE_DARK[colour]};' for colour, name in _NAMES.items())} }}\n}}\n"
     ".plot { display: block; width: 100%; max-width: 36rem; height: auto; }\n"
+    "@media print { .plot { max-width: 27rem; } figure { margin: 1rem 0; } }\n"
     ".plot * { stroke-linejoin: round; stroke-linecap: butt; }\n"
     ".plot text { font-family: system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif !important; }\n"
 )
