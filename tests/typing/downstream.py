@@ -140,4 +140,4 @@ except ArgumentError as error:
     assert_type(error.args, tuple[Any, ...])
 
 # A name that there is not must not be taken for one that there is.
-ob.boostrap  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnusedExpression]  # noqa: B018
+ob.bootstraps  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnusedExpression]  # noqa: B018
