@@ -431,7 +431,7 @@ import numpy as np
 import orthoboot as ob
 
 def slow(x):
-    time.sleep(0.2)
+    time.sleep(0.1)
     print("x", flush=True)
     return float(x.mean())
 
