@@ -1,11 +1,11 @@
-"""One cluster of dask for all tests of a process: to start one takes longer than most of them."""
+"""One cluster of dask for all tests of this folder: to start one takes longer than most of them."""
 
 from __future__ import annotations
 
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_cluster():
     """Two processes of one thread each. Workers may be killed, others come in their place; it must not be closed."""
     distributed = pytest.importorskip("distributed")
