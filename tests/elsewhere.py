@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import pickle
 import subprocess
@@ -17,38 +18,49 @@ import pytest
 from orthoboot.draws.resamples import Resamples
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
-N_THREADS = 8
+N_THREADS = int(os.environ.get("ORTHOBOOT_THREADS", "4"))
+"""Threads that attack at once; more of them attack harder."""
+
 ROUNDING = 1e-9
 """What rounding may change, relative to the largest number."""
 
 PROGRAM = """
-import pickle, sys
-prepared, resamples = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())
+import pathlib, pickle, sys
+folder = pathlib.Path(sys.argv[1])
+named, unnamed, resamples = (pickle.loads((folder / name).read_bytes()) for name in ("named", "unnamed", "resamples"))
+prepared = named + unnamed
 found = [(one.estimate, one.values(resamples), one.influence(), one.output, one.influence_source) for one in prepared]
-pathlib.Path(sys.argv[2]).write_bytes(pickle.dumps(found))
+(folder / "found").write_bytes(pickle.dumps(found))
 """
 
 
 def check_in_fresh_process(
-    prepared: list[Any],
+    named: list[Any],
     resamples: Resamples,
     folder: pathlib.Path,
     *,
-    by_value: bool = False,
-    tolerance: float = ROUNDING,
+    unnamed: list[Any] | None = None,
+    tolerance: float | list[float] = ROUNDING,
 ) -> None:
     """Check that statistics, used here and then pickled, give the same numbers in a process of their own.
 
-    Functions of the user's are pickled by their names, or `by_value` where they have none, as lambdas.
+    One process for all of them, since to start it takes longer than they do. Functions of the user's are pickled by
+    their names, and those that have none, as lambdas, by their value. The tolerance is one, or one for each statistic.
     """
+    unnamed = unnamed or []
+    prepared = named + unnamed
+    tolerances = tolerance if isinstance(tolerance, list) else [tolerance] * len(prepared)
     expected = [(one.estimate, one.values(resamples), one.influence()) for one in prepared]
-    dumps = pytest.importorskip("cloudpickle").dumps if by_value else pickle.dumps
-    (folder / "prepared").write_bytes(dumps((prepared, resamples)))
-    command = [sys.executable, "-c", "import pathlib" + PROGRAM, str(folder / "prepared"), str(folder / "found")]
+    by_value = pytest.importorskip("cloudpickle").dumps if unnamed else pickle.dumps
+    (folder / "named").write_bytes(pickle.dumps(named))
+    (folder / "unnamed").write_bytes(by_value(unnamed))
+    (folder / "resamples").write_bytes(pickle.dumps(resamples))
+    command = [sys.executable, "-c", PROGRAM, str(folder)]
     run = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    for one, here, there in zip(prepared, expected, pickle.loads((folder / "found").read_bytes()), strict=True):
-        check_equal(here, there[:3], tolerance)
+    found = pickle.loads((folder / "found").read_bytes())
+    for one, here, there, own in zip(prepared, expected, found, tolerances, strict=True):
+        check_equal(here, there[:3], own)
         assert there[3:] == (one.output, one.influence_source)
 
 
@@ -57,7 +69,7 @@ def _used(prepared: Any, resamples: Resamples) -> tuple[Any, ...]:
 
 
 def in_threads(task: Callable[[int], Any]) -> list[Any]:
-    """Return what a task gives in each of eight threads, which all start at once and get their numbers."""
+    """Return what a task gives in each of several threads, which all start at once and get their numbers."""
     start = Barrier(N_THREADS)
 
     def started(number: int) -> Any:

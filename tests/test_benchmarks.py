@@ -9,10 +9,12 @@ from benchmarks.cases import CASES
 
 @pytest.mark.parametrize("size", simulation_error.SIZES)
 @pytest.mark.parametrize("case", simulation_error.CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("n_seeds", [80, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
-def test_the_simulation_error_is_honest(case, size):
-    """The mean over 300 seeds of what is reported, against the root mean square error of the same seeds."""
-    reported, true = simulation_error.reported_and_true(case, size, n_seeds=300)
+def test_the_simulation_error_is_honest(case, size, n_seeds):
+    """The mean over many seeds of what is reported, against the root mean square error of the same seeds."""
+    reported, true = simulation_error.reported_and_true(case, size, n_seeds)
+    # A root mean square of 80 errors is off by 8%: the bound is nearly four of these, and the seeds stay the same.
     assert abs(reported / true - 1) < 0.3
 
 

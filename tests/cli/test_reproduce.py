@@ -85,10 +85,19 @@ def completed(out: Path, log: Path, *, jobs: int) -> None:
         assert main(["reproduce", "logged", "--out", str(out), "--jobs", str(jobs)]) == 0
 
 
+@pytest.fixture(scope="module")
+def unstopped(tmp_path_factory):
+    """A run from the beginning to the end: its folder, and the log of its repetitions."""
+    folder = tmp_path_factory.mktemp("unstopped")
+    with fakes_alone():
+        completed(folder / "whole", folder / "all", jobs=1)
+    return folder / "whole", folder / "all"
+
+
 @needs_signals
 @pytest.mark.parametrize(("how", "jobs"), [(signal.SIGKILL, 2), (signal.SIGINT, 1), (signal.SIGINT, 2)])
-def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(how, jobs, tmp_path):
-    out, whole = tmp_path / "out", tmp_path / "whole"
+def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(how, jobs, unstopped, tmp_path):
+    out, (whole, whole_log) = tmp_path / "out", unstopped
     code, complaints = stopped(out, tmp_path / "first", how, jobs=jobs)
     finished = kept(out)
     assert 3 <= len(finished) < 17
@@ -98,9 +107,8 @@ def test_a_stopped_run_goes_on_and_ends_as_if_it_had_not_been_stopped(how, jobs,
         assert "the same command goes on" in complaints
         assert "Traceback" not in complaints
     completed(out, tmp_path / "second", jobs=1)
-    completed(whole, tmp_path / "all", jobs=1)
-    assert sorted(logged(tmp_path / "all").values()) == [1] * 17
-    assert logged(tmp_path / "second") == Counter(set(logged(tmp_path / "all")) - finished)
+    assert sorted(logged(whole_log).values()) == [1] * 17
+    assert logged(tmp_path / "second") == Counter(set(logged(whole_log)) - finished)
     for file in FILES:
         assert (out / file).read_bytes() == (whole / file).read_bytes(), file
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from dataclasses import replace
 
@@ -110,9 +111,14 @@ WRONG = {
 }
 
 
+@functools.cache
+def by_the_linear_part(n_resamples):
+    return result_of(n_resamples=n_resamples, control="linear")
+
+
 def misled(change, n_resamples=400):
     """Replicates by the linear part, and the same with a wrong surrogate."""
-    linear = result_of(n_resamples=n_resamples, control="linear")
+    linear = by_the_linear_part(n_resamples)
     prepared = copy.copy(linear.run.prepared)
     vars(prepared)["surrogate"] = Wrong(prepared.surrogate, prepared.estimate, change)
     run = replace(linear.run, prepared=prepared, control_request="surrogate", control_is_found=False).with_control()

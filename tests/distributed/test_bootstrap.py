@@ -240,14 +240,6 @@ def test_a_constant_column_is_named(tmp_path):
         ob.bootstrap(in_arrow(tmp_path, table), ob.correlation)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options, silence_logs=60) as running, distributed.Client(running) as client:
-        yield client
-
-
 def slowly(block):
     time.sleep(0.03)
     return block

@@ -31,23 +31,11 @@ def a_cluster(workers=2):
     )
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with a_cluster() as running:
-        yield running
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster) as connected:
-        yield connected
-
-
 @pytest.fixture(params=["here", "cluster"])
 def scheduler(request):
     """Both places where partitions are computed."""
     if request.param == "cluster":
-        request.getfixturevalue("client")
+        request.getfixturevalue("cluster")
     return request.param
 
 
@@ -183,13 +171,13 @@ def test_errors_of_the_task_come_back_as_they_are(scheduler):
         list(source(arrays.ones(4, chunks=2)).each(divide))
 
 
-def test_a_task_that_cannot_be_sent_is_refused(client):
+def test_a_task_that_cannot_be_sent_is_refused(cluster):
     lock = threading.Lock()
     with pytest.raises(ArgumentError, match="pickling it raised TypeError"):
         list(source(arrays.ones(4, chunks=2)).each(lambda part, _: lock))
 
 
-def test_results_are_not_gathered_before_they_are_taken(client, tmp_path):
+def test_results_are_not_gathered_before_they_are_taken(cluster, tmp_path):
     folder = str(tmp_path)
 
     def leave_trace(part, blocks):
@@ -209,7 +197,7 @@ def test_thousands_of_partitions_are_sent_one_by_one_without_the_graph_of_all():
     assert max(len(tables[0].__dask_graph__()) for tables in found.partitions) <= 3
 
 
-def test_a_worker_that_is_killed_changes_nothing(tmp_path):
+def test_a_worker_that_is_killed_changes_nothing(cluster, tmp_path):
     trace = str(tmp_path / "killed")
 
     def kill_once(part, blocks):
@@ -220,11 +208,10 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return rows
 
-    with a_cluster() as cluster, distributed.Client(cluster) as client:
-        before = set(client.run(os.getpid).values())
-        sums = list(source(arrays.from_array(ROWS, chunks=(100, 3))).each(kill_once))
-        with open(trace) as file:
-            assert int(file.read()) in before, "a worker was killed"
+    before = set(cluster.run(os.getpid).values())
+    sums = list(source(arrays.from_array(ROWS, chunks=(100, 3))).each(kill_once))
+    with open(trace) as file:
+        assert int(file.read()) in before, "a worker was killed"
     np.testing.assert_array_equal(sums, ROWS.reshape(10, -1).sum(axis=1))
 
 

@@ -6,14 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.distributed.test_bootstrap import N, assert_same, cluster, in_dask, mapped, rows
+from tests.distributed.test_bootstrap import N, assert_same, in_dask, mapped, rows
 
 import orthoboot as ob
 from orthoboot.data import labels_in_pieces
 from orthoboot.errors import ArgumentError, DataError, SmallSampleWarning
 from orthoboot.plans.strata import settled_strata
-
-__all__ = ["cluster"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")  # dask's own
 

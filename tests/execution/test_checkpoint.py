@@ -335,8 +335,8 @@ needs_kill = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIG
 @needs_kill
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_killed_at_any_moment_it_resumes_with_the_same_bits(tmp_path, n_jobs):
-    moments = np.random.default_rng(n_jobs).uniform(0.0, 0.6, size=3)
-    SlowRun(tmp_path, n_jobs, n_resamples=12).check_kills(moments, os.killpg)
+    moments = np.random.default_rng(n_jobs).uniform(0.0, 0.6, size=2)
+    SlowRun(tmp_path, n_jobs, n_resamples=9).check_kills(moments, os.killpg)
 
 
 @needs_kill

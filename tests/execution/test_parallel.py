@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import signal
@@ -11,6 +12,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -207,6 +209,26 @@ def texts_of_warnings(result, make):
     return [str(warning) for warning in result.warnings if not isinstance(warning, random)]
 
 
+def with_packages(task):
+    """Import what the models are made with, where it is installed."""
+    for package in ("sklearn.linear_model", "statsmodels.api", "torch.func", "torch._dynamo", "cvxpy", "jax.numpy"):
+        with suppress(ImportError):
+            importlib.import_module(package)
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Two processes of joblib that begin with all packages.
+
+    It takes one that grows by hundreds of megabytes after its first task for a leak, and ends it: each model would have
+    its package imported again.
+    """
+    loky = pytest.importorskip("joblib.externals.loky")
+    loky.get_reusable_executor().shutdown(wait=True)
+    list(parallel(with_packages, [0, 1], n_jobs=2, in_threads=False))
+
+
+@pytest.mark.usefixtures("processes")
 @pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
 def test_models_give_the_same_in_other_processes_and_in_threads(make):
     check_model(make, ["threading", "loky"])
@@ -229,6 +251,7 @@ def check_prediction_intervals(backends):
         np.testing.assert_allclose(found, alone, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("processes")
 def test_prediction_intervals_give_the_same_in_other_processes_and_in_threads():
     check_prediction_intervals(["threading", "loky"])
 
@@ -431,7 +454,7 @@ import numpy as np
 import orthoboot as ob
 
 def slow(x):
-    time.sleep(0.2)
+    time.sleep(0.1)
     print("x", flush=True)
     return float(x.mean())
 

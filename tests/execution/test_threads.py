@@ -1,4 +1,4 @@
-"""Eight threads that share a statistic of any kind, or one result, get what one thread gets."""
+"""Threads that share a statistic of any kind, or one result, get what one thread gets."""
 
 from __future__ import annotations
 

@@ -27,8 +27,11 @@ def autoregressive(k, rho):
 
 
 def critical_value(maximum, probability):
-    tail = maximum.tail(probability).probability
-    side = tail / 2 if maximum.two_sided else tail
+    return critical_value_of(maximum, maximum.tail(probability))
+
+
+def critical_value_of(maximum, tail):
+    side = tail.probability / 2 if maximum.two_sided else tail.probability
     return stats.norm.isf(side) if np.isinf(maximum.degrees) else stats.t.isf(side, maximum.degrees)
 
 
@@ -84,7 +87,7 @@ def test_the_critical_value_of_equal_correlations_is_that_of_an_integral(k, rho,
     tail = maximum.tail(1 - level)
     # Four standard deviations: over the thirty cases a chance of one in five hundred; the draws are always the same.
     assert tail.error < WITHIN
-    assert critical_value(maximum, 1 - level) == pytest.approx(exact, rel=4 * tail.error + 1e-5)
+    assert critical_value_of(maximum, tail) == pytest.approx(exact, rel=4 * tail.error + 1e-5)
 
 
 @pytest.mark.parametrize("k", [2, 5, 50])

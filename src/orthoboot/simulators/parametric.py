@@ -67,7 +67,7 @@ def fitted(name: str, data: Any, **fixed: float) -> UnnamedInput:
     >>> import orthoboot as ob
     >>> x = np.random.default_rng(0).gamma(2.0, size=200)
     >>> inputs = {"demand": ob.fitted("gamma", x)}
-    >>> result = ob.input_uncertainty(lambda demand: demand.sum(axis=1), inputs, horizon=3, n_runs=2000, rng=0)
+    >>> result = ob.input_uncertainty(lambda demand: demand.sum(axis=1), inputs, horizon=3, n_runs=200, rng=0)
     >>> bool(abs(result.input_error / (3 * x.std() / np.sqrt(200)) - 1) < 0.1)  # the mean of a gamma fit is that of x
     True
     """

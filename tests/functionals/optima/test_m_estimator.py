@@ -510,26 +510,25 @@ def test_a_fit_is_pickled_without_what_is_compiled(library):
     assert "conditions" not in kept
 
 
-def test_a_fit_goes_on_in_a_fresh_process(library, tmp_path):
-    statistics = [
+def named_in(library):
+    return [
         ob.m_estimator(squares_and_fourth_powers, init=3, library=library),
         ob.m_estimator(squares_and_fourth_powers, init=3, target=square_and_second, library=library),
         ob.m_estimator(squares, init=3, penalty=ridge_penalty, solver="cg", library=library),
         ob.m_estimator(psi=normal_equations, init=3, penalty=ridge_penalty, library=library),
     ]
-    prepared = [statistic.prepared(linear_data()) for statistic in statistics]
-    elsewhere.check_in_fresh_process(prepared, counts(2), tmp_path)
 
 
-def test_functions_without_a_name_go_along(tmp_path):
+def test_a_fit_goes_on_in_a_fresh_process_and_functions_without_a_name_go_along(torch, tmp_path):
+    named = [statistic.prepared(linear_data()) for library in ("jax", "torch") for statistic in named_in(library)]
     power = 2.0
     functional = ob.m_estimator(
         lambda theta, x: jnp.logaddexp(x - theta[0], theta[0] - x) ** power,
         init=lambda x: [x.mean()],
         target=lambda theta: theta[0] ** power,
     )
-    prepared = functional.prepared(read(linear_data().arrays[1]))
-    elsewhere.check_in_fresh_process([prepared], counts(2), tmp_path, by_value=True)
+    unnamed = [functional.prepared(read(linear_data().arrays[1]))]
+    elsewhere.check_in_fresh_process(named, counts(2), tmp_path, unnamed=unnamed)
 
 
 @pytest.mark.parametrize(

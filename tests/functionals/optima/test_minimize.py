@@ -359,14 +359,10 @@ def written(library):
     ]
 
 
-@pytest.mark.parametrize("library", ["jax", "torch"])
-def test_an_optimum_goes_on_in_a_fresh_process(library, torch, tmp_path):
-    prepared = [statistic.prepared(read(ROWS)) for statistic in written(library)]
-    elsewhere.check_in_fresh_process(prepared, counts(3), tmp_path)
-
-
-def test_functions_without_a_name_go_along(tmp_path):
-    elsewhere.check_in_fresh_process([PORTFOLIO.prepared(read(RETURNS[:15]))], counts(3), tmp_path, by_value=True)
+def test_an_optimum_goes_on_in_a_fresh_process_and_functions_without_a_name_go_along(torch, tmp_path):
+    named = [statistic.prepared(read(ROWS)) for library in ("jax", "torch") for statistic in written(library)]
+    unnamed = [PORTFOLIO.prepared(read(RETURNS[:15]))]
+    elsewhere.check_in_fresh_process(named, counts(3), tmp_path, unnamed=unnamed)
 
 
 @pytest.mark.parametrize("library", ["jax", "torch"])

@@ -216,7 +216,7 @@ def test_a_draw_that_costs_as_much_as_a_refit_is_not_worth_it() -> None:
     assert draws(5000, 20) < selection._FEWEST_DRAWS
 
 
-@pytest.mark.parametrize("seed", [401, 402])
+@pytest.mark.parametrize("seed", [401, pytest.param(402, marks=pytest.mark.slow)])
 def test_ten_refits_beat_those_with_the_linear_part(jax: Any, seed: int) -> None:
     """Against 5,000 refits of the same model, which the catalogue makes together; the data chose nothing."""
     generator = np.random.default_rng(seed)

@@ -389,16 +389,11 @@ def test_a_problem_is_pickled_without_what_is_compiled() -> None:
     assert "solutions" not in kept
 
 
-def test_problems_go_on_in_a_fresh_process(tmp_path: pathlib.Path) -> None:
-    builders = (with_second_order_cone, of_the_mean)
-    prepared = [builder().prepared(read(ROWS)) for builder in builders]
-    elsewhere.check_in_fresh_process(prepared, counts(2), tmp_path)
-
-
-def test_functions_without_a_name_go_along(tmp_path: pathlib.Path) -> None:
-    builders = (with_semidefinite_cone, linear_program, of_an_expression_in_variables_and_parameters, of_a_matrix)
-    prepared = [builder().prepared(read(ROWS)) for builder in builders]
-    elsewhere.check_in_fresh_process(prepared, counts(2), tmp_path, by_value=True)
+def test_problems_go_on_in_a_fresh_process_and_functions_without_a_name_go_along(tmp_path: pathlib.Path) -> None:
+    with_names = (with_second_order_cone, of_the_mean)
+    without = (with_semidefinite_cone, linear_program, of_an_expression_in_variables_and_parameters, of_a_matrix)
+    named, unnamed = ([builder().prepared(read(ROWS)) for builder in builders] for builders in (with_names, without))
+    elsewhere.check_in_fresh_process(named, counts(2), tmp_path, unnamed=unnamed)
 
 
 def test_numbers_of_objects_from_another_process_are_not_given_out_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,17 +76,25 @@ def worst(at: Any) -> float:
     return float(np.max(np.abs(steps - refits) / np.where(refits.std(axis=0) > 1e-9, refits.std(axis=0), 1.0)))
 
 
-@pytest.mark.parametrize("target", ["coef_", "intercept_", X[:2]], ids=["coef_", "intercept_", "rows"])
-@pytest.mark.parametrize("wrapped", WRAPPED)
-@pytest.mark.parametrize("name", EXACT)
+def every_model(models: Any, targets: dict[str, Any]) -> Any:
+    """Return all models in all wrappings with all targets: each two of these together, and all three where slow."""
+    cases = [
+        pytest.param(
+            name, wrapped, targets[target],
+            id=f"{name}-{wrapped}-{target}", marks=() if (i + j + k) % 3 == 0 else pytest.mark.slow,
+        )
+        for i, name in enumerate(models) for j, wrapped in enumerate(WRAPPED) for k, target in enumerate(targets)
+    ]  # fmt: skip
+    return pytest.mark.parametrize(("name", "wrapped", "target"), cases)
+
+
+@every_model(EXACT, {"coef_": "coef_", "intercept_": "intercept_", "rows": X[:2]})
 def test_of_quadratic_losses_it_is_the_refit(name: str, wrapped: str, target: Any) -> None:
     model, y = EXACT[name]
     assert worst(prepared(WRAPPED[wrapped](model), y, target)) < 1e-8
 
 
-@pytest.mark.parametrize("target", ["coef_", ("intercept_", "coef_"), X[:2]], ids=["coef_", "both", "rows"])
-@pytest.mark.parametrize("wrapped", WRAPPED)
-@pytest.mark.parametrize("name", CLOSE)
+@every_model(CLOSE, {"coef_": "coef_", "both": ("intercept_", "coef_"), "rows": X[:2]})
 def test_of_other_losses_it_is_close_to_the_refit(name: str, wrapped: str, target: Any) -> None:
     model, y = CLOSE[name]
     assert worst(prepared(WRAPPED[wrapped](model), y, target)) < 0.03

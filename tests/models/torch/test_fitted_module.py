@@ -80,7 +80,7 @@ TOLERANCE = 1e-5
 def test_a_fresh_process_gives_the_same_numbers(tmp_path):
     prepared = [at_data(make()) for make in CASES.values()]
     # Functions of the tests are not known there by their names.
-    elsewhere.check_in_fresh_process(prepared, resampled(), tmp_path, by_value=True, tolerance=TOLERANCE)
+    elsewhere.check_in_fresh_process([], resampled(), tmp_path, unnamed=prepared, tolerance=TOLERANCE)
 
 
 @every_case

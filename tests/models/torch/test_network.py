@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from orthoboot.models.torch import training  # noqa: E402
 from orthoboot.models.torch.fit import CurvatureOptions, NetworkFit, curvature_at, loss_unit, polished  # noqa: E402
 from orthoboot.models.torch.network import Network, NetworkLoss, groups_of, tensor, threads_for  # noqa: E402
 from orthoboot.models.torch.training import AdamTraining, layers_without_start, restarted  # noqa: E402
@@ -182,7 +183,9 @@ def one_by_one(module, rows, seed):
     return np.concatenate([part.detach().numpy().reshape(-1) for part in network.parameters()])
 
 
-def test_networks_trained_together_are_those_trained_one_by_one():
+@pytest.mark.parametrize("before", [0, 64], ids=["recorded", "as they come"])
+def test_networks_trained_together_are_those_trained_one_by_one(monkeypatch, before):
+    monkeypatch.setattr(training, "_BEFORE_RECORDING", before)
     module = tanh_network(dtype=torch.float64)
     together = TRAINING.points(module, squares, tensor(X), tensor(Y), ROWS, range(5))
     alone = np.stack([one_by_one(module, rows, seed) for seed, rows in enumerate(ROWS)])
@@ -205,6 +208,15 @@ def test_the_same_training_has_the_same_bits():
     assert np.array_equal(one, other)
     # The kernels of MKL round by where an array lies.
     assert {tensor(np.zeros(size)).data_ptr() % 64 for size in range(1, 50)} == {0}
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_a_recording_changes_no_bit(monkeypatch, before):
+    """The first steps of a shape are made without one."""
+    module = tanh_network(n_units=33)
+    never = TRAINING.points(module, squares, tensor(X), tensor(Y), ROWS, range(5))
+    monkeypatch.setattr(training, "_BEFORE_RECORDING", before)
+    assert np.array_equal(never, TRAINING.points(module, squares, tensor(X), tensor(Y), ROWS, range(5)))
 
 
 def test_rows_of_other_lengths_change_nothing():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,9 @@ from orthoboot.typing import FloatArray, IntArray
 
 _ROWS_AT_ONCE = 1 << 16
 """Of the batches of all networks together."""
+
+_BEFORE_RECORDING = 64
+"""Steps of one shape without a recording, which takes as long as these; each step with one takes a quarter."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,8 @@ class _Adam:
 class _Gradients:
     """The gradients of the mean batch loss of many networks, each with its own batch.
 
-    What torch does for a batch of one shape is recorded once and then played back, without the Python between.
+    What torch does for a batch of one shape is recorded once this has come often, and then played back, without the
+    Python between. The operations are the same, and so are the bits.
     """
 
     def __init__(self, module: Any, output_loss: OutputLoss) -> None:
@@ -134,11 +139,15 @@ class _Gradients:
             return vmap(output_loss)(outputs, y).mean()
 
         self._program = vmap(grad(mean_loss))
+        self._n_calls: Counter[int] = Counter()
         self._recorded: dict[int, Callable[..., Any]] = {}
 
     def __call__(self, points: Any, X: Any, y: Any) -> Any:
         """Return the gradients at points ``(B, p)`` for batches ``(B, rows, ...)``, shape ``(B, p)``."""
         n_rows = X.shape[1]
+        self._n_calls[n_rows] += 1
+        if self._n_calls[n_rows] <= _BEFORE_RECORDING:
+            return self._program(points, X, y)
         if n_rows not in self._recorded:
             self._recorded[n_rows] = _without_idle_steps(make_fx(self._program)(points, X, y)).forward
         return self._recorded[n_rows](points, X, y)
