@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
 from orthoboot.data.libraries import LIBRARIES
 from orthoboot.data.sources import Result, Rows, Source, Task
 from orthoboot.data.tables import check_unmasked
-from orthoboot.distributed.blocks import Array, block_rows, check_same_rows, width_of
+from orthoboot.distributed.blocks import Array, block_rows, check_same_rows, some_rows, width_of
 from orthoboot.distributed.columns import column_rows, frame_rows, layout_of
 from orthoboot.distributed.dask_schedulers import computed
 from orthoboot.errors import DataError
+
+
+class _Done(NamedTuple, Generic[Result]):
+    """What a task has made of a partition."""
+
+    rows: bytes
+    """A digest of some of the rows that it was given."""
+    result: Result
 
 
 class _Expected(NamedTuple):
@@ -41,10 +49,20 @@ class DaskCollections(Source):
     expected: tuple[_Expected, ...]
     partitions: tuple[tuple[Any, ...], ...]
     """Of each part the delayed partitions, one for each table."""
+    _seen: dict[int, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Of each partition that was read, a digest of some rows: what computes it may give others the next time."""
 
     def each(self, task: Task[Result]) -> Iterator[Result]:
         """Yield what `task` returns for each partition, computed where the partition is."""
-        return computed(partial(_done, expected=self.expected), task, self.partitions)
+        done: Iterator[_Done[Result]] = computed(partial(_done, expected=self.expected), task, self.partitions)
+        for part, (rows, result) in enumerate(done):
+            if self._seen.setdefault(part, rows) != rows:
+                raise DataError(
+                    f"`{'`, `'.join(one.label for one in self.expected)}` must give the same rows in the same order "
+                    f"each time; this time came others in {self.part_name(part)}. Give whatever is random in them a "
+                    "seed, sort what comes in any order, or call `persist` on them first."
+                )
+            yield result
 
 
 def dask_source(containers: Sequence[Any], labels: Sequence[str]) -> DaskCollections:
@@ -113,12 +131,13 @@ def _delayed(collection: Any) -> list[Any]:
     return [Delayed(partition.key, cull(graph, [partition.key])[0]) for partition in partitions]
 
 
-def _done(task: Task[Result], part: int, tables: Sequence[Any], expected: Sequence[_Expected]) -> Result:
+def _done(task: Task[Result], part: int, tables: Sequence[Any], expected: Sequence[_Expected]) -> _Done[Result]:
     """Return what `task` gives for a partition, wherever this runs."""
     arrays = tuple(_checked(table, part, one) for table, one in zip(tables, expected, strict=True))
     labels = [one.label for one in expected]
     check_same_rows([len(array) for array in arrays], f"partition {part} (counted from 0)", labels)
-    return task(part, _blocks(arrays, block_rows(width_of([one.shape for one in expected]))))
+    rows = block_rows(width_of([one.shape for one in expected]))
+    return _Done(some_rows(arrays), task(part, _blocks(arrays, rows)))
 
 
 def _blocks(arrays: Rows, rows: int) -> Iterator[Rows]:
