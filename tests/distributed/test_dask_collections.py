@@ -166,6 +166,19 @@ def test_arrays_of_other_types_are_refused():
         source(arrays.ones(4, dtype=complex))
 
 
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((), "rows first; got a single number, a dask Array without axes. Pass the rows"),
+        ((4, np.nan), r"known number of columns .*; got a dask Array of shape \('n', nan\). Call `compute_chunk_sizes"),
+    ],
+)
+def test_arrays_without_rows_or_of_unknown_width_are_refused(shape, message):
+    block = dask.delayed(np.ones)(shape)
+    with pytest.raises(DataError, match=message):
+        source(arrays.from_delayed(block, shape=shape, dtype=float))
+
+
 def other_rows(number, n_rows=200):
     """Rows that nobody has fixed, such as those of a query without an order."""
     return pandas.DataFrame({"a": np.random.default_rng().normal(size=n_rows)})
@@ -188,6 +201,12 @@ def test_a_partition_that_loses_a_row_is_refused(tmp_path):
     all_rows(found)
     with pytest.raises(DataError, match="this time came others in partition 2"):
         all_rows(found)
+
+
+def test_columns_in_another_order_have_a_remedy_of_their_own():
+    first = pandas.DataFrame({"a": [1.0], "b": [2.0]})
+    with pytest.raises(DataError, match="column 'b' instead of 'a'. Select the columns by name and in one order"):
+        all_rows(source(frame_of([first, first[["b", "a"]]])))
 
 
 def test_errors_of_the_task_come_back_as_they_are(scheduler):

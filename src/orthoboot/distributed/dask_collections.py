@@ -67,6 +67,8 @@ class DaskCollections(Source):
 
 def dask_source(containers: Sequence[Any], labels: Sequence[str]) -> DaskCollections:
     """Return collections with the same partitions as a source; nothing is computed."""
+    for one, label in zip(containers, labels, strict=True):
+        _check_axes(one, label)
     layouts = [layout_of(_empty(one), label) for one, label in zip(containers, labels, strict=True)]
     tables = [_delayed(one) for one in _divided_alike(containers, labels)]
     return DaskCollections(
@@ -83,6 +85,21 @@ def dask_source(containers: Sequence[Any], labels: Sequence[str]) -> DaskCollect
 
 def _is_array(collection: Any) -> bool:
     return hasattr(collection, "chunks")
+
+
+def _check_axes(collection: Any, label: str) -> None:
+    """Raise unless an array has rows, and a number of columns that is known before any is computed."""
+    if not _is_array(collection) or (collection.ndim and not np.isnan(collection.shape[1:]).any()):
+        return
+    if not collection.ndim:
+        raise DataError(
+            f"`{label}` must be an array with rows first; got a single number, a dask Array without axes. Pass the "
+            "rows that it was computed from."
+        )
+    raise DataError(
+        f"`{label}` must have a known number of columns where it is read part by part; got a dask Array of shape "
+        f"{('n', *collection.shape[1:])}. Call `compute_chunk_sizes()` on it first."
+    )
 
 
 def _empty(collection: Any) -> Any:
@@ -158,7 +175,8 @@ def _checked(table: Any, part: int, expected: _Expected) -> Array:
         raise DataError(f"{place} has {_described(table)} instead of {len(expected.columns)} column(s). {remedy}")
     for (name, kind), (expected_name, expected_kind) in zip(found, expected.columns, strict=True):
         if name != expected_name:
-            raise DataError(f"{place} has column {name!r} instead of {expected_name!r}. {remedy}")
+            select = "Select the columns by name and in one order in all of them, or write that file anew."
+            raise DataError(f"{place} has column {name!r} instead of {expected_name!r}. {select}")
         if kind != expected_kind:
             column = f" in column {name!r}" if name else ""
             raise DataError(f"{place} has type {kind}{column} instead of {expected_kind}. {remedy}")
