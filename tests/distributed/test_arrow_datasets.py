@@ -50,6 +50,16 @@ def test_an_open_parquet_file_is_read_too(folder):
         np.testing.assert_array_equal(all_rows(found)[0][:, 0], np.arange(6000))
 
 
+def test_a_file_that_is_written_anew_between_two_readings_is_refused(folder):
+    plain = {"row_group_size": 1500, "compression": "none", "use_dictionary": False}  # as long, whatever it holds
+    parquet.write_table(table(6000), folder / "1.parquet", **plain)
+    found = source(datasets.dataset(folder))
+    all_rows(found)
+    parquet.write_table(table(7000, 11_000), folder / "1.parquet", **plain)
+    with pytest.raises(DataError, match=r"same rows .* each time; this time came others in row group 0 .*1\.parquet"):
+        all_rows(found)
+
+
 def test_missing_values_are_nan(tmp_path):
     columns = {"a": [1, None], "b": [None, True], "c": [0.5, None]}
     parquet.write_table(pyarrow.table(columns), tmp_path / "0.parquet")

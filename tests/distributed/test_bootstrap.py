@@ -227,6 +227,23 @@ def test_a_missing_number_is_named_with_its_column(tmp_path):
         ob.bootstrap(in_polars(tmp_path, table), ob.correlation)
 
 
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [(0, r"row 5, column 0 of `data\[0\]`, row 5 "), (1, r"row 5 of column 'b' of `data\[1\]`, row 5 ")],
+)
+def test_a_missing_number_is_named_with_its_table(place, message):
+    arrays, frames = pytest.importorskip("dask.array"), pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    whole = rows()[:100].copy(), rows(1)[:100].copy()
+    whole[place][5, place] = np.nan
+    containers = (
+        arrays.from_array(whole[0], chunks=(50, 2)),
+        frames.from_pandas(pandas.DataFrame(whole[1], columns=["a", "b"]), npartitions=2),
+    )
+    with pytest.raises(DataError, match=message):
+        ob.bootstrap(containers, ob.linear_regression, paired=True)
+
+
 def test_too_few_rows(tmp_path):
     arrays = pytest.importorskip("dask.array")
     with pytest.raises(DataError, match=r"at least two rows.* got 1 in 2 partition"):

@@ -154,6 +154,49 @@ def test_arrays_of_other_types_are_refused():
         source(arrays.ones(4, dtype=complex))
 
 
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((), "rows first; got a single number, a dask Array without axes. Pass the rows"),
+        ((4, np.nan), r"known number of columns .*; got a dask Array of shape \('n', nan\). Call `compute_chunk_sizes"),
+    ],
+)
+def test_arrays_without_rows_or_of_unknown_width_are_refused(shape, message):
+    block = dask.delayed(np.ones)(shape)
+    with pytest.raises(DataError, match=message):
+        source(arrays.from_delayed(block, shape=shape, dtype=float))
+
+
+def other_rows(number, n_rows=200):
+    """Rows that nobody has fixed, such as those of a query without an order."""
+    return pandas.DataFrame({"a": np.random.default_rng().normal(size=n_rows)})
+
+
+def test_partitions_that_come_out_otherwise_the_next_time_are_refused(scheduler):
+    found = source(frames.from_map(other_rows, range(3), meta=other_rows(0).iloc[:0]))
+    all_rows(found)
+    with pytest.raises(DataError, match="same rows .* each time; this time came others in partition 0 .*`persist`"):
+        all_rows(found)
+
+
+def test_a_partition_that_loses_a_row_is_refused(tmp_path):
+    def rows(number):
+        first = not (tmp_path / str(number)).exists()
+        (tmp_path / str(number)).touch()
+        return pandas.DataFrame({"a": np.ones(200 if first or number < 2 else 199)})
+
+    found = source(frames.from_map(rows, range(3), meta=rows(9).iloc[:0]))
+    all_rows(found)
+    with pytest.raises(DataError, match="this time came others in partition 2"):
+        all_rows(found)
+
+
+def test_columns_in_another_order_have_a_remedy_of_their_own():
+    first = pandas.DataFrame({"a": [1.0], "b": [2.0]})
+    with pytest.raises(DataError, match="column 'b' instead of 'a'. Select the columns by name and in one order"):
+        all_rows(source(frame_of([first, first[["b", "a"]]])))
+
+
 def test_errors_of_the_task_come_back_as_they_are(scheduler):
     def refuse(part, blocks):
         if part == 2:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import threading
 import time
 
@@ -103,6 +105,27 @@ def test_results_that_nobody_takes_are_not_computed(mapped):
     time.sleep(0.2)
     results.close()
     assert len(started) <= 2 * processors() + 4
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(100, 60_000, 3)])
+def test_a_file_that_has_become_shorter_is_refused(mapped, rows):
+    array = mapped(np.arange(80_000.0))
+    found = source(array[rows])
+    all_rows(found)
+    os.truncate(array.filename, 100_000)
+    with pytest.raises(DataError, match="must not change .*; got a file of 100,000 bytes, of which 640,000 were"):
+        all_rows(found)
+
+
+def test_a_file_that_is_gone_is_read_all_the_same(mapped):
+    array = mapped(np.arange(80_000.0))
+    os.remove(array.filename)
+    np.testing.assert_array_equal(all_rows(source(array))[0], np.arange(80_000.0))
+
+
+def test_a_pickled_source_has_its_rows_in_memory(mapped):
+    found = pickle.loads(pickle.dumps(source(mapped(np.arange(100.0)))))
+    np.testing.assert_array_equal(all_rows(found)[0], np.arange(100.0))
 
 
 def test_a_part_is_named_by_its_rows(mapped):

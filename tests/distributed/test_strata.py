@@ -71,6 +71,18 @@ def test_the_answer_is_that_of_the_rows_in_memory(name, kind, tmp_path):
     assert [str(warning) for warning in found.warnings] == [str(warning) for warning in expected.warnings]
 
 
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("statistic", [ob.mean, ob.variance], ids=lambda one: one.name)
+def test_the_interval_of_several_outputs_is_that_of_the_rows_in_memory(statistic):
+    table, strata = rows()[:900], STRATA["few"][:900]
+    chunks = (7, 500, 0, 393)
+    in_parts = pytest.importorskip("dask.array").from_array(table, chunks=(chunks, (2,)))
+    expected = ob.bootstrap(table, statistic, strata=strata, rng=5)
+    found = ob.bootstrap(in_parts, statistic, strata=dask_column(strata, chunks), rng=5)
+    assert (found.interval_method, found.interval_reason) == (expected.interval_method, expected.interval_reason)
+    assert_same(found, expected)
+
+
 def test_strata_are_described_as_in_memory(tmp_path):
     strata = STRATA["few"]
     expected, found = both(ob.correlation, strata, mapped(tmp_path, stratified(strata)), strata)

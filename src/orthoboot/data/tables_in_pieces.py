@@ -100,13 +100,19 @@ class SurveyedSource:
         row, column, n_missing, n_infinite = broken
         self._refuse_labels(number, broken, before)
         found = " and ".join(f"{n} {kind}" for n, kind in ((n_missing, "NaN"), (n_infinite, "infinite")) if n)
-        names = [name for names in self.source.columns if names is not None for name in names]
-        column_name = f" of column {names[column]!r}" if column < len(names) else f", column {column}"
         raise DataError(
             f"`{self.label}` must be finite; got {found} value(s) in {self.source.part_name(number)}, the first in its "
-            f"row {row}{column_name}, row {before + row:,} of all (counted from 0). Drop or impute such rows before "
-            "the call, or leave that column out."
+            f"row {row}{self._column_name(column)}, row {before + row:,} of all (counted from 0). Drop or impute such "
+            "rows before the call, or leave that column out."
         )
+
+    def _column_name(self, place: int) -> str:
+        """Return what messages call the column at a place among those of all tables, some of which may have names."""
+        n_tables = len(self.source.shapes) - len(self.labelling)
+        table = next(table for table in range(n_tables) if place < self.columns_of(table).stop)
+        column, names = place - self.columns_of(table).start, self.source.columns[table]
+        found = f", column {column}" if names is None else f" of column {names[column]!r}"
+        return f"{found} of `data[{table}]`" if n_tables > 1 else found
 
     def _refuse_labels(self, number: int, broken: tuple[int, int, int, int], before: int) -> None:
         """Raise where it is a label that is missing."""

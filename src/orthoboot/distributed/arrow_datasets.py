@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 from orthoboot.data.sources import Result, Rows, Source, Task
-from orthoboot.distributed.blocks import Array, block_rows, check_same_rows, paired, width_of
+from orthoboot.distributed.blocks import Array, block_rows, check_same_rows, paired, some_rows, width_of
 from orthoboot.distributed.columns import frame_rows, layout_of
 from orthoboot.distributed.in_order import in_order
 from orthoboot.distributed.streams import Stream, number_of_parts
@@ -49,6 +49,8 @@ class _Pieces(Source):
     columns: tuple[tuple[str, ...] | None, ...]
     shapes: tuple[tuple[int, ...], ...]
     n_parts: int
+    _seen: dict[int, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Of each part that was read, a digest of some rows: its file may be written anew meanwhile."""
 
     @abstractmethod
     def tables(self, part: int) -> Sequence[Iterator[Array]]:
@@ -59,7 +61,16 @@ class _Pieces(Source):
         return task(part, self._blocks(part))
 
     def _blocks(self, part: int) -> Iterator[Rows]:
-        return paired(self.tables(part), block_rows(width_of(self.shapes)), self.part_name(part))
+        read: list[bytes] = []
+        for block in paired(self.tables(part), block_rows(width_of(self.shapes)), self.part_name(part)):
+            read.append(some_rows(block))
+            yield block
+        rows = b"".join(read)
+        if self._seen.setdefault(part, rows) != rows:
+            raise DataError(
+                f"`data` must give the same rows in the same order each time; this time came others in "
+                f"{self.part_name(part)}. Let nothing write to the file while it is read, and start again."
+            )
 
 
 @dataclass(frozen=True)
@@ -193,16 +204,17 @@ def _check_schema(fragment: Any, dataset: Any, label: str) -> None:
     found = {field.name: field.type for field in fragment.physical_schema}
     # Text has no types of its own: those of the dataset hold when it is parsed.
     typed = fragment.format.default_extname in ("parquet", "feather", "ipc", "arrow", "orc")
-    for field in dataset.schema:
-        if field.name not in found and (folders is None or field.name not in folders.names):
+    for column in dataset.schema:
+        if column.name not in found and (folders is None or column.name not in folders.names):
             raise DataError(
-                f"`{label}` must have the same columns in every file; column {field.name!r} is missing in "
+                f"`{label}` must have the same columns in every file; column {column.name!r} is missing in "
                 f"{fragment.path!r}. Leave that file out, or write it anew with all columns."
             )
-        if typed and found.get(field.name, field.type) != field.type:
+        if typed and found.get(column.name, column.type) != column.type:
             raise DataError(
-                f"`{label}` must have the same columns in every file; column {field.name!r} is {found[field.name]} in "
-                f"{fragment.path!r} and {field.type} in the dataset. Write that file anew with the type of the others."
+                f"`{label}` must have the same columns in every file; column {column.name!r} is {found[column.name]} "
+                f"in {fragment.path!r} and {column.type} in the dataset. Write that file anew with the type of the "
+                "others."
             )
 
 

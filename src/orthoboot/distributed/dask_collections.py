@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
 from orthoboot.data.libraries import LIBRARIES
 from orthoboot.data.sources import Result, Rows, Source, Task
 from orthoboot.data.tables import check_unmasked
-from orthoboot.distributed.blocks import Array, block_rows, check_same_rows, width_of
+from orthoboot.distributed.blocks import Array, block_rows, check_same_rows, some_rows, width_of
 from orthoboot.distributed.columns import column_rows, frame_rows, layout_of
 from orthoboot.distributed.dask_schedulers import computed
 from orthoboot.errors import DataError
+
+
+class _Done(NamedTuple, Generic[Result]):
+    """What a task has made of a partition."""
+
+    rows: bytes
+    """A digest of some of the rows that it was given."""
+    result: Result
 
 
 class _Expected(NamedTuple):
@@ -41,14 +49,26 @@ class DaskCollections(Source):
     expected: tuple[_Expected, ...]
     partitions: tuple[tuple[Any, ...], ...]
     """Of each part the delayed partitions, one for each table."""
+    _seen: dict[int, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Of each partition that was read, a digest of some rows: what computes it may give others the next time."""
 
     def each(self, task: Task[Result]) -> Iterator[Result]:
         """Yield what `task` returns for each partition, computed where the partition is."""
-        return computed(partial(_done, expected=self.expected), task, self.partitions)
+        done: Iterator[_Done[Result]] = computed(partial(_done, expected=self.expected), task, self.partitions)
+        for part, (rows, result) in enumerate(done):
+            if self._seen.setdefault(part, rows) != rows:
+                raise DataError(
+                    f"`{'`, `'.join(one.label for one in self.expected)}` must give the same rows in the same order "
+                    f"each time; this time came others in {self.part_name(part)}. Give whatever is random in them a "
+                    "seed, sort what comes in any order, or call `persist` on them first."
+                )
+            yield result
 
 
 def dask_source(containers: Sequence[Any], labels: Sequence[str]) -> DaskCollections:
     """Return collections with the same partitions as a source; nothing is computed."""
+    for one, label in zip(containers, labels, strict=True):
+        _check_axes(one, label)
     layouts = [layout_of(_empty(one), label) for one, label in zip(containers, labels, strict=True)]
     tables = [_delayed(one) for one in _divided_alike(containers, labels)]
     return DaskCollections(
@@ -65,6 +85,21 @@ def dask_source(containers: Sequence[Any], labels: Sequence[str]) -> DaskCollect
 
 def _is_array(collection: Any) -> bool:
     return hasattr(collection, "chunks")
+
+
+def _check_axes(collection: Any, label: str) -> None:
+    """Raise unless an array has rows, and a number of columns that is known before any is computed."""
+    if not _is_array(collection) or (collection.ndim and not np.isnan(collection.shape[1:]).any()):
+        return
+    if not collection.ndim:
+        raise DataError(
+            f"`{label}` must be an array with rows first; got a single number, a dask Array without axes. Pass the "
+            "rows that it was computed from."
+        )
+    raise DataError(
+        f"`{label}` must have a known number of columns where it is read part by part; got a dask Array of shape "
+        f"{('n', *collection.shape[1:])}. Call `compute_chunk_sizes()` on it first."
+    )
 
 
 def _empty(collection: Any) -> Any:
@@ -113,12 +148,13 @@ def _delayed(collection: Any) -> list[Any]:
     return [Delayed(partition.key, cull(graph, [partition.key])[0]) for partition in partitions]
 
 
-def _done(task: Task[Result], part: int, tables: Sequence[Any], expected: Sequence[_Expected]) -> Result:
+def _done(task: Task[Result], part: int, tables: Sequence[Any], expected: Sequence[_Expected]) -> _Done[Result]:
     """Return what `task` gives for a partition, wherever this runs."""
     arrays = tuple(_checked(table, part, one) for table, one in zip(tables, expected, strict=True))
     labels = [one.label for one in expected]
     check_same_rows([len(array) for array in arrays], f"partition {part} (counted from 0)", labels)
-    return task(part, _blocks(arrays, block_rows(width_of([one.shape for one in expected]))))
+    rows = block_rows(width_of([one.shape for one in expected]))
+    return _Done(some_rows(arrays), task(part, _blocks(arrays, rows)))
 
 
 def _blocks(arrays: Rows, rows: int) -> Iterator[Rows]:
@@ -139,7 +175,8 @@ def _checked(table: Any, part: int, expected: _Expected) -> Array:
         raise DataError(f"{place} has {_described(table)} instead of {len(expected.columns)} column(s). {remedy}")
     for (name, kind), (expected_name, expected_kind) in zip(found, expected.columns, strict=True):
         if name != expected_name:
-            raise DataError(f"{place} has column {name!r} instead of {expected_name!r}. {remedy}")
+            select = "Select the columns by name and in one order in all of them, or write that file anew."
+            raise DataError(f"{place} has column {name!r} instead of {expected_name!r}. {select}")
         if kind != expected_kind:
             column = f" in column {name!r}" if name else ""
             raise DataError(f"{place} has type {kind}{column} instead of {expected_kind}. {remedy}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from mmap import ALLOCATIONGRANULARITY, mmap
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,32 @@ from orthoboot.data.sources import Result, Rows, Source, Task
 from orthoboot.distributed.blocks import STEP, Array, block_rows, check_same_rows, width_of
 from orthoboot.distributed.columns import layout_of
 from orthoboot.distributed.in_order import in_order
+from orthoboot.errors import DataError
 
 _PART_ROWS = 2**22
 _FEWEST_PARTS = 8
 """So that no processor is idle for long; whatever their number, since sums over the parts must not depend on it."""
+
+
+@dataclass(frozen=True)
+class _MappedFile:
+    """A file that is mapped, up to the byte `end`."""
+
+    map: mmap
+    end: int
+    label: str
+
+    def check(self) -> None:
+        """Raise if the file has become shorter: the system ends a process that reads what is no longer there."""
+        try:
+            size = self.map.size()
+        except (OSError, ValueError):  # closed, or a map that keeps no hold of its file
+            return
+        if size < self.end:
+            raise DataError(
+                f"`{self.label}` must not change while it is read; got a file of {size:,} bytes, of which {self.end:,} "
+                "were mapped. Write the file anew and map it again."
+            )
 
 
 @dataclass(frozen=True)
@@ -28,6 +51,7 @@ class MappedArrays(Source):
 
     loads_itself = True
     arrays: tuple[Array, ...]
+    files: tuple[_MappedFile, ...]
     part_rows: int
     columns: tuple[tuple[str, ...] | None, ...]
     shapes: tuple[tuple[int, ...], ...]
@@ -42,7 +66,13 @@ class MappedArrays(Source):
         stretch = self._stretch(part)
         return f"rows {stretch.start} to {stretch.stop - 1} (counted from 0)"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the files: whoever unpickles has the arrays in memory."""
+        return {**vars(self), "files": ()}
+
     def _done(self, task: Task[Result], part: int) -> Result:
+        for file in self.files:
+            file.check()
         return task(part, self._blocks(part))
 
     def _stretch(self, part: int) -> range:
@@ -65,11 +95,24 @@ def mapped_source(containers: Sequence[Array], labels: Sequence[str]) -> MappedA
     part_rows = _part_rows(n_rows)
     return MappedArrays(
         arrays=tuple(np.asarray(container) for container in containers),
+        files=tuple(file for one, label in zip(containers, labels, strict=True) for file in _file(one, label)),
         part_rows=part_rows,
         columns=(None,) * len(containers),
         shapes=tuple(layout.shape for layout in layouts),
         n_parts=-(-n_rows // part_rows),
     )
+
+
+def _file(array: Array, label: str) -> Iterator[_MappedFile]:
+    """Yield the file that an array is mapped from, where it is."""
+    if not isinstance(array, np.memmap):
+        return
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap) and array.offset is not None:
+        # Maps begin at a multiple of what the system allots.
+        yield _MappedFile(base, array.offset - array.offset % ALLOCATIONGRANULARITY + len(base), label)
 
 
 def _part_rows(n_rows: int) -> int:

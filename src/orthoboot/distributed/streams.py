@@ -7,18 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import blake2b
 from itertools import islice
 
-import numpy as np
-
 from orthoboot.data.sources import Result, Rows, Source, Task
-from orthoboot.distributed.blocks import Array, block_rows, paired, width_of
+from orthoboot.distributed.blocks import Array, block_rows, paired, some_rows, width_of
 from orthoboot.distributed.in_order import in_order
 from orthoboot.errors import DataError
-
-_APART = 61
-"""Of so many rows one is looked at to see whether a query gives the same again."""
 
 _PART_ROWS = 2**20
 _PART_NUMBERS = 2**23
@@ -82,7 +76,7 @@ class Stream(Source):
         found = sum(len(block[0]) for block in blocks)
         if found != self._length(part):
             raise self._changed(f"{found} rows where there were {self._length(part)}, in {self.part_name(part)}")
-        rows = b"".join(_some_rows(array) for block in blocks for array in block)
+        rows = b"".join(map(some_rows, blocks))
         if self._seen.setdefault(part, rows) != rows:
             raise self._changed(f"other rows, or the same in another order, in {self.part_name(part)}")
 
@@ -91,12 +85,6 @@ class Stream(Source):
             f"`{'`, `'.join(self.labels)}` must give the same rows in the same order each time; this time came {what}. "
             "Sort the rows by columns that tell them apart, or write them to a Parquet file and read that."
         )
-
-
-def _some_rows(array: Array) -> bytes:
-    """Return a digest of the first row, the last and some between: a sort with ties may keep the ends in place."""
-    some = np.concatenate([array[::_APART], array[-1:]])
-    return blake2b(np.ascontiguousarray(some, dtype=np.float64).tobytes(), digest_size=16).digest()
 
 
 def number_of_parts(n_rows: int, shapes: Sequence[tuple[int, ...]]) -> int:

@@ -15,6 +15,7 @@ from orthoboot.intervals.laws.control import Law
 from orthoboot.intervals.laws.drawn import DrawnDistribution
 from orthoboot.intervals.laws.saddlepoint import LinearDistribution
 from orthoboot.plans import Draws, Iid, Scheme
+from orthoboot.plans.strata.stratified_in_pieces import StratifiedInPieces
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 MANY = 1000
@@ -70,7 +71,8 @@ def linear_draws(estimation: Estimation) -> Sequence[Draws] | None:
 
 def _is_long(scheme: Scheme, influence: FloatArray) -> bool:
     """Return whether the rows that are drawn are read part by part, and too many to be held; of groups totals are."""
-    return isinstance(scheme, Iid) and as_pieces(influence) is not None and len(influence) > LARGEST_LAW
+    by_rows = isinstance(scheme, (Iid, StratifiedInPieces))
+    return by_rows and as_pieces(influence) is not None and len(influence) > LARGEST_LAW
 
 
 def _linear_law(draws: Sequence[Draws], outputs: slice) -> LinearDistribution:

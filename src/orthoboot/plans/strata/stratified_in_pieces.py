@@ -12,11 +12,11 @@ import numpy as np
 from orthoboot.arrays.passes import sums_of_squares
 from orthoboot.data import Data
 from orthoboot.data.labels_in_pieces import LabelsInPieces
-from orthoboot.data.pieces import RowsInPieces, as_array, as_pieces
+from orthoboot.data.pieces import RowsInPieces, as_array, as_pieces, held
 from orthoboot.draws.random_counts import checked_rows
 from orthoboot.draws.resamples import BlockWeights
 from orthoboot.errors import DataError
-from orthoboot.plans.base import Scheme
+from orthoboot.plans.base import Draws, Scheme
 from orthoboot.plans.strata.settled_strata import (
     SettledStrata,
     StratifiedBlockWeights,
@@ -41,7 +41,6 @@ class StratifiedInPieces(Scheme):
     """
 
     takes_pieces: ClassVar[bool] = True
-    has_draws: ClassVar[bool] = False  # the rows of the strata are not at hand
     labels: LabelsInPieces = field(repr=False)
     n: int = field(init=False)
 
@@ -82,9 +81,12 @@ class StratifiedInPieces(Scheme):
     def _settled(self, key: Key, stream: int, replicates: Sequence[int]) -> SettledStrata:
         return settled_strata(self._streams, key, stream, tuple(replicates))
 
-    def draws(self, influence: FloatArray) -> NoReturn:
-        """Raise: the influence of every row is not at hand."""
-        raise _not_at_hand("the influence of every row is")
+    def draws(self, influence: FloatArray) -> tuple[Draws, ...]:
+        """Return for each stratum as many draws from its ``influence / n`` as it has rows; holds that of every row."""
+        strata, _ = self.labels.of_rows(np.arange(self.n))
+        sizes = self.labels.sizes
+        sorted_values = held(influence)[np.argsort(strata, kind="stable")] / self.n
+        return tuple(Draws(len(values), values) for values in np.split(sorted_values, np.cumsum(sizes)[:-1]))
 
     def mean(self, influence: FloatArray) -> FloatArray:
         """Return the mean of `influence`, shape ``(k,)``."""
