@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import pickle
 import subprocess
@@ -18,8 +17,7 @@ import pytest
 from orthoboot.draws.resamples import Resamples
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
-N_THREADS = int(os.environ.get("ORTHOBOOT_THREADS", "4"))
-"""Threads that attack at once; more of them attack harder."""
+N_THREADS = 8
 
 ROUNDING = 1e-9
 """What rounding may change, relative to the largest number."""
@@ -69,7 +67,7 @@ def _used(prepared: Any, resamples: Resamples) -> tuple[Any, ...]:
 
 
 def in_threads(task: Callable[[int], Any]) -> list[Any]:
-    """Return what a task gives in each of several threads, which all start at once and get their numbers."""
+    """Return what a task gives in each of eight threads, which all start at once and get their numbers."""
     start = Barrier(N_THREADS)
 
     def started(number: int) -> Any:
