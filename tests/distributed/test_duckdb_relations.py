@@ -77,6 +77,15 @@ def test_a_connection_that_is_in_use_is_told(connection, relation):
     reader.close()
 
 
+def test_a_connection_that_was_closed_is_told(connection, relation):
+    found = source(relation)
+    connection.close()
+    with pytest.raises(DataError, match="`data` must have a connection that is open .*; got one that was closed"):
+        all_rows(found)
+    with pytest.raises(DataError, match="got one that was closed. Connect anew"):
+        source(relation)
+
+
 def test_a_connection_that_gives_rows_in_any_order_is_refused(connection, relation):
     connection.execute("set preserve_insertion_order = false")
     with pytest.raises(DataError, match="preserve_insertion_order set to false.*SET preserve_insertion_order = true"):

@@ -11,6 +11,7 @@ from tests.distributed.test_bootstrap import N, assert_same, in_dask, mapped, ro
 import orthoboot as ob
 from orthoboot.data import labels_in_pieces
 from orthoboot.errors import ArgumentError, DataError, SmallSampleWarning
+from orthoboot.intervals.laws import views
 from orthoboot.plans.strata import settled_strata
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")  # dask's own
@@ -81,6 +82,20 @@ def test_the_interval_of_several_outputs_is_that_of_the_rows_in_memory(statistic
     found = ob.bootstrap(in_parts, statistic, strata=dask_column(strata, chunks), rng=5)
     assert (found.interval_method, found.interval_reason) == (expected.interval_method, expected.interval_reason)
     assert_same(found, expected)
+
+
+@pytest.mark.parametrize("method", ["percentile", "basic", "bca"])
+@pytest.mark.parametrize("strata", [None, STRATA["few"]], ids=["rows", "strata"])
+def test_few_replicates_of_many_rows_have_no_quantiles(strata, method, monkeypatch):
+    in_parts = dask_column(rows()[:, 0])
+    result = ob.bootstrap(in_parts, ob.variance, strata=None if strata is None else dask_column(strata), rng=5)
+    expected = ob.bootstrap(rows()[:, 0], ob.variance, strata=strata, rng=5).interval(method=method)
+    assert result.interval(method=method) == pytest.approx(expected, rel=1e-7)
+    monkeypatch.setattr(views, "LARGEST_LAW", N - 1)
+    with pytest.raises(ArgumentError, match=rf"method='{method}' of fewer than 200 .* 30,000 rows. Use method=\"abc\""):
+        result.interval(method=method)
+    many = result.extend(200)
+    assert many.interval(method=method).low == pytest.approx(expected.low, abs=result.standard_error)
 
 
 def test_strata_are_described_as_in_memory(tmp_path):

@@ -65,16 +65,21 @@ def _check_order(relation: Any, label: str) -> None:
 
 @contextmanager
 def _own_connection(label: str) -> Iterator[None]:
-    """Say what to do where a query cannot start because another result of the same connection is open."""
+    """Say what to do where a query cannot start because its connection is closed, or at work on another."""
     try:
         yield
     except Exception as error:  # DuckDB's own classes are not imported for this
-        if "open result" not in str(error):
+        if "already been closed" in str(error):
+            raise DataError(
+                f"`{label}` must have a connection that is open whenever it is read, also for what is asked of a "
+                "result later; got one that was closed. Connect anew and make the relation again."
+            ) from error
+        if not any(words in str(error) for words in ("open result", "busy with another")):
             raise
         raise DataError(
             f"`{label}` must have its connection to itself while it is read, since DuckDB runs one query at a time on "
-            "each; got one with a result that was not read to the end. Close that result, or make the relation from a "
-            "connection of its own, such as `connection.cursor()`."
+            "each; got one with a result that was not read to the end, or that another thread uses. Close that result, "
+            "or make the relation from a connection of its own, such as `connection.cursor()`."
         ) from error
 
 

@@ -7,12 +7,20 @@ from orthoboot.errors import ArgumentError
 from orthoboot.estimators import Estimator
 from orthoboot.influence import check_of_resamples, not_of_resamples
 from orthoboot.intervals.base import Interval
+from orthoboot.intervals.laws.views import LARGEST_LAW, is_beyond_law
+from orthoboot.intervals.percentile_family import LEAST_STANDARD
 from orthoboot.run import Run
 
 
 def check_interval(interval: Interval, estimator: Estimator, run: Run, n_drawn: int) -> None:
     """Raise unless the method is sound for the estimator and the number of replicates that were drawn."""
     interval.check(run.functional, run.plan, estimator)
+    if interval.needs_linear_law and estimator.needs_influence and n_drawn < LEAST_STANDARD and is_beyond_law(run):
+        raise ArgumentError(
+            f"method={interval.name!r} of fewer than {LEAST_STANDARD} replicates needs the influence of every row at "
+            f"once, which is held for at most {LARGEST_LAW:,} rows where they are read part by part; there are "
+            f'{n_drawn} replicates of {sum(run.data.sizes):,} rows. Use method="abc", or `extend` the result first.'
+        )
     least = interval.least_resamples(estimator)
     if n_drawn < least:
         asker = f"method={interval.name!r} with estimator={estimator.name!r}"

@@ -16,6 +16,7 @@ from orthoboot.intervals.laws.drawn import DrawnDistribution
 from orthoboot.intervals.laws.saddlepoint import LinearDistribution
 from orthoboot.plans import Draws, Iid, Scheme
 from orthoboot.plans.strata.stratified_in_pieces import StratifiedInPieces
+from orthoboot.run import Run
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 MANY = 1000
@@ -63,10 +64,17 @@ def linear_draws(estimation: Estimation) -> Sequence[Draws] | None:
     run = estimation.run
     if not estimation.estimator.needs_influence or run.influence is None or not run.plan.has_draws:
         return None
-    parts = list(run.plan.parts(run.influence))
-    if run.data.is_in_pieces and any(_is_long(scheme, part) for scheme, part in parts):
+    if is_beyond_law(run):
         return None
+    parts = run.plan.parts(run.influence)
     return run.plan.draws(tuple(held(part) if isinstance(scheme, Iid) else part for scheme, part in parts))
+
+
+def is_beyond_law(run: Run) -> bool:
+    """Return whether rows are read part by part and are too many for the law of their linear part to be found."""
+    if run.influence is None or not run.data.is_in_pieces:
+        return False
+    return any(_is_long(scheme, part) for scheme, part in run.plan.parts(run.influence))
 
 
 def _is_long(scheme: Scheme, influence: FloatArray) -> bool:
