@@ -153,6 +153,18 @@ def test_values_are_reused():
     assert not np.array_equal(again, first)
 
 
+def test_applied_functions_are_not_reused():
+    def first(x):
+        return x[0]
+
+    resampler = IIDBootstrap(X, seed=1)
+    resampler.apply(first, 50)
+    with pytest.warns(RuntimeWarning, match="conditions to reuse"):
+        interval = resampler.conf_int(first, 50, reuse=True)
+    resampler.apply(np.max, 50)
+    np.testing.assert_array_equal(resampler.conf_int(first, 50, reuse=True), interval)
+
+
 def test_reset_and_generator():
     resampler = IIDBootstrap(X, seed=1)
     first = resampler.apply(np.mean, 10)
@@ -177,7 +189,16 @@ def test_statistics_of_the_catalogue():
     [
         (lambda: IIDBootstrap([1.0, 2.0]), TypeError, "Input 0 has type list"),
         (lambda: IIDBootstrap(X, Y[:5]), ValueError, "same number of elements"),
+        (lambda: IIDBootstrap(seed=1), ValueError, "at least one"),
         (lambda: IIDBootstrap(X, data=Y), ValueError, "reserved"),
+        (lambda: IIDBootstrap(X, pos_data=Y), ValueError, "reserved"),
+        (lambda: IIDBootstrap(X).apply(np.mean, -1), ValueError, "`reps`"),
+        (lambda: IIDBootstrap(X).apply(np.mean, "many"), ValueError, "`reps`"),
+        (
+            lambda: IIDBootstrap(np.eye(10)[0], seed=1).conf_int(np.mean, 30, "studentized", studentize_reps=10),
+            RuntimeError,
+            "std_err_func",
+        ),
         (lambda: IIDBootstrap(X, seed="one"), TypeError, "generator"),
         (lambda: IIDBootstrap(X).conf_int(np.mean, size=95), ValueError, "size"),
         (lambda: IIDBootstrap(X).conf_int(np.mean, tail="both"), ValueError, "tail"),

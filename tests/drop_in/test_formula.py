@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -56,6 +57,27 @@ def catches(x):
         return x.mean()
 
 
+def catches_options(x):
+    try:
+        return x.mean(keepdims=True)[0] ** 2
+    except TypeError:
+        return x.mean()
+
+
+def catches_absolute(x):
+    try:
+        return abs(x.mean())
+    except TypeError:
+        return x.mean()
+
+
+def catches_samples(x):
+    try:
+        return np.mean(x + 1)
+    except TypeError:
+        return x.mean()
+
+
 def branches(x):
     return x.mean() if x.mean() > 0 else x.std()
 
@@ -69,7 +91,11 @@ UNKNOWN = {
     "arithmetic of samples": (lambda x, y: np.mean(x * y), 2),
     "ufunc of a sample": (lambda x: np.mean(np.log(x)), 1),
     "what it catches": (catches, 1),
+    "an option that it catches": (catches_options, 1),
+    "an absolute value that it catches": (catches_absolute, 1),
+    "arithmetic that it catches": (catches_samples, 1),
     "a comparison": (branches, 1),
+    "a fraction": (lambda x: Fraction(1, 2) * x.mean(), 1),
     "an option": (lambda x: np.mean(x, where=[True]), 1),
     "weights": (lambda x: np.quantile(x, 0.5, method="lower"), 1),
     "levels": (lambda x: np.quantile(x, [0.1, 0.9]), 1),

@@ -107,3 +107,58 @@ def test_an_entry_of_the_catalogue_says_why_it_has_no_value():
     formula = formula_of(ob.correlation, 2, row_axes=ROWS, options={})
     with pytest.raises(ob.errors.DataError):
         known_statistic(formula, (X, Z), paired=True)
+
+
+def found(function, *samples):
+    return known_statistic(formula_of(function, len(samples), row_axes=ROWS, options={}), samples, paired=False)
+
+
+def test_what_is_random_does_not_agree_however_small_it_is():
+    generator = np.random.default_rng(0)
+
+    def noisy(x):
+        return 1.6e-19 * (x.mean() + generator.normal())
+
+    assert not found(noisy, X).agrees_with(noisy)
+    assert found(lambda x: 1.6e-19 * x.mean(), X).agrees_with(lambda x: 1.6e-19 * x.mean())
+
+
+def test_the_mean_of_zeros_is_zero():
+    rare = np.zeros(50)
+    rare[3] = 1.7
+    with np.errstate(divide="ignore"):
+        inverse = found(lambda x: 1 / np.sqrt(x.mean()), rare).replicates((1, 2), 200)
+    assert np.isposinf(inverse).any()
+    assert not np.isnan(inverse).any()
+    assert (found(lambda x: np.sqrt(x.mean()), rare).without_each_row(0)[3] == 0).all()
+
+
+def test_differences_of_equal_means_are_ties():
+    rare = np.full(50, 0.1)
+    rare[:3] = 1.7
+    statistic = found(lambda x, y: x.mean() - y.mean(), rare, rare[::-1].copy())
+    values = statistic.replicates((1, 2), 400)
+    is_near = np.abs(values - statistic.estimate) < 1e-9
+    assert is_near.any()
+    assert (values[is_near] == statistic.estimate).all()
+
+
+def test_values_without_a_row_that_rounding_tells_apart_are_equal():
+    statistic = found(lambda x: x.mean() / np.median(x), np.array([0.1, 0.2, 0.7]))
+    assert np.ptp(statistic.without_each_row(0)) == 0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.frompyfunc(lambda v: v + 1, 1, 1)(x.mean()),
+        lambda x: np.greater(x.mean(), 0),
+        lambda x: 10**400 * x.std(),
+    ],
+)
+def test_a_formula_that_makes_no_numbers_is_not_known(function):
+    assert found(function, X) is None
+
+
+def test_no_resamples():
+    assert known("mean").replicates((1, 2), 0).shape == (0, 1)

@@ -31,3 +31,8 @@ def test_without_each_row(n, level):
     x = np.random.default_rng(n).integers(0, 6, size=n).astype(float)
     expected = [np.quantile(np.delete(x, row), level) for row in range(n)]
     np.testing.assert_allclose(quantile_without_each_row(x, level), expected, rtol=1e-14)
+
+
+def test_the_ends_are_rows_whatever_stands_beside_them():
+    x = np.array([-1e17, 1.1])
+    assert np.isin(quantile_replicates(x, 1.0, (1, 2), 500), x).all()

@@ -232,6 +232,47 @@ def test_two_seeds_are_one_too_many():
         bootstrap((X,), np.mean, rng=1, random_state=1)
 
 
+@pytest.mark.parametrize("seed", ["ni", 1.5, [1, 2]])
+def test_a_seed_that_is_none_has_scipys_words(seed):
+    with pytest.raises(ValueError, match="cannot be used to seed"):
+        bootstrap((X,), np.mean, random_state=seed)
+
+
+@pytest.mark.parametrize(
+    ("data", "statistic"),
+    [
+        ((X.astype(np.float32), Y.astype(np.float32)), lambda x, y: np.corrcoef(x, y)[0, 1]),
+        (
+            (X.astype(np.float32), np.arange(120, dtype=np.int16)),
+            lambda x, y, axis: np.mean(x, axis) - np.mean(y, axis),
+        ),
+        ((X.astype(np.float32), X.astype(np.float32)), lambda x, y, axis: np.float64(2) * np.mean(x, axis)),
+    ],
+)
+def test_the_precision_is_that_of_the_functions_value(data, statistic):
+    ours, theirs = (
+        call(data, statistic, paired=True, n_resamples=50, method="basic", rng=0)
+        for call in (bootstrap, stats.bootstrap)
+    )
+    assert not np.array_equal(ours.bootstrap_distribution, theirs.bootstrap_distribution)
+    assert ours.bootstrap_distribution.dtype == theirs.bootstrap_distribution.dtype
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("method", ["percentile", "basic"])
+def test_infinite_replicates_have_infinite_quantiles(method):
+    def ratio(x, y, axis):
+        return np.mean(x, axis=axis) / np.median(y, axis=axis)
+
+    y = np.repeat([0.0, 1.0], [12, 20])
+    ours, theirs = (
+        call((X, y), ratio, n_resamples=3000, method=method, confidence_level=0.9, rng=1)
+        for call in (bootstrap, stats.bootstrap)
+    )
+    np.testing.assert_array_equal(np.isinf(numbers(ours)), np.isinf(numbers(theirs)))
+    assert np.isinf(numbers(ours)).any()
+
+
 @pytest.mark.slow
 def test_scipys_own_tests_pass_but_for_those_that_are_listed():
     pytest.importorskip("scipy.stats.tests.test_resampling")

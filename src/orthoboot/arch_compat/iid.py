@@ -14,7 +14,8 @@ from orthoboot.drop_in import KnownStatistic
 from orthoboot.typing import FloatArray, IntArray, Key
 
 _SEMIPARAMETRIC = ("semi", "semi-parametric", "semiparametric")
-_RESERVED = frozenset({"apply", "bootstrap", "clone", "conf_int", "cov", "data", "generator", "index", "kw_data"})
+_RESERVED = frozenset({"data", "kw_data", "pos_data", "_estimates", "_index"})
+"""Attributes that are set only after names have been compared with those that there are."""
 
 
 class IIDBootstrap:
@@ -50,7 +51,9 @@ class IIDBootstrap:
         self._generator = _generator(seed)
         self._start = self.state
         sizes = {row_count(entry, name) for name, entry in [*enumerate(args), *kwargs.items()]}
-        if len(sizes) != 1:
+        if not sizes:
+            raise ValueError("No data to resample; got neither positional nor keyword arrays. Pass at least one.")
+        if len(sizes) > 1:
             raise ValueError("All inputs must have the same number of elements in axis 0")
         (self._n,) = sizes
         for name in kwargs:
@@ -123,8 +126,8 @@ class IIDBootstrap:
             yield self._show(self.update_indices())
 
     def apply(self, func: Any, reps: int = 1000, extra_kwargs: dict[str, Any] | None = None) -> FloatArray:
-        """Return the values of a function on `reps` resamples, shape ``(reps, k)``."""
-        return self._estimated(func, reps, extra_kwargs).values
+        """Return the values of a function on `reps` resamples, shape ``(reps, k)``; `reuse` does not see them."""
+        return self._found(func, reps, extra_kwargs).values
 
     def cov(
         self, func: Any, reps: int = 1000, recenter: bool = True, extra_kwargs: dict[str, Any] | None = None
@@ -218,16 +221,28 @@ class IIDBootstrap:
         studentize_reps: int = 0,
     ) -> Estimates:
         """Return the values of a function on resamples, which a later call may reuse."""
+        self._estimates = self._found(func, reps, extra_kwargs, sampling, std_err_func, studentize_reps)
+        return self._estimates
+
+    def _found(
+        self,
+        func: Any,
+        reps: int,
+        extra_kwargs: dict[str, Any] | None,
+        sampling: str = "nonparametric",
+        std_err_func: Callable[..., Any] | None = None,
+        studentize_reps: int = 0,
+    ) -> Estimates:
+        if not isinstance(reps, (int, np.integer)) or reps < 0:
+            raise ValueError(f"`reps` must be a whole number of at least 0; got {reps!r}. The default is 1000.")
         extra = dict(extra_kwargs or {})
         if any(name in self._kwargs for name in extra):
             raise ValueError("extra_kwargs contains keys used for variable names in the bootstrap")
         needs_rows = sampling != "nonparametric" or std_err_func is not None or studentize_reps > 0
         known = None if needs_rows else known_to(func, self._args, self._kwargs, extra)
         if known is not None:
-            self._estimates = self._of_known(func, known, reps)
-        else:
-            self._estimates = self._of_rows(func, reps, extra, sampling, std_err_func, studentize_reps)
-        return self._estimates
+            return self._of_known(func, known, reps)
+        return self._of_rows(func, reps, extra, sampling, std_err_func, studentize_reps)
 
     def _of_known(self, func: Any, known: KnownStatistic, reps: int) -> Estimates:
         values = known.replicates(self._key(), reps)
@@ -260,6 +275,11 @@ class IIDBootstrap:
             elif studentize_reps:
                 nested = self.clone(*positional, **named, seed=self._integer())
                 errors = np.sqrt(np.diag(nested.cov(func, studentize_reps, extra_kwargs=extra)))
+                if (errors <= np.finfo(np.float64).eps * np.abs(values[b] - base)).any():
+                    raise RuntimeError(
+                        f'`method="studentized"` divides by standard errors, and that of resample {b} is zero; got '
+                        f"{errors}. The statistic does not vary there. Pass `std_err_func`, or use another method."
+                    )
                 studentized[b] = (values[b] - base) / errors
         return Estimates(func, base, values, lambda: self._without_each_row(func, extra), studentized)
 

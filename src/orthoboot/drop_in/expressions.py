@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,9 @@ from orthoboot.typing import FloatArray
 
 Evaluated = Callable[[Sequence[FloatArray]], FloatArray]
 """The value of a formula, from those of its terms."""
+
+_NUMBERS = (int, float, np.integer, np.floating)
+"""Constants that make numbers of numbers; a fraction, for one, makes objects."""
 
 
 class UntraceableError(TypeError):
@@ -84,7 +86,11 @@ class _Traced:
     def _refused(self, *_: Any, **__: Any) -> Any:
         raise self.trace.refuse("an operation that no symbol can follow")
 
-    __bool__ = __len__ = __iter__ = __float__ = __int__ = __index__ = __array__ = __contains__ = _refused
+    __bool__ = __len__ = __iter__ = __float__ = __int__ = __index__ = __complex__ = __array__ = __contains__ = _refused
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refused
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = _refused
+    __matmul__ = __rmatmul__ = __neg__ = __pos__ = __abs__ = __invert__ = _refused
+    __round__ = __trunc__ = __floor__ = __ceil__ = _refused
     __getitem__ = __setitem__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refused
     __array_ufunc__: Any = _refused
     __array_function__: Any = _refused
@@ -116,7 +122,7 @@ class Symbol(_Traced):
     def applied(self, function: Callable[..., Any], *arguments: Any) -> Symbol:
         """Return the symbol of a function of numbers, one for each resample or the same for all."""
         known = all(
-            isinstance(part, Real) or (isinstance(part, Symbol) and part.trace is self.trace) for part in arguments
+            isinstance(part, _NUMBERS) or (isinstance(part, Symbol) and part.trace is self.trace) for part in arguments
         )
         if not known:
             raise self.trace.refuse("arithmetic with something else than numbers")
@@ -150,17 +156,24 @@ class SampleSymbol(_Traced):
             raise self.trace.refuse("the number of axes")
         return 1
 
-    def mean(self, axis: Any = None) -> Symbol:
+    def mean(self, axis: Any = None, **options: Any) -> Symbol:
         """Return the symbol of the mean."""
+        self._refuse_any(options)
         return self.trace.term(mean, self, axis=axis)
 
-    def var(self, axis: Any = None, *, ddof: float = 0) -> Symbol:
+    def var(self, axis: Any = None, *, ddof: float = 0, **options: Any) -> Symbol:
         """Return the symbol of the variance."""
+        self._refuse_any(options)
         return self.trace.term(variance.replace(ddof=ddof), self, axis=axis)
 
-    def std(self, axis: Any = None, *, ddof: float = 0) -> Symbol:
+    def std(self, axis: Any = None, *, ddof: float = 0, **options: Any) -> Symbol:
         """Return the symbol of the standard deviation."""
+        self._refuse_any(options)
         return self.trace.term(std.replace(ddof=ddof), self, axis=axis)
+
+    def _refuse_any(self, options: dict[str, Any]) -> None:
+        if options:
+            raise self.trace.refuse(f"the options {', '.join(options)}")
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         known = _OF_NUMPY.get(function)

@@ -35,8 +35,7 @@ def quantile_replicates(column: FloatArray, level: float, key: Key, n_resamples:
     first = generator.beta(below + 1, n - below, size=n_resamples)
     second = first + (1 - first) * generator.beta(1, n - below - 1, size=n_resamples)
     low, high = (ordered[np.minimum((n * u).astype(np.int64), n - 1)] for u in (first, second))
-    replicates: FloatArray = low + (place - below) * (high - low)
-    return replicates
+    return between(low, high, place - below)
 
 
 def quantile_without_each_row(column: FloatArray, level: float) -> FloatArray:
@@ -49,5 +48,11 @@ def quantile_without_each_row(column: FloatArray, level: float) -> FloatArray:
     above = min(below + 1, n - 2)
     # What stands behind the row that is left out moves up by one.
     low, high = ordered[below + (rank <= below)], ordered[above + (rank <= above)]
-    values: FloatArray = low + (place - below) * (high - low)
+    return between(low, high, place - below)
+
+
+def between(low: FloatArray, high: FloatArray, share: float) -> FloatArray:
+    """Return what lies between two arrays as numpy's quantile does: each of them itself where the share is 0 or 1."""
+    step = high - low
+    values: FloatArray = low + share * step if share < 0.5 else high - (1 - share) * step
     return values

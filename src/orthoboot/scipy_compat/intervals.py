@@ -28,9 +28,9 @@ def result_of(request: Request, known: Slices, drawn: FloatArray) -> BootstrapRe
     alpha = (1 - request.confidence_level) / tails
     if request.method == "bca":
         levels = bca_levels(known, distribution, alpha)
-        low, high = _quantiles(distribution, levels)
     else:
-        low, high = np.quantile(distribution, (alpha, 1 - alpha), axis=-1)
+        levels = tuple(np.full(distribution.shape[:-1], level) for level in (alpha, 1 - alpha))
+    low, high = _quantiles(distribution, levels)
     if np.isnan(low).any() or np.isnan(high).any():
         warnings.warn(DegenerateDataWarning(_DEGENERATE), stacklevel=3)
     if request.method == "basic":
@@ -52,7 +52,7 @@ def _number(values: Any, drawn: FloatArray) -> Any:
     return np.asarray(values, dtype=drawn.dtype)[()]
 
 
-def bca_levels(known: Slices, distribution: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def bca_levels(known: Slices, distribution: FloatArray, alpha: float) -> tuple[FloatArray, ...]:
     r"""Return the levels of the BCa interval at the statistic's values.
 
     .. math:: \Phi\left(z_0 + \frac{z_0 + z_\alpha}{1 - a (z_0 + z_\alpha)}\right)
@@ -76,18 +76,31 @@ def acceleration(known: Slices) -> FloatArray:
     squares: FloatArray | float = 0.0
     for sample, n in enumerate(known.sizes):
         values = known.without_each_row(sample)
-        u = (values.mean(axis=-1, keepdims=True) - values) * ((n - 1) / n)
+        # The mean of equal values may differ from them by rounding.
+        mean = np.where(np.ptp(values, axis=-1) > 0, values.mean(axis=-1), values[..., 0])
+        u = (mean[..., np.newaxis] - values) * ((n - 1) / n)
         cubes, squares = cubes + np.sum(u**3, axis=-1), squares + np.sum(u**2, axis=-1)
     return np.asarray(cubes / squares**1.5 / 6)
 
 
-def _quantiles(distribution: FloatArray, levels: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+def _quantiles(distribution: FloatArray, levels: tuple[FloatArray, ...]) -> tuple[FloatArray, FloatArray]:
     """Return quantiles at levels of each value's own; NaN where the level or a replicate is."""
     flat = distribution.reshape(-1, distribution.shape[-1])
     pairs = np.stack([np.reshape(level, -1) for level in levels], axis=1)
     is_known = np.isfinite(pairs).all(axis=1)
     found = np.full(pairs.shape, np.nan)
     for place in np.flatnonzero(is_known):
-        found[place] = np.quantile(flat[place], pairs[place])
+        found[place] = _quantiles_of(flat[place], pairs[place])
     shape = distribution.shape[:-1]
     return found[:, 0].reshape(shape), found[:, 1].reshape(shape)
+
+
+def _quantiles_of(values: FloatArray, levels: FloatArray) -> FloatArray:
+    """Return quantiles of values that may be infinite, between which numpy finds none."""
+    with np.errstate(invalid="ignore"):
+        found = np.quantile(values, levels)
+    if not np.isnan(found).any():
+        return found
+    low, high = (np.quantile(values, levels, method=side) for side in ("lower", "higher"))
+    beside = np.where(np.isfinite(low) | (low == high), high, np.where(np.isfinite(high), low, np.nan))
+    return np.where(np.isnan(found), beside, found)

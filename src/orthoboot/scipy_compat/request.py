@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy._lib._util import check_random_state
 
 from orthoboot.drop_in import formula_of
 from orthoboot.drop_in.known_statistic import KnownStatistic, known_statistic
@@ -126,7 +127,19 @@ class Request:
         if formula.by_user and not all(self._agrees(part) for part in known):
             return None
         own = () if formula.is_columnwise else _shape(known[0])
-        return Slices(known, (*own, *shape), _dtype(self.samples))
+        return Slices(known, (*own, *shape), self._dtype if formula.by_user else np.dtype(np.float64))
+
+    @property
+    def _dtype(self) -> np.dtype[Any]:
+        """Return the dtype of the function's value, which is not always that of the samples."""
+        if all(sample.dtype == np.float64 for sample in self.samples):
+            return np.dtype(np.float64)
+        if self.vectorized:
+            value = self.statistic(*(sample.copy() for sample in self.samples), axis=-1)
+        else:
+            value = self.statistic(*(sample[(0,) * (sample.ndim - 1)].copy() for sample in self.samples))
+        dtype = np.asarray(value).dtype
+        return dtype if dtype.kind == "f" else np.dtype(np.float64)
 
     @property
     def is_worthwhile(self) -> bool:
@@ -209,21 +222,8 @@ def _shape(known: KnownStatistic) -> tuple[int, ...]:
     return np.shape(value) if isinstance(value, (float, np.ndarray)) else (len(prepared.estimate),)
 
 
-def _dtype(samples: Sequence[Any]) -> np.dtype[Any]:
-    dtype = np.result_type(*samples)
-    return dtype if dtype.kind == "f" else np.dtype(np.float64)
-
-
 def key_of(rng: Any, random_state: Any) -> Key:
     """Return the key of the draws from a seed or a generator, which is advanced: by default numpy's global one."""
-    source: Any
-    if rng is not None:
-        source = np.random.default_rng(rng)
-    elif random_state is None:
-        source = np.random
-    elif isinstance(random_state, _INTEGERS):
-        source = np.random.RandomState(int(random_state))
-    else:
-        source = random_state
+    source: Any = check_random_state(random_state) if rng is None else np.random.default_rng(rng)
     words = source.bytes(16)
     return int.from_bytes(words[:8], "little"), int.from_bytes(words[8:], "little")

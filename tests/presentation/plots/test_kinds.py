@@ -347,3 +347,22 @@ def test_the_colours_can_be_seen_on_light_and_on_dark_pages():
         if light != "#e3e3e3":
             assert contrast(light, "#fdfdfb") > 3
             assert contrast(dark, "#17181a") > 3
+
+
+def test_numbers_beyond_what_axes_hold_are_refused():
+    huge = quietly(1e301 * X, ob.mean, n_resamples=60)
+    for kind in ("interval", "distribution"):
+        with pytest.raises(errors.ArgumentError, match=r"cannot be drawn: .*1e\+300 or more.*Divide the data"):
+            huge.plot(kind)
+    assert "<img" not in huge._repr_html_()
+
+
+def test_replicates_that_differ_in_their_last_digits_have_no_histogram():
+    result = quietly(1e9 + 1e-6 * X, ob.mean, n_resamples=60)
+    assert not result.plot("distribution").patches[1:]
+
+
+def test_the_legend_of_a_forest_names_bands_that_the_first_output_lacks():
+    result = quietly(X, lambda x: {"mean": x.mean(), "largest": x.max()}, method="normal")
+    view = result.plot("forest")
+    assert "± simulation error" in [text.get_text() for text in view.get_legend().get_texts()]

@@ -34,4 +34,6 @@ def notebook_html(answer: A, table: str, interval: Kind[A]) -> str:
     from orthoboot.presentation.plots.inline import standalone_image
 
     kind, size = (interval, (4.6, interval.size(answer)[1] - 0.3)) if k == 1 else (FOREST, (4.6, 1.2 + 0.22 * k))
+    if kind.refusal(answer):
+        return table
     return f"<div>{table}{standalone_image(figure_of(answer, kind, 0, size))}</div>"

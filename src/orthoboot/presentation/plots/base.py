@@ -124,6 +124,19 @@ def interval_words(answer: Estimates, j: int) -> str:
     return f"{rounded(answer, j, low)} to {rounded(answer, j, high)}"
 
 
+def too_large(answer: Estimates) -> str:
+    """Return why there is no axis for an output with such numbers, and what to do; empty where there is one."""
+    sizes = np.abs([answer.estimate, answer.low, answer.high])
+    reach = np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0)
+    j = int(np.argmax(reach))
+    if reach[j] < _LARGEST:
+        return ""
+    return (
+        f"an axis has no room for numbers of {_LARGEST:.0e} or more, and those of {shortened(answer.names[j])!r} reach "
+        f"{reach[j]:.0e}. Divide the data first."
+    )
+
+
 def within(values: Any) -> FloatArray:
     """Return the numbers that can be drawn among `values`."""
     numbers = np.ravel(np.asarray(values, dtype=float))

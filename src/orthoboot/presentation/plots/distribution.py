@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from orthoboot.presentation.plots.base import MOST_MARKS, Kind, View, interval_words, legend_below, limits, rounded
+from orthoboot.presentation.plots.base import (
+    MOST_MARKS,
+    Kind,
+    View,
+    interval_words,
+    legend_below,
+    limits,
+    rounded,
+    too_large,
+)
 from orthoboot.presentation.style import ACCENT, SECOND
 from orthoboot.presentation.summary import Answer
 from orthoboot.typing import FloatArray
@@ -22,7 +31,7 @@ def _draw(view: View[Answer]) -> None:
     left, right = _limits(answer, j)
     axes.set_xlim(left, right)
     _draw_normal(view)
-    if len(values) >= _FEW and values.min() < values.max():
+    if len(values) >= _FEW and _has_bins(values):
         counts, edges = np.histogram(values, min(_MOST_BINS, max(10, int(2 * len(values) ** (1 / 3)))))
         heights = counts / (len(values) * np.diff(edges) / _spread(answer, j))
         bars = {"color": SECOND, "alpha": 0.55, "edgecolor": SECOND, "linewidth": 0.4, "align": "edge"}
@@ -51,6 +60,12 @@ def _draw(view: View[Answer]) -> None:
     axes.set(xlabel=view.name, ylabel="density")
     axes.set_title(view.title, loc="left")
     legend_below(view)
+
+
+def _has_bins(values: FloatArray) -> bool:
+    """Return whether replicates differ beyond their last digits: edges of bins are numbers that differ too."""
+    low, high = float(values.min()), float(values.max())
+    return high - low > 2 * _MOST_BINS * float(np.spacing(max(abs(low), abs(high))))
 
 
 def _limits(answer: Answer, j: int) -> tuple[float, float]:
@@ -83,7 +98,7 @@ def _draw_normal(view: View[Answer]) -> None:
 
 def _refusal(answer: Answer) -> str:
     if len(answer.estimation.replicates):
-        return ""
+        return too_large(answer)
     return "there are no replicates. `extend` the result first."
 
 

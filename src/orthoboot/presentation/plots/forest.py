@@ -26,9 +26,12 @@ def _draw(view: View[Estimates]) -> None:
     left, right = axes.get_xlim()
     if left < 0 < right:
         axes.axvline(0.0, color=view.ink, linewidth=0.9, linestyle=(0, (1, 2)))
-    words = (f"simultaneous {answer.level_words}" if answer.simultaneous else answer.level_words, "± simulation error")
+    words = f"simultaneous {answer.level_words}" if answer.simultaneous else answer.level_words
+    # The first output may have no band to name.
+    has_band = (np.isfinite([answer.low, answer.high]) & (answer.end_errors > 0)).any(axis=0)
     for j in outputs:
-        draw_ends(view, j, j, _THICKNESS, *(words if j == 0 else ("", "")))
+        error_words = "± simulation error" if j == int(np.argmax(has_band)) else ""
+        draw_ends(view, j, j, _THICKNESS, words if j == 0 else "", error_words)
     axes.plot(
         answer.estimate[outputs],
         outputs,

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from orthoboot.presentation.estimates import Estimates
-from orthoboot.presentation.plots.base import Kind, View, interval_words, legend_below, rounded, rounded_error
+from orthoboot.presentation.plots.base import (
+    Kind,
+    View,
+    interval_words,
+    legend_below,
+    rounded,
+    rounded_error,
+    too_large,
+)
 from orthoboot.presentation.plots.ends import axis_limits, draw_ends
 
 _THICKNESS = 0.2
@@ -65,5 +73,5 @@ def interval_caption(answer: Estimates, j: int) -> str:
 
 
 INTERVAL: Kind[Estimates] = Kind(
-    "interval", _draw, lambda answer, j: f"{interval_caption(answer, j)}.", size=lambda answer: (5.6, 2.2)
+    "interval", _draw, lambda answer, j: f"{interval_caption(answer, j)}.", too_large, size=lambda answer: (5.6, 2.2)
 )
