@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
 import re
 
 import numpy as np
@@ -242,15 +241,6 @@ def test_the_report_is_a_table_that_ends_in_the_verdict():
     assert " ".join(lines[5:]) == check.verdict
     assert repr(check) == str(check)
     assert max(map(len, lines)) <= 110
-
-
-def test_the_guide_shows_what_is_printed(capsys):
-    guide = (pathlib.Path(__file__).parents[2] / "docs" / "guide.md").read_text()
-    (example,) = [block for block in re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL) if "check_inf" in block]
-    commands = [line.removeprefix(">>> ") for line in example.splitlines() if line.startswith(">>> ")]
-    names = {"np": np, "ob": ob}
-    exec(commands[0], names)
-    assert str(eval(commands[1], names)) == example.split(commands[1])[1].strip()
 
 
 def test_the_check_is_frozen_and_the_same_every_time():
