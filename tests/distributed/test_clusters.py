@@ -59,7 +59,7 @@ def late(block, block_info=None):
 
 
 @pytest.mark.parametrize("stratified", [False, True], ids=["rows", "strata"])
-@pytest.mark.parametrize(("number", "change"), [(7, None), (12, late)], ids=["7", "12, shuffled"])
+@pytest.mark.parametrize(("number", "change"), [(20, None), (7, None), (12, late)], ids=["20", "7", "shuffled"])
 def test_the_answer_is_that_of_the_rows_in_memory(cluster, number, change, stratified):
     found = on_cluster(partitioned(number, change), stratified=stratified)
     assert_same(found, in_memory(stratified=stratified))
