@@ -78,7 +78,7 @@ def test_held_parameters_stay_where_they_are() -> None:
     loss = dataclasses.replace(ridge(), free=np.array([True, False]))
     theta = loss.minimum(np.array([0.0, 7.0]), np.ones(N_ROWS))
     assert theta[1] == 7.0
-    assert abs(loss.gradient(theta, np.ones(N_ROWS))[0]) < 1e-12
+    assert abs(loss.at(theta, np.ones(N_ROWS)).gradient[0]) < 1e-12
 
 
 def test_a_change_of_sign_under_a_linear_penalty_is_no_minimum() -> None:

@@ -20,6 +20,8 @@ Step = Callable[[FloatArray, FloatArray], FloatArray]
 _EPSILON = float(np.finfo(np.float64).eps)
 ROUNDING = 64 * _EPSILON
 """A decrement below this share of the value cannot be seen in the value any more."""
+NEARLY_ROUNDING = 1e-24
+"""From a decrement below this share of the value one step, which squares it, ends at what rounding allows."""
 STILL = 4 * _EPSILON
 """A step of this share of the point is rounding."""
 NOISE = float(np.sqrt(_EPSILON))
@@ -132,11 +134,29 @@ def newton_minimum(
     >>> found.point, found.converged
     (array([1., 1.]), True)
     """
+    functions = value, gradient, step
+    return newton_minimum_of(
+        lambda point: _Lazy(functions, point), start, tolerance=tolerance, max_iterations=max_iterations
+    )
+
+
+def newton_minimum_of(
+    evaluated: Callable[[FloatArray], Evaluated], start: FloatArray, *, tolerance: float, max_iterations: int = 100
+) -> Minimum:
+    """Return the minimum as `newton_minimum` does, of a function whose value and derivatives share work.
+
+    Parameters
+    ----------
+    evaluated
+        Returns the function at a point.
+    start, tolerance, max_iterations
+        As in `newton_minimum`.
+    """
     search = newton_search(start, tolerance=tolerance, max_iterations=max_iterations)
     point = next(search)
     while True:
         try:
-            point = search.send(_Lazy((value, gradient, step), point))
+            point = search.send(evaluated(point))
         except StopIteration as ended:
             minimum: Minimum = ended.value
             return minimum
@@ -210,7 +230,7 @@ def newton_search(
         previous, decrement = decrement, -float(here.gradient @ direction)
         if not decrement >= 0:
             return Minimum(point, decrement, iteration, converged=False)
-        if decrement <= least:
+        if decrement <= (least or NEARLY_ROUNDING * abs(here.value)):
             end = point + direction
             # Unless the function is higher there by more than rounding.
             lower = not looks_at_the_end or (yield end).value <= _at_most(here.value)

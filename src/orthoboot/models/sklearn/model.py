@@ -341,6 +341,10 @@ class FittedSklearnModel(Prepared[SklearnModel]):
 
     # Refits
 
+    @found_once
+    def _takes_weights(self) -> bool:
+        return takes_weights(self.functional.estimator)
+
     def _refit(self, resamples: Resamples, b: int, states: Mapping[str, int]) -> Refit:
         try:
             return self._refitted(resamples, b, states)
@@ -349,7 +353,7 @@ class FittedSklearnModel(Prepared[SklearnModel]):
 
     def _refitted(self, resamples: Resamples, b: int, states: Mapping[str, int]) -> Refit:
         """Return the estimator fitted to resample `b`, by weights where it takes them and else to its rows."""
-        weighted = takes_weights(self.functional.estimator)
+        weighted = self._takes_weights
         rows, weights = drawn_rows(resamples, b, weighted=weighted)
         X, y = self.data.take((rows,))
         y = response_of(y)

@@ -188,7 +188,7 @@ def solved(adapter: RefittedModel, model: Any, X: Any, y: Any) -> Solution:
     last = last_step(model)
     theta = loss.minimum(adapter.parameters(last), weights)
     # It has a factor where the data determine the parameters.
-    factor = loss.factor(theta, weights)
+    factor = loss.at(theta, weights).factor()
     solution = with_last_step(model, adapter.moved(last, theta))
     return Solution(adapter, solution, Scaling.of(model, X), loss, factor, len(y))
 
