@@ -381,8 +381,8 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         return FeatureMeans(centre, as_array(deviations), unit=self.unit(data))
 
     def _product_rows(self, data: Data, sample: SampleInPieces) -> ProductRows | None:
-        """Return the features of rows in memory where kernels compute them and their means are near zero."""
-        products = self.products(data) if sample.source.in_memory else None
+        """Return the features of the rows where kernels compute them and their means are near zero."""
+        products = self.products(data if sample.source.in_memory else sample.example)
         if products is None or not self.n_variables(products.n_features):
             return None
         return feature_rows(sample, products)

@@ -1,14 +1,16 @@
-"""Deviations and products of the numbers of long rows in memory, computed where they are added up."""
+"""Deviations and products of the numbers of rows, computed where they are added up."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any, cast
+from functools import cached_property, partial, reduce
+from itertools import chain
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from orthoboot.arrays.passes import Spread
+from orthoboot.arrays.passes import Spread, joined_spread
 from orthoboot.arrays.row_products import RowProducts, product_columns
 from orthoboot.data import Data
 from orthoboot.data.pieces import ProductTables, RowsInPieces, SampleInPieces
@@ -17,10 +19,14 @@ from orthoboot.typing import FloatArray
 
 _MOST_TABLES = 2
 
+Found = TypeVar("Found")
+
 
 @dataclass(frozen=True, eq=False)
 class ProductRows(RowsInPieces):
-    """The outputs of `products` on rows in memory; what is asked of them takes one pass of a kernel.
+    """The outputs of `products` on the rows of a sample; what is asked of them takes one pass of a kernel.
+
+    Rows in memory are one block for the kernel, others are added up block by block as they are read.
 
     Attributes
     ----------
@@ -35,28 +41,38 @@ class ProductRows(RowsInPieces):
 
     @property
     def product_tables(self) -> ProductTables | None:
-        """Return how the features are computed, and from which tables; None where these are no features."""
-        return (self.products, self._tables) if self.features is None else None
+        """Return how the features are computed, and from which tables in memory; None where these are no features."""
+        return (self.products, self._tables) if self.features is None and self.at_hand else None
 
     @cached_property
     def _tables(self) -> Tables:
-        n = len(self)
-        first, second = (*(table.reshape(n, -1) for table in self.sample.arrays), np.empty((n, 0)))[:_MOST_TABLES]
-        return first, second
+        return _two_tables(self.sample.arrays)
+
+    def _found(self, find: Callable[[RowProducts, Tables], Found]) -> Iterator[Found]:
+        """Yield what `find` finds of the columns, of all rows in memory or of each block that is read."""
+        if self.at_hand:
+            return iter([find(self.products, self._tables)])
+        task = partial(_found_of_blocks, find, self.products)
+        return chain.from_iterable(self.sample.reduced(task, self.products.n_features))
 
     @cached_property
     def means(self) -> FloatArray:
         """Return the means of the columns, shape ``(p,)``."""
-        return np.zeros(self.width) if self.is_centred else product_sums(self.products, self._tables) / len(self)
+        return np.zeros(self.width) if self.is_centred else sum(self._found(product_sums)) / len(self)
 
     @cached_property
     def spread(self) -> Spread:
         """Return the ranges, the means and the sums of squares of the columns, from one pass."""
-        return product_spread(self.products, self._tables) if self.is_centred else super().spread
+        if not self.is_centred:
+            return super().spread
+        found = reduce(joined_spread, self._found(product_spread))
+        assert found is not None
+        return found
 
     @cached_property
     def _third_order(self) -> ThirdOrder:
-        return product_third_order(self.products, self._tables)
+        cubes, crosses = zip(*self._found(product_third_order), strict=True)
+        return ThirdOrder(sum(cubes), sum(crosses))
 
     def sums_of_cubes(self, centre: FloatArray) -> FloatArray:
         """Return ``sum_j (row_j - centre)**3`` of each column, shape ``(p,)``."""
@@ -89,8 +105,10 @@ class ProductRows(RowsInPieces):
 
 
 def feature_rows(sample: SampleInPieces, products: RowProducts) -> ProductRows | None:
-    """Return features of the rows of a sample in memory; None where they do not lie there as the kernels need it."""
-    if len(sample.arrays) > _MOST_TABLES or not all(table.flags.c_contiguous for table in sample.arrays):
+    """Return features of the rows of a sample; None where these do not lie in memory as the kernels need it."""
+    if len(sample.tables) > _MOST_TABLES:
+        return None
+    if sample.source.in_memory and not all(table.flags.c_contiguous for table in sample.arrays):
         return None
     return _product_rows(sample, products, is_centred=False)
 
@@ -104,3 +122,16 @@ def _product_rows(
 
 def _columns(products: RowProducts, data: Data) -> FloatArray:
     return product_columns(products, data.arrays)
+
+
+def _found_of_blocks(
+    find: Callable[[RowProducts, Tables], Found], products: RowProducts, blocks: Iterator[tuple[int, Data]]
+) -> list[Found]:
+    return [find(products, _two_tables(data.arrays)) for _, data in blocks]
+
+
+def _two_tables(arrays: Sequence[FloatArray]) -> Tables:
+    """Return one or two arrays of the same rows as tables, row by row in memory."""
+    n = len(arrays[0])
+    first, second = (*(np.ascontiguousarray(array).reshape(n, -1) for array in arrays), np.empty((n, 0)))[:_MOST_TABLES]
+    return first, second
