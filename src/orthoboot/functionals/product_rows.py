@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from orthoboot.arrays.passes import Spread, joined_spread
+from orthoboot.arrays.passes import Spread
 from orthoboot.arrays.row_products import RowProducts, product_columns
 from orthoboot.data import Data
 from orthoboot.data.pieces import ProductTables, RowsInPieces, SampleInPieces
@@ -58,16 +58,16 @@ class ProductRows(RowsInPieces):
     @cached_property
     def means(self) -> FloatArray:
         """Return the means of the columns, shape ``(p,)``."""
-        return np.zeros(self.width) if self.is_centred else sum(self._found(product_sums)) / len(self)
+        if self.is_centred:
+            return np.zeros(self.width)
+        return sum(self._found(product_sums), start=np.zeros(self.width)) / len(self)
 
     @cached_property
     def spread(self) -> Spread:
         """Return the ranges, the means and the sums of squares of the columns, from one pass."""
         if not self.is_centred:
             return super().spread
-        found = reduce(joined_spread, self._found(product_spread))
-        assert found is not None
-        return found
+        return reduce(Spread.joined, self._found(product_spread))
 
     @cached_property
     def _third_order(self) -> ThirdOrder:
