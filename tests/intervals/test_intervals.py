@@ -159,11 +159,11 @@ def test_abc_of_groups_of_one_row_is_abc_of_rows():
 
 @pytest.mark.parametrize(("method", "slack"), [("percentile", 0.06), ("basic", 0.06), ("bca", 0.15)])
 def test_ten_control_replicates_are_near_many_ordinary_ones(method, slack):
-    """Over 20 seeds the ends are near those of 20,000 replicates, and spread as far as they say.
+    """Over 60 seeds the ends are near those of 20,000 replicates, and spread as far as they say.
 
     Ten replicates are shrunk towards a straight line, which costs the slack, in standard errors of the statistic.
     """
-    few = [ob.bootstrap(X, ob.variance, method=method, rng=seed) for seed in range(20)]
+    few = [ob.bootstrap(X, ob.variance, method=method, rng=seed) for seed in range(60)]
     many = ob.bootstrap(X, ob.variance, method=method, estimator="standard", n_resamples=20_000, rng=99)
     ends = np.array([result.confidence_interval for result in few]) / many.standard_error
     reported = np.array([result.simulation_error[2:] for result in few]) / many.standard_error
@@ -171,9 +171,9 @@ def test_ten_control_replicates_are_near_many_ordinary_ones(method, slack):
     reference = np.array(many.confidence_interval) / many.standard_error
     # Four standard errors of the mean over seeds, and of the reference: 1 in 15,000 for each end.
     own = np.array(many.simulation_error[2:]) / many.standard_error
-    assert (np.abs(ends.mean(axis=0) - reference) < slack + 4 * np.hypot(spread / np.sqrt(20), own)).all()
-    # A standard deviation over 20 seeds is known to 16%: three of these, and the report's own 30%.
-    assert (np.abs(reported.mean(axis=0) / spread - 1) < 0.6).all()
+    assert (np.abs(ends.mean(axis=0) - reference) < slack + 4 * np.hypot(spread / np.sqrt(60), own)).all()
+    # A standard deviation over 60 seeds is known to 9%: three of these, and the report's own 30%.
+    assert (np.abs(reported.mean(axis=0) / spread - 1) < 0.57).all()
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")

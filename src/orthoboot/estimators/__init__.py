@@ -6,7 +6,12 @@ from orthoboot.estimators.jackknife import Jackknife
 from orthoboot.estimators.moments import Moments, moments_of
 from orthoboot.estimators.orthogonal import Orthogonal, r_squared, raw_slope, slope
 from orthoboot.estimators.paper import Paper
-from orthoboot.estimators.simulation_error import EstimatorError, estimator_error, jackknife_spread
+from orthoboot.estimators.simulation_error import (
+    EstimatorError,
+    estimator_error,
+    jackknife_spread,
+    student_factor,
+)
 from orthoboot.estimators.slopes import prior_replicates, slope_t
 from orthoboot.estimators.standard import Standard
 
@@ -28,4 +33,5 @@ __all__ = [
     "raw_slope",
     "slope",
     "slope_t",
+    "student_factor",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from orthoboot.controls.base import ControlValues
 from orthoboot.estimators.base import Estimator
@@ -67,7 +68,7 @@ def estimator_error(
     deleted = deleted_moments(whole)
     # What does not use the influence function must not depend on it.
     explained = linear_variance(replicates) if estimator.needs_influence else np.zeros(k)
-    of_bias = np.hypot(jackknife_spread(estimator.bias(deleted)), estimator.bias_doubt(whole))
+    of_bias = _bias_error(estimator, whole, deleted)
     inflation = estimator.error_inflation(len(replicates))
     spread = inflation * _log_variance_spread(estimator.variance(deleted), explained)
     of_variance = np.hypot(spread, estimator.doubt(whole))
@@ -84,6 +85,12 @@ def estimator_error(
     return EstimatorError(np.hypot(of_bias, of_mean), np.hypot(of_variance, of_draws), of_draws)
 
 
+def _bias_error(estimator: Estimator, whole: Moments, deleted: Moments) -> FloatArray:
+    """Return the error of the bias; of one that nothing is known of beside the replicates, by Student's t."""
+    spread, doubt = jackknife_spread(estimator.bias(deleted)), estimator.bias_doubt(whole)
+    return np.where(doubt > 0, np.hypot(spread, doubt), student_factor(whole.size) * spread)
+
+
 def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> FloatArray:
     """Return the jackknife spread of the logarithms of the variances ``(B, k)`` with one replicate left out."""
     largest = deleted.max(axis=0)
@@ -91,6 +98,17 @@ def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> Fl
     unknown = (deleted <= _ROUNDING * largest).any(axis=0) & ~nothing_varies
     usable = np.where(unknown | nothing_varies, 1.0, deleted)
     return np.where(unknown, np.nan, jackknife_spread(np.log(usable)))
+
+
+def student_factor(size: int) -> float:
+    """Return what an error known from so many values is multiplied with, so that three of it hold 99.7% as of a normal.
+
+    Examples
+    --------
+    >>> [round(student_factor(size), 2) for size in (10, 20, 1000)]
+    [1.36, 1.15, 1.0]
+    """
+    return float(scipy.special.stdtrit(size - 1, scipy.special.ndtr(3.0)) / 3.0)
 
 
 def jackknife_spread(deleted: FloatArray) -> FloatArray:

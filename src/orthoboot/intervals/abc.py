@@ -74,8 +74,12 @@ class Abc(Interval):
         curve = _curve(estimation, tilt)
         positions = [curve.position(probability) for probability in probabilities]
         low, high = (tilt.values(position) for position in positions)
-        low_error, high_error = (curve.sensitivity(p) * estimation.error.bias for p in probabilities)
-        rising = [_rises(tilt, *end) for end in zip(positions, (low, high), strict=True)]
+        before = [tilt.values(_SHORT_OF_THE_END * position) for position in positions]
+        rising = [_rises(tilt, *end) for end in zip(positions, before, (low, high), strict=True)]
+        low_error, high_error = (
+            curve.sensitivity(probability) * _slope(tilt, *end) * estimation.error.bias
+            for probability, *end in zip(probabilities, positions, before, (low, high), strict=True)
+        )
         finite = np.isfinite(low) & np.isfinite(high) & (low <= high)
         sound = finite & rising[0] & rising[1] & curve.sound(probabilities, estimation)
         low, high = (np.where(sound, end, np.nan) for end in (low, high))
@@ -96,20 +100,34 @@ def _end_function(estimation: Estimation) -> EndFunction:
         position = curve.position(probabilities)
         value = tilt.values(position)
         sound = np.isfinite(value) & curve.sound((probabilities,), estimation)
-        return np.where(sound & _rises(tilt, position, value), value, np.nan)
+        before = tilt.values(_SHORT_OF_THE_END * position)
+        return np.where(sound & _rises(tilt, position, before, value), value, np.nan)
 
     return end
 
 
-def _rises(tilt: _Tilt, position: FloatArray, end: FloatArray) -> BoolArray:
+def _rises(tilt: _Tilt, position: FloatArray, before: FloatArray, end: FloatArray) -> BoolArray:
     """Return whether the statistic still moves away from its value on the data when it comes to an end.
 
     Beyond a vertex it comes back: a higher level would have a shorter interval.
+
+    Parameters
+    ----------
+    position, end
+        Where the end lies on the tilt, and the statistic there.
+    before
+        The statistic just before it, at `_SHORT_OF_THE_END` of the way.
     """
-    centre, before = tilt.run.prepared.centre, tilt.values(_SHORT_OF_THE_END * position)
+    centre = tilt.run.prepared.centre
     away = np.sign(end - centre) == np.sign(position)
     rises = np.abs(before - centre) <= (1 + _FLAT) * np.abs(end - centre)
     return np.asarray((away & rises) | (tilt.sigma == 0))
+
+
+def _slope(tilt: _Tilt, position: FloatArray, before: FloatArray, end: FloatArray) -> FloatArray:
+    """Return how steep the statistic is at an end, in standard errors, shape ``(k,)``."""
+    step = (1 - _SHORT_OF_THE_END) * position * tilt.sigma
+    return np.abs(np.divide(end - before, step, out=np.zeros_like(end), where=step != 0))
 
 
 class _Tilt:
@@ -156,10 +174,9 @@ class _Curve:
         return np.asarray(w / (1 - self.acceleration * w) ** 2)
 
     def sensitivity(self, probability: float) -> FloatArray:
-        """Return how far the end moves with the bias."""
+        """Return how far `position` moves with the bias, in standard errors."""
         w = self._shifted(probability)
-        stretch = (1 + self.acceleration * w) / (1 - self.acceleration * w) ** 3
-        return np.asarray(np.abs(stretch * (1 + 2 * self.curvature * self.position(probability))))
+        return np.asarray(np.abs((1 + self.acceleration * w) / (1 - self.acceleration * w) ** 3))
 
     def sound(self, probabilities: Sequence[FloatArray | float], estimation: Estimation) -> BoolArray:
         """Return whether no end is beyond the pole of `position`, and there is a direction if anything varies."""

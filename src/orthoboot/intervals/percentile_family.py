@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from orthoboot.errors import ArgumentError, FewReplicatesWarning, IntervalWarning, OrthobootWarning
-from orthoboot.estimators import Estimator, jackknife_spread
+from orthoboot.estimators import Estimator, jackknife_spread, student_factor
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
@@ -19,10 +20,11 @@ from orthoboot.intervals.inversion import EndFunction, excluding_tail
 from orthoboot.intervals.laws.control import LEAST_REPLICATES, ControlDistribution
 from orthoboot.intervals.laws.replicated import (
     Distribution,
-    DistributionsWithoutGroups,
     EmpiricalDistribution,
     bca_levels,
+    rank_errors,
     same_levels,
+    share_noise,
 )
 from orthoboot.intervals.laws.saddlepoint import GRID
 from orthoboot.intervals.laws.views import View, linear_draws, views_of
@@ -110,7 +112,11 @@ class PercentileFamily(Interval):
         return np.zeros_like(estimation.estimate)
 
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
-        """Return the ends of every output; their errors by leaving out groups of replicates in turn."""
+        """Return the ends of every output.
+
+        Their errors come from the ranks of the replicates' own quantiles; from leaving out groups of replicates in turn
+        where a control has a part in them.
+        """
         size, least = len(estimation.replicates), LEAST_REPLICATES if estimation.estimator.needs_influence else 2
         if size < least:
             unknown = np.full_like(estimation.estimate, np.nan)
@@ -159,7 +165,7 @@ class PercentileFamily(Interval):
     ) -> EndFunction:
         """Return the ends from the law of one control, or from the replicates alone; NaN beyond what it reaches."""
         replicates, estimate = estimation.replicates, estimation.replicates.estimate[outputs]
-        distribution, _ = _distributions(replicates, outputs, view)
+        distribution = _distribution(replicates, outputs, view)
         in_sight = _Reach(len(replicates), view, distribution)
 
         def end(probabilities: FloatArray) -> FloatArray:
@@ -228,34 +234,41 @@ class PercentileFamily(Interval):
             return levels, self.from_quantiles(quantiles if scale is None else scale.back(quantiles), estimate)
 
         def spread(others: Iterable[Distribution]) -> FloatArray:
-            left = np.concatenate([of(other)[1] for other in others], axis=1)
-            return jackknife_spread(left.swapaxes(0, 1))
+            left = np.concatenate([of(other)[1] for other in others], axis=1).swapaxes(0, 1)
+            return student_factor(len(left)) * jackknife_spread(left)
 
         replicates = estimation.replicates if scale is None else _rescaled(estimation.replicates, outputs, scale)
-        first, others = _distributions(replicates, outputs, view)
-        levels, ends = (each[:, 0] for each in of(first))
-        errors = spread(others) if with_errors else np.full_like(ends, np.nan)
-        if view is None or not isinstance(first, ControlDistribution):
-            errors = np.maximum(errors, self._rank_errors(first, levels, estimate, len(replicates)))
+        whole = _distribution(replicates, outputs, view)
+        levels, ends = (each[:, 0] for each in of(whole))
+        errors = np.full_like(ends, np.nan)
+        if view is None or not isinstance(whole, ControlDistribution):
+            if with_errors:
+                errors = self._rank_errors(whole, levels, estimate, skewness, len(replicates))
             return _Piece(levels, ends, errors, np.zeros_like(levels, dtype=bool), np.zeros_like(estimate, dtype=bool))
+        if with_errors:
+            errors = spread(_of_sets(replicates, outputs, view, some) for some in _without_groups(len(replicates)))
         if with_errors and view.without_draws:
-            whole = (_of_replicates(replicates, outputs, other) for other in view.without_draws)
-            errors = np.hypot(errors, spread(whole))
-        return _Piece(levels, ends, errors, view.law.is_edge(levels), first.follows_linear[0])
+            others = (_of_replicates(replicates, outputs, other) for other in view.without_draws)
+            errors = np.hypot(errors, spread(others))
+        return _Piece(levels, ends, errors, view.law.is_edge(levels), whole.follows_linear[0])
 
     def _rank_errors(
-        self, distribution: Distribution, levels: FloatArray, estimate: FloatArray, size: int
+        self, distribution: Distribution, levels: FloatArray, estimate: FloatArray, skewness: FloatArray, size: int
     ) -> FloatArray:
-        """Return how far ends move with the ranks of their quantiles, by one binomial standard deviation, ``(2, k)``.
-
-        Where replicates are equal, as those of medians are, leaving out groups of them mostly moves nothing.
-        """
-        spread = np.sqrt(levels * (1 - levels) / size)
-        low, high = (
-            self.from_quantiles(distribution.quantile(np.clip(levels + sign * spread, 0, 1)[:, np.newaxis]), estimate)
-            for sign in (-1, 1)
+        """Return the errors of ends that are made of sample quantiles at `levels`, ``(2, k)``."""
+        noise = self.level_noise(distribution, estimate, skewness, levels, size)
+        return rank_errors(
+            lambda moved: self.from_quantiles(distribution.quantile(moved[:, np.newaxis]), estimate)[:, 0],
+            levels,
+            size,
+            noise,
         )
-        return np.asarray(np.abs(high - low)[:, 0] / 2)
+
+    def level_noise(
+        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, levels: FloatArray, size: int
+    ) -> FloatArray | float:
+        """Return the standard deviation of the normal scores of the levels, ``(2, k)``; zero where they are given."""
+        return 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,17 +312,11 @@ def _of_sets(replicates: Replicates, outputs: slice, view: View, numbers: IntArr
     return ControlDistribution(estimate, values, view.values[numbers.T], view.law, view.reach, view.prior)
 
 
-def _distributions(
-    replicates: Replicates, outputs: slice, view: View | None
-) -> tuple[Distribution, Iterator[Distribution]]:
-    """Return the distribution of all replicates, shape ``(1, k)``, and those without each group, ``(groups, k)``."""
-    size = len(replicates)
+def _distribution(replicates: Replicates, outputs: slice, view: View | None) -> Distribution:
+    """Return the distribution of some outputs by a control, or of the replicates alone, shape ``(1, k)``."""
     if view is None:
-        values = replicates.values[:, outputs]
-        without = DistributionsWithoutGroups(values, n_groups(size))
-        return EmpiricalDistribution(values[:, np.newaxis]), iter([without])
-    others = (_of_sets(replicates, outputs, view, numbers) for numbers in _without_groups(size))
-    return _of_replicates(replicates, outputs, view), others
+        return EmpiricalDistribution(replicates.values[:, np.newaxis, outputs])
+    return _of_replicates(replicates, outputs, view)
 
 
 class Percentile(PercentileFamily):
@@ -357,6 +364,19 @@ class Bca(PercentileFamily):
     ) -> FloatArray:
         """Return the corrected levels."""
         return bca_levels(distribution, estimate, skewness, probabilities)
+
+    def level_noise(
+        self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, levels: FloatArray, size: int
+    ) -> FloatArray:
+        r"""Return the noise of z_0, times the slope of the corrected score s by it.
+
+        With :math:`s = z_0 + w/(1 - aw)`, where w moves as z_0 does, the slope is :math:`1 + (1 - aw)^{-2}`, and
+        :math:`(1 - aw)^{-1} = 1 + a (s - z_0)`.
+        """
+        share = distribution.cdf(estimate)
+        smallest = 0.5 / size
+        score, z_0 = (scipy.special.ndtri(np.clip(each, smallest, 1 - smallest)) for each in (levels, share))
+        return np.asarray((1 + np.square(1 + skewness * (score - z_0))) * share_noise(share, size))
 
 
 def n_groups(size: int) -> int:

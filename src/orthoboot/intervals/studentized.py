@@ -8,19 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from orthoboot.errors import ArgumentError, IntervalWarning, OrthobootWarning, ReplicationError
-from orthoboot.estimators import ESTIMATORS, Estimator, jackknife_spread
+from orthoboot.estimators import ESTIMATORS, Estimator
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
 from orthoboot.intervals.inversion import EndFunction, excluding_tail
-from orthoboot.intervals.laws.replicated import DistributionsWithoutGroups, EmpiricalDistribution, same_levels
+from orthoboot.intervals.laws.replicated import EmpiricalDistribution, rank_errors, same_levels
 from orthoboot.intervals.percentile_family import (
     LEAST_STANDARD,
-    n_groups,
     replicates_for,
     too_few,
     too_small_a_tail,
-    unknown_error,
 )
 from orthoboot.plans import Plan
 from orthoboot.replicates import Replicates
@@ -88,7 +86,7 @@ class Studentized(Interval):
             )
 
     def ends(self, estimation: Estimation, probabilities: Probabilities) -> Ends:
-        """Return the ends of every output; their errors by leaving out groups of replicates in turn."""
+        """Return the ends of every output; their errors are those of the ranks of their quantiles."""
         replicates, estimate = estimation.replicates, estimation.estimate
         size, unknown = len(replicates), np.full_like(estimate, np.nan)
         if size < _LEAST:
@@ -184,17 +182,8 @@ def _pieces(known: BoolArray) -> Iterator[tuple[IntArray, IntArray]]:
 def _quantiles(t: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the quantiles of t ``(B, k)`` at two levels and their simulation errors, each of shape ``(2, k)``."""
     whole = EmpiricalDistribution(t)
-    quantiles = whole.quantile(same_levels(whole, levels))
-    if not _has_error(len(t)):
-        return quantiles, np.full_like(quantiles, np.nan)
-    without = DistributionsWithoutGroups(t, n_groups(len(t)))
-    left = without.quantile(same_levels(without, levels))
-    return quantiles, jackknife_spread(left.swapaxes(0, 1))
-
-
-def _has_error(size: int) -> bool:
-    """Return whether so many replicates without a group of them still have quantiles."""
-    return size - -(-size // n_groups(size)) >= _LEAST
+    every = same_levels(whole, levels)
+    return whole.quantile(every), rank_errors(whole.quantile, every, len(t))
 
 
 def _check_half(method: str, estimation: Estimation, roots: _Roots, varies: BoolArray) -> None:
@@ -246,5 +235,3 @@ def _told(
     if varies.any() and tail * (size + 1) < 1:
         advice = f"so the end is the most extreme one. Use {replicates_for(tail)}"
         yield too_small_a_tail(method, names[fewest], tail, size, advice)
-    if not _has_error(size):
-        yield unknown_error(size, _LEAST)

@@ -4,10 +4,11 @@ import types
 
 import numpy as np
 import pytest
+import scipy
 from scipy import stats
 from scipy.special import ndtri
 
-from orthoboot.intervals.laws.replicated import DistributionsWithoutGroups, EmpiricalDistribution
+from orthoboot.intervals.laws.replicated import EmpiricalDistribution, rank_errors
 from orthoboot.intervals.percentile_family import Basic, Bca, Percentile
 
 SAMPLE = np.random.default_rng(1).lognormal(size=25)
@@ -145,23 +146,27 @@ def test_replicates_next_to_the_estimate_count_as_equal_to_it():
     assert EmpiricalDistribution(values).cdf(1.0) == 0.5
 
 
-@pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize(("size", "n_groups"), [(60, 20), (67, 20), (20, 20), (7, 3), (2, 2)])
-def test_distributions_without_groups_are_those_of_the_replicates_that_are_left(size, n_groups, ties):
-    values = np.random.default_rng(size).normal(size=(size, 3))
-    values = np.round(values) if ties else values
-    without = DistributionsWithoutGroups(values, n_groups)
-    levels = np.array([0.0, 0.025, 0.4, 0.975, 1.0])[:, np.newaxis, np.newaxis]
-    points = np.array([-9.0, -1.0, values[0, 0], 0.3, 9.0])[:, np.newaxis, np.newaxis]
-    quantiles, shares = without.quantile(levels), without.cdf(points)
-    assert without.shape == (n_groups, 3)
-    for group in range(n_groups):
-        left = EmpiricalDistribution(values[np.arange(size) % n_groups != group])
-        np.testing.assert_array_equal(quantiles[:, group], left.quantile(levels[:, 0]))
-        np.testing.assert_array_equal(shares[:, group], left.cdf(points[:, 0]))
-        assert without.resolution[group, 0] == left.resolution
+def test_the_error_of_a_quantile_is_that_of_its_rank():
+    """Of normal numbers, whose quantiles are straight in the normal score, ``sqrt(p (1 - p) / B) / density``."""
+    size, levels = 40_000, np.array([0.05, 0.5])
+    values = scipy.special.ndtri((np.arange(size) + 0.5) / size)
+    errors = rank_errors(EmpiricalDistribution(values).quantile, levels, size)
+    exact = np.sqrt(levels * (1 - levels) / size) / scipy.stats.norm.pdf(scipy.special.ndtri(levels))
+    np.testing.assert_allclose(errors, exact, rtol=1e-3)
 
 
-def test_replicates_at_the_estimate_but_for_rounding_count_one_half_without_each_group_too():
-    values = np.array([[1.0], [2.0], [2.0 + 4e-16], [3.0]])
-    np.testing.assert_array_equal(DistributionsWithoutGroups(values, 4).cdf(2.0)[:, 0], [1 / 3, 0.5, 0.5, 2 / 3])
+def test_a_step_within_three_standard_deviations_of_a_rank_is_seen():
+    """The share of ones is 2.5 binomial standard deviations below the tail that is asked for."""
+    size = 10_000
+    share = 0.025 - 2.5 * np.sqrt(0.025 * 0.975 / size)
+    values = np.where(np.arange(size) < share * size, 0.0, 1.0)
+    levels = np.array([0.025])
+    assert EmpiricalDistribution(values).quantile(levels) == 1.0
+    np.testing.assert_allclose(rank_errors(EmpiricalDistribution(values).quantile, levels, size), 1 / 3)
+
+
+def test_levels_that_are_simulated_too_make_the_error_larger():
+    size, levels = 10_000, np.array([0.1])
+    normal = EmpiricalDistribution(scipy.special.ndtri((np.arange(size) + 0.5) / size))
+    errors = [rank_errors(normal.quantile, levels, size, noise) for noise in (0.0, 0.05)]
+    np.testing.assert_allclose(np.hypot(errors[0], 0.05), errors[1], rtol=0.05)

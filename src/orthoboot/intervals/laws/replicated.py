@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import scipy
@@ -97,107 +97,52 @@ class EmpiricalDistribution:
         return np.asarray((below + up_to) / (2 * len(self.values)))
 
 
-@dataclass(frozen=True, eq=False)
-class DistributionsWithoutGroups:
-    """The empirical distributions of the replicates without each of some groups in turn, from one order of them all.
+def rank_errors(
+    end: Callable[[FloatArray], FloatArray], levels: FloatArray, size: int, level_noise: FloatArray | float = 0.0
+) -> FloatArray:
+    """Return how far the ranks of sample quantiles let ends be off: a standard deviation of which three are enough.
+
+    A third of what three binomial standard deviations of the rank move an end, on the side where that is more. Tails
+    are longer outwards; and where replicates are equal, as those of medians are, one standard deviation mostly moves
+    nothing, and yet a step may be near.
 
     Parameters
     ----------
-    values
-        The replicates phi_b, shape ``(B, k)``.
-    n_groups
-        Replicate b belongs to the group b modulo this number.
+    end
+        The ends that are made of the quantiles at levels, of the same shape.
+    levels
+        Of any shape.
+    size
+        Of the sample.
+    level_noise
+        The standard deviation of the normal scores of the levels, where these are simulated too.
 
     Examples
     --------
-    >>> replicates = DistributionsWithoutGroups(np.array([[1.0], [2.0], [3.0], [4.0]]), 2)
-    >>> replicates.quantile(0.5)
-    array([[3.],
-           [2.]])
+    >>> replicates = EmpiricalDistribution(np.arange(1001.0))
+    >>> rank_errors(replicates.quantile, np.array([0.5]), 1001).round()
+    array([16.])
     """
-
-    values: FloatArray
-    n_groups: int
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Return the number of groups and of outputs."""
-        return self.n_groups, self.values.shape[1]
-
-    @property
-    def resolution(self) -> FloatArray:
-        """Return the probability assumed beyond the last replicate, half of one, shape ``(n_groups, 1)``."""
-        return 0.5 / self._sizes[:, np.newaxis]
-
-    def quantile(self, p: ArrayLike) -> FloatArray:
-        """Return the sample quantiles at `p`; see `EmpiricalDistribution`."""
-        return by_output(self._between, np.asarray(p, dtype=np.float64), self.shape)
-
-    def cdf(self, x: ArrayLike) -> FloatArray:
-        """Return the share of the replicates below `x`, those equal to it counting one half."""
-        return by_output(self._share_below, np.asarray(x, dtype=np.float64), self.shape)
-
-    @cached_property
-    def _sizes(self) -> IntArray:
-        """Return how many replicates are left without each group, shape ``(n_groups,)``."""
-        n = len(self.values)
-        return np.array([n - len(range(group, n, self.n_groups)) for group in range(self.n_groups)])
-
-    @cached_property
-    def _last(self) -> IntArray:
-        """Return the last rank among the replicates that are left, for each output of each group, as a column."""
-        return np.repeat(self._sizes - 1, self.values.shape[1])[:, np.newaxis]
-
-    @cached_property
-    def _order(self) -> IntArray:
-        """Return the numbers of the replicates of each output in increasing order, shape ``(k, B)``."""
-        return np.argsort(self.values.T, axis=1)
-
-    @cached_property
-    def _ordered(self) -> FloatArray:
-        return np.take_along_axis(self.values.T, self._order, axis=1)
-
-    @cached_property
-    def _places(self) -> IntArray:
-        """Return where the replicates of a group stand among all, in increasing order, for each output of each group.
-
-        Shape ``(n_groups * k, m)``; a group that is shorter than the others ends with places beyond all.
-        """
-        n, k = self.values.shape
-        longest = -(-n // self.n_groups)
-        ranks = np.full((k, longest * self.n_groups), 2 * n)
-        np.put_along_axis(ranks, self._order, np.arange(n)[np.newaxis], axis=1)
-        groups = np.sort(ranks.reshape(k, longest, self.n_groups), axis=1)
-        return groups.transpose(2, 0, 1).reshape(-1, longest)
-
-    def _at(self, ranks: IntArray) -> FloatArray:
-        """Return the replicates at some ranks among those that are left, for each output of each group."""
-        # One of the group stands before a rank if no more than that are left before it.
-        left_before = self._places - np.arange(self._places.shape[1])
-        missing = (left_before[:, np.newaxis] <= ranks[:, :, np.newaxis]).sum(axis=2)
-        outputs = np.arange(len(ranks)) % self.values.shape[1]
-        found: FloatArray = self._ordered[outputs[:, np.newaxis], ranks + missing]
-        return found
-
-    def _between(self, p: FloatArray) -> FloatArray:
-        return _interpolated(self._at, self._last, p)
-
-    def _share_below(self, x: FloatArray) -> FloatArray:
-        rounding = _rounding(self._at(np.zeros_like(self._last)), self._at(self._last))
-        below, up_to = self._number(x - rounding, "left"), self._number(x + rounding, "right")
-        return np.asarray((below + up_to) / (2 * (self._last + 1)))
-
-    def _number(self, x: FloatArray, side: Literal["left", "right"]) -> IntArray:
-        """Return how many of the replicates that are left lie below `x`, with those at `x` itself or without."""
-        k = self.values.shape[1]
-        of_all = np.empty(x.shape, dtype=np.int64)
-        for output, ordered in enumerate(self._ordered):
-            of_all[output::k] = np.searchsorted(ordered, x[output::k], side=side)
-        number: IntArray = of_all - (self._places[:, np.newaxis] < of_all[:, :, np.newaxis]).sum(axis=2)
-        return number
+    within = _inside(levels, size)
+    score = scipy.special.ndtri(within)
+    noise = np.hypot(share_noise(within, size), level_noise)
+    middle, below, above = end(levels), *(end(scipy.special.ndtr(score + steps * noise)) for steps in (-3, 3))
+    return np.maximum(np.abs(below - middle), np.abs(above - middle)) / 3
 
 
-def _interpolated(at: Callable[[IntArray], FloatArray], last: IntArray | int, p: FloatArray) -> FloatArray:
+def share_noise(share: FloatArray, size: int) -> FloatArray:
+    """Return the standard deviation of the normal score of a share of so many replicates."""
+    within = _inside(share, size)
+    density = np.exp(-np.square(scipy.special.ndtri(within)) / 2) / np.sqrt(2 * np.pi)
+    return np.asarray(np.sqrt(within * (1 - within) / size) / density)
+
+
+def _inside(share: FloatArray, size: int) -> FloatArray:
+    """Return shares kept half a replicate away from none and all."""
+    return np.clip(share, 0.5 / size, 1 - 0.5 / size)
+
+
+def _interpolated(at: Callable[[IntArray], FloatArray], last: int, p: FloatArray) -> FloatArray:
     """Return the quantiles at `p`, linear between the values `at` two ranks, of which `last` is the highest."""
     below = np.floor(last * p).astype(np.int64)
     low, high = (at(np.minimum(below + step, last)) for step in (0, 1))

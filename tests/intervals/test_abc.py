@@ -1,0 +1,37 @@
+"""Tests of the simulation errors of ABC; its ends are compared with R's in `tests/intervals/test_intervals.py`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import orthoboot as ob
+from orthoboot.estimators import ESTIMATORS
+from orthoboot.estimators.estimation import Estimation
+from orthoboot.intervals.abc import Abc, _curve, _Tilt
+
+TAILS = (0.025, 0.975)
+CASES = {
+    "ratio": (np.random.default_rng(4).exponential(size=(20, 2)), ob.ratio),
+    "trimmed mean": (np.append(np.random.default_rng(5).standard_normal(37), [9.0, 12.0, 15.0]), ob.trimmed_mean(0.1)),
+    "variance": (np.random.default_rng(6).exponential(size=30), ob.variance),
+}
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_the_error_of_an_end_is_that_of_the_bias_times_what_it_moves(name: str) -> None:
+    data, statistic = CASES[name]
+    result = ob.bootstrap(data, statistic, n_resamples=10, control="linear", rng=0)
+    estimation = Estimation(result.run, result.replicates, ESTIMATORS["orthogonal"])
+    ends, tilt = Abc().ends(estimation, TAILS), _Tilt(result.run)
+    curve, step = _curve(estimation, tilt), 0.05
+    for probability, reported in zip(TAILS, (ends.low_error, ends.high_error), strict=True):
+        moved = (replace(curve, shift=curve.shift + sign * step) for sign in (-1, 1))
+        low, high = (tilt.values(each.position(probability)) for each in moved)
+        slope = (high - low) / (2 * step * tilt.sigma)
+        assert reported[0] > 0
+        # The slope is a difference over a twentieth of the way to the end.
+        np.testing.assert_allclose(reported, slope * estimation.error.bias, rtol=0.2)
