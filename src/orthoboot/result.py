@@ -55,7 +55,11 @@ class ConfidenceInterval(NamedTuple):
 
 
 class SimulationError(NamedTuple):
-    """Simulation errors: standard deviations over seeds, each in the statistic's own shape."""
+    """Simulation errors, each in the statistic's own shape: what another seed would change.
+
+    Standard deviations over seeds; those of bias and ends are widened where few replicates show them, so that three of
+    them are enough.
+    """
 
     bias: Value
     standard_error: Value

@@ -41,6 +41,8 @@ def test_rows_in_a_file_have_the_sums_of_those_in_memory(tables, statistic) -> N
         np.testing.assert_allclose(found.spread.ranges, exact.spread.ranges, rtol=1e-10)
         np.testing.assert_allclose(found.spread.squares, exact.spread.squares, rtol=1e-12)
         np.testing.assert_allclose(found.sums_of_cubes(np.zeros(1)), exact.sums_of_cubes(np.zeros(1)), rtol=1e-10)
+        crosses = [rows.multiples(np.ones((rows.width, 1)), 1.0).cross_sums(rows) for rows in (found, exact)]
+        np.testing.assert_allclose(*crosses, rtol=1e-9)
 
 
 def test_numbers_of_32_bits_are_added_up_as_64(tables) -> None:

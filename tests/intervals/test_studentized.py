@@ -380,13 +380,13 @@ def test_a_function_of_the_samples_is_measured_in_the_unit_of_the_statistic(scal
 
 
 def test_the_simulation_error_is_the_spread_over_seeds():
-    """Over 40 seeds a standard deviation is known to 11%, and the jackknife of 20 groups of quantiles to about 25%."""
+    """Over 40 seeds a standard deviation is known to 11%, and the error of a rank to about 25% in one run."""
     runs = [ob.bootstrap(X, ob.mean, method="studentized", n_resamples=400, rng=seed) for seed in range(40)]
     spread = np.std([run.confidence_interval for run in runs], axis=0, ddof=1)
     reported = np.mean([run.simulation_error[2:] for run in runs], axis=0)
     # The mean over 40 runs of a quantity known to 25% is known to 4%; with 11% of the spread three standard errors
-    # are 35%. A jackknife of quantiles is biased upwards by some ten percent.
-    assert (np.abs(reported / spread - 1) < 0.5).all()
+    # are 35%. The longer of two sides is some ten percent more than their mean.
+    assert (np.abs(reported / spread - 1.1) < 0.35).all()
 
 
 @pytest.mark.slow

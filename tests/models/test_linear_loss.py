@@ -13,9 +13,11 @@ from orthoboot.functionals.regression.row_losses import (
     HuberLoss,
     LossFunction,
     MultinomialLoss,
+    RowLosses,
     TweedieLoss,
 )
 from orthoboot.models.linear_loss import PenalisedLoss
+from orthoboot.typing import FloatArray
 
 RNG = np.random.default_rng(0)
 N_ROWS = 40
@@ -119,3 +121,20 @@ def test_collinear_columns_are_named() -> None:
     doubled = dataclasses.replace(loss, designs=(loss.designs[0][:, [0, 0]],), quadratic=np.zeros((2, 2)))
     with pytest.raises(FitError, match=r"the Hessian is singular.*(?:0\.71 a - 0\.71 b|0\.71 b - 0\.71 a)"):
         doubled.minimum(np.zeros(2), np.ones(N_ROWS))
+
+
+def test_a_step_computes_the_losses_of_the_rows_once() -> None:
+    """Four steps reach rounding from nearby, and one more evaluation looks at where they end."""
+    calls: list[int] = []
+
+    class Counted(FamilyLoss):
+        def __call__(self, response: FloatArray, predictors: FloatArray) -> RowLosses:
+            calls.append(len(response))
+            return super().__call__(response, predictors)
+
+    loss = dataclasses.replace(ridge(), row_loss=Counted("poisson", "log"))
+    theta = loss.minimum(np.zeros(2), np.ones(N_ROWS))
+    calls.clear()
+    again = loss.minimum(theta + 1e-3, np.ones(N_ROWS))
+    assert len(calls) <= 5
+    np.testing.assert_allclose(again, theta, rtol=1e-14)

@@ -19,7 +19,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class EstimatorError:
-    """Standard deviations over seeds, each of shape ``(k,)``.
+    """Simulation errors, each of shape ``(k,)``: standard deviations over seeds, widened where replicates are few.
 
     Attributes
     ----------
@@ -86,7 +86,10 @@ def estimator_error(
 
 
 def _bias_error(estimator: Estimator, whole: Moments, deleted: Moments) -> FloatArray:
-    """Return the error of the bias; of one that nothing is known of beside the replicates, by Student's t."""
+    """Return the error of the bias, widened by Student's t where the replicates alone tell of it.
+
+    Where a bias is known to second order they only correct it, and the doubt about it is of the size of their noise.
+    """
     spread, doubt = jackknife_spread(estimator.bias(deleted)), estimator.bias_doubt(whole)
     return np.where(doubt > 0, np.hypot(spread, doubt), student_factor(whole.size) * spread)
 
@@ -101,7 +104,7 @@ def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> Fl
 
 
 def student_factor(size: int) -> float:
-    """Return what an error known from so many values is multiplied with, so that three of it hold 99.7% as of a normal.
+    """Return the quantile of Student's t for so many values over the normal one, both at three standard deviations.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class ProductRows(RowsInPieces):
     def _tables(self) -> Tables:
         return _two_tables(self.sample.arrays)
 
-    def _found(self, find: Callable[[RowProducts, Tables], Found]) -> Iterator[Found]:
+    def _by_blocks(self, find: Callable[[RowProducts, Tables], Found]) -> Iterator[Found]:
         """Yield what `find` finds of the columns, of all rows in memory or of each block that is read."""
         if self.at_hand:
             return iter([find(self.products, self._tables)])
@@ -60,18 +60,18 @@ class ProductRows(RowsInPieces):
         """Return the means of the columns, shape ``(p,)``."""
         if self.is_centred:
             return np.zeros(self.width)
-        return sum(self._found(product_sums), start=np.zeros(self.width)) / len(self)
+        return sum(self._by_blocks(product_sums), start=np.zeros(self.width)) / len(self)
 
     @cached_property
     def spread(self) -> Spread:
         """Return the ranges, the means and the sums of squares of the columns, from one pass."""
         if not self.is_centred:
             return super().spread
-        return reduce(Spread.joined, self._found(product_spread))
+        return reduce(Spread.joined, self._by_blocks(product_spread))
 
     @cached_property
     def _third_order(self) -> ThirdOrder:
-        cubes, crosses = zip(*self._found(product_third_order), strict=True)
+        cubes, crosses = zip(*self._by_blocks(product_third_order), strict=True)
         return ThirdOrder(sum(cubes), sum(crosses))
 
     def sums_of_cubes(self, centre: FloatArray) -> FloatArray:
@@ -105,7 +105,7 @@ class ProductRows(RowsInPieces):
 
 
 def feature_rows(sample: SampleInPieces, products: RowProducts) -> ProductRows | None:
-    """Return features of the rows of a sample; None where these do not lie in memory as the kernels need it."""
+    """Return features of the rows of a sample; None where more than two tables make them, or no table of whole rows."""
     if len(sample.tables) > _MOST_TABLES:
         return None
     if sample.source.in_memory and not all(table.flags.c_contiguous for table in sample.arrays):

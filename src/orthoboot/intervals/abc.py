@@ -1,4 +1,4 @@
-"""Approximate bootstrap confidence: second-order accurate from six more evaluations of the statistic."""
+"""Approximate bootstrap confidence: second-order accurate from eight more evaluations of the statistic."""
 
 from __future__ import annotations
 
@@ -125,9 +125,12 @@ def _rises(tilt: _Tilt, position: FloatArray, before: FloatArray, end: FloatArra
 
 
 def _slope(tilt: _Tilt, position: FloatArray, before: FloatArray, end: FloatArray) -> FloatArray:
-    """Return how steep the statistic is at an end, in standard errors, shape ``(k,)``."""
+    """Return how steep the statistic is over the last twentieth of the way to an end, in standard errors, ``(k,)``.
+
+    At the data it is as steep as its linear part.
+    """
     step = (1 - _SHORT_OF_THE_END) * position * tilt.sigma
-    return np.abs(np.divide(end - before, step, out=np.zeros_like(end), where=step != 0))
+    return np.abs(np.divide(end - before, step, out=np.ones_like(end), where=step != 0))
 
 
 class _Tilt:
@@ -165,7 +168,6 @@ class _Curve:
 
     sigma: FloatArray
     acceleration: FloatArray
-    curvature: FloatArray
     shift: FloatArray = field(repr=False)
 
     def position(self, probability: FloatArray | float) -> FloatArray:
@@ -174,7 +176,7 @@ class _Curve:
         return np.asarray(w / (1 - self.acceleration * w) ** 2)
 
     def sensitivity(self, probability: float) -> FloatArray:
-        """Return how far `position` moves with the bias, in standard errors."""
+        """Return the derivative of `position` by w, without its sign."""
         w = self._shifted(probability)
         return np.asarray(np.abs((1 + self.acceleration * w) / (1 - self.acceleration * w) ** 3))
 
@@ -192,7 +194,7 @@ def _curve(estimation: Estimation, tilt: _Tilt) -> _Curve:
     scale = np.where(tilt.sigma > 0, tilt.sigma, 1.0)
     short, long = (_curvature(estimation, tilt, scale, step) for step in (_STEP, _LONG_STEP))
     curvature = np.where(np.abs(short) > 3 * np.abs(long) + _KINK, long, short)
-    return _Curve(tilt.sigma, skew, curvature, skew + curvature - estimation.bias / scale)
+    return _Curve(tilt.sigma, skew, skew + curvature - estimation.bias / scale)
 
 
 def _curvature(estimation: Estimation, tilt: _Tilt, scale: FloatArray, step: float) -> FloatArray:

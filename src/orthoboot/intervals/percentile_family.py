@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from orthoboot.errors import ArgumentError, FewReplicatesWarning, IntervalWarning, OrthobootWarning
@@ -22,6 +21,7 @@ from orthoboot.intervals.laws.replicated import (
     Distribution,
     EmpiricalDistribution,
     bca_levels,
+    bca_score_noise,
     rank_errors,
     same_levels,
     share_noise,
@@ -121,7 +121,8 @@ class PercentileFamily(Interval):
         if size < least:
             unknown = np.full_like(estimation.estimate, np.nan)
             return Ends(unknown, unknown, unknown, unknown, (too_few(self.name, size),))
-        known = size - -(-size // n_groups(size)) >= least
+        # Of quantiles of the replicates alone it is known from their ranks, however few they are.
+        known = not estimation.estimator.needs_influence or size - -(-size // _n_groups(size)) >= least
         draws, skewness = linear_draws(estimation), self.skewness(estimation)
         pieces = [
             self._of_some(estimation, outputs, draws, skewness, probabilities, with_errors=known)
@@ -133,7 +134,7 @@ class PercentileFamily(Interval):
         ends, errors = np.where(still, estimation.estimate, ends), np.where(still, 0.0, errors)
         if probabilities[0] <= probabilities[1]:
             ends = _in_order(ends)
-        without_error = [] if known else [unknown_error(size, least)]
+        without_error = [] if known else [_unknown_error(size, least)]
         (low, high), (low_error, high_error) = ends, errors
         return Ends(low, high, low_error, high_error, (*_told(self.name, estimation, pieces), *without_error))
 
@@ -256,19 +257,17 @@ class PercentileFamily(Interval):
         self, distribution: Distribution, levels: FloatArray, estimate: FloatArray, skewness: FloatArray, size: int
     ) -> FloatArray:
         """Return the errors of ends that are made of sample quantiles at `levels`, ``(2, k)``."""
-        noise = self.level_noise(distribution, estimate, skewness, levels, size)
         return rank_errors(
             lambda moved: self.from_quantiles(distribution.quantile(moved[:, np.newaxis]), estimate)[:, 0],
             levels,
-            size,
-            noise,
+            self.score_noise(distribution, estimate, skewness, levels, size),
         )
 
-    def level_noise(
+    def score_noise(
         self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, levels: FloatArray, size: int
-    ) -> FloatArray | float:
-        """Return the standard deviation of the normal scores of the levels, ``(2, k)``; zero where they are given."""
-        return 0.0
+    ) -> FloatArray:
+        """Return the standard deviation of the normal scores of sample quantiles at `levels`, ``(2, k)``."""
+        return share_noise(levels, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,21 +364,14 @@ class Bca(PercentileFamily):
         """Return the corrected levels."""
         return bca_levels(distribution, estimate, skewness, probabilities)
 
-    def level_noise(
+    def score_noise(
         self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, levels: FloatArray, size: int
     ) -> FloatArray:
-        r"""Return the noise of z_0, times the slope of the corrected score s by it.
-
-        With :math:`s = z_0 + w/(1 - aw)`, where w moves as z_0 does, the slope is :math:`1 + (1 - aw)^{-2}`, and
-        :math:`(1 - aw)^{-1} = 1 + a (s - z_0)`.
-        """
-        share = distribution.cdf(estimate)
-        smallest = 0.5 / size
-        score, z_0 = (scipy.special.ndtri(np.clip(each, smallest, 1 - smallest)) for each in (levels, share))
-        return np.asarray((1 + np.square(1 + skewness * (score - z_0))) * share_noise(share, size))
+        """Return the standard deviation of the normal scores, of which z_0 has a part, ``(2, k)``."""
+        return bca_score_noise(distribution, estimate, skewness, levels, size)
 
 
-def n_groups(size: int) -> int:
+def _n_groups(size: int) -> int:
     """Return how many groups so many replicates make."""
     return min(size, _GROUPS)
 
@@ -395,7 +387,7 @@ def _without_groups(size: int) -> list[IntArray]:
 
     Those that leave as many come together, shape ``(groups, B)``, unless they are so many that memory would suffer.
     """
-    number = n_groups(size)
+    number = _n_groups(size)
     group = np.arange(size) % number
     longer = size % number
     few = max(1, _AT_ONCE // size)
@@ -418,7 +410,7 @@ def too_few(method: str, n_resamples: int) -> OrthobootWarning:
     )
 
 
-def unknown_error(n_resamples: int, least: int) -> OrthobootWarning:
+def _unknown_error(n_resamples: int, least: int) -> OrthobootWarning:
     """Return the warning that without a group there would be fewer than the least number of replicates."""
     return FewReplicatesWarning(
         f"the simulation error of the ends is not known with {n_resamples} replicates; use {least + 1} or more."

@@ -13,7 +13,7 @@ from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
 from orthoboot.intervals.inversion import EndFunction, excluding_tail
-from orthoboot.intervals.laws.replicated import EmpiricalDistribution, rank_errors, same_levels
+from orthoboot.intervals.laws.replicated import EmpiricalDistribution, rank_errors, same_levels, share_noise
 from orthoboot.intervals.percentile_family import (
     LEAST_STANDARD,
     replicates_for,
@@ -183,7 +183,7 @@ def _quantiles(t: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArra
     """Return the quantiles of t ``(B, k)`` at two levels and their simulation errors, each of shape ``(2, k)``."""
     whole = EmpiricalDistribution(t)
     every = same_levels(whole, levels)
-    return whole.quantile(every), rank_errors(whole.quantile, every, len(t))
+    return whole.quantile(every), rank_errors(whole.quantile, every, share_noise(every, len(t)))
 
 
 def _check_half(method: str, estimation: Estimation, roots: _Roots, varies: BoolArray) -> None:

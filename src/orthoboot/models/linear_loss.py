@@ -224,7 +224,7 @@ class LossAt:
 
     @cached_property
     def gradient(self) -> FloatArray:
-        """Return the gradient by the free parameters."""
+        """Return the gradient by the free parameters, as many as there are of them."""
         slopes = (self._shares[:, np.newaxis] * self._losses.slope).T
         sums = [slope @ design for design, slope in zip(self.loss.designs, slopes, strict=True)]
         gradient: FloatArray = (np.concatenate(sums) + self.loss.penalty_gradient(self.theta))[self.loss.free]

@@ -21,7 +21,10 @@ _EPSILON = float(np.finfo(np.float64).eps)
 ROUNDING = 64 * _EPSILON
 """A decrement below this share of the value cannot be seen in the value any more."""
 NEARLY_ROUNDING = 1e-24
-"""From a decrement below this share of the value one step, which squares it, ends at what rounding allows."""
+"""With a tolerance of zero, a decrement below this share of the value ends the search after one more step.
+
+That squares it, to far below what rounding allows.
+"""
 STILL = 4 * _EPSILON
 """A step of this share of the point is rounding."""
 NOISE = float(np.sqrt(_EPSILON))

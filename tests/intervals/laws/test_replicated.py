@@ -8,7 +8,13 @@ import scipy
 from scipy import stats
 from scipy.special import ndtri
 
-from orthoboot.intervals.laws.replicated import EmpiricalDistribution, rank_errors
+from orthoboot.intervals.laws.replicated import (
+    EmpiricalDistribution,
+    bca_levels,
+    bca_score_noise,
+    rank_errors,
+    share_noise,
+)
 from orthoboot.intervals.percentile_family import Basic, Bca, Percentile
 
 SAMPLE = np.random.default_rng(1).lognormal(size=25)
@@ -150,23 +156,30 @@ def test_the_error_of_a_quantile_is_that_of_its_rank():
     """Of normal numbers, whose quantiles are straight in the normal score, ``sqrt(p (1 - p) / B) / density``."""
     size, levels = 40_000, np.array([0.05, 0.5])
     values = scipy.special.ndtri((np.arange(size) + 0.5) / size)
-    errors = rank_errors(EmpiricalDistribution(values).quantile, levels, size)
+    errors = rank_errors(EmpiricalDistribution(values).quantile, levels, share_noise(levels, size))
     exact = np.sqrt(levels * (1 - levels) / size) / scipy.stats.norm.pdf(scipy.special.ndtri(levels))
     np.testing.assert_allclose(errors, exact, rtol=1e-3)
 
 
 def test_a_step_within_three_standard_deviations_of_a_rank_is_seen():
-    """The share of ones is 2.5 binomial standard deviations below the tail that is asked for."""
-    size = 10_000
-    share = 0.025 - 2.5 * np.sqrt(0.025 * 0.975 / size)
+    """The share of zeros is 2.5 standard deviations below the level that is asked for."""
+    size, levels = 1000, np.array([0.025])
+    share = scipy.special.ndtr(ndtri(levels) - 2.5 * share_noise(levels, size))
     values = np.where(np.arange(size) < share * size, 0.0, 1.0)
-    levels = np.array([0.025])
     assert EmpiricalDistribution(values).quantile(levels) == 1.0
-    np.testing.assert_allclose(rank_errors(EmpiricalDistribution(values).quantile, levels, size), 1 / 3)
+    np.testing.assert_allclose(
+        rank_errors(EmpiricalDistribution(values).quantile, levels, share_noise(levels, size)), 1 / 3
+    )
 
 
-def test_levels_that_are_simulated_too_make_the_error_larger():
-    size, levels = 10_000, np.array([0.1])
-    normal = EmpiricalDistribution(scipy.special.ndtri((np.arange(size) + 0.5) / size))
-    errors = [rank_errors(normal.quantile, levels, size, noise) for noise in (0.0, 0.05)]
-    np.testing.assert_allclose(np.hypot(errors[0], 0.05), errors[1], rtol=0.05)
+@pytest.mark.parametrize("acceleration", [0.0, 0.1])
+@pytest.mark.parametrize("level", [0.05, 0.4, 0.9])
+def test_the_noise_of_a_level_of_bca_is_its_spread_over_samples(level, acceleration):
+    """Over 4,000 samples of 500 a standard deviation is known to 1.1%: four of these, and what is not linear."""
+    samples = np.random.default_rng(3).standard_normal((4000, 500))
+    distributions = [EmpiricalDistribution(sample[:, np.newaxis]) for sample in samples]
+    ends = [each.quantile(bca_levels(each, 0.2, acceleration, [level])) for each in distributions]
+    whole = EmpiricalDistribution(ndtri((np.arange(100_000) + 0.5) / 100_000)[:, np.newaxis])
+    levels = bca_levels(whole, 0.2, acceleration, [level])
+    # Of a normal law the quantile is the normal score.
+    np.testing.assert_allclose(bca_score_noise(whole, 0.2, acceleration, levels, 500)[0], np.std(ends), rtol=0.08)

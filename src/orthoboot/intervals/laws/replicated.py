@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from orthoboot.intervals.laws.outputs import by_output
-from orthoboot.typing import FloatArray, IntArray
+from orthoboot.typing import FloatArray
 
 
 class Distribution(Protocol):
@@ -88,7 +88,12 @@ class EmpiricalDistribution:
         return np.sort(self.values.reshape(len(self.values), -1).T, axis=1)
 
     def _between(self, p: FloatArray) -> FloatArray:
-        return _interpolated(lambda ranks: np.take_along_axis(self._ordered, ranks, axis=1), len(self.values) - 1, p)
+        last = len(self.values) - 1
+        below = np.floor(last * p).astype(np.int64)
+        low, high = (np.take_along_axis(self._ordered, np.minimum(below + step, last), axis=1) for step in (0, 1))
+        share = last * p - below
+        # From the nearer of the two, as numpy does: so they are met exactly.
+        return np.where(share < 0.5, low + share * (high - low), high - (1 - share) * (high - low))
 
     def _share_below(self, x: FloatArray) -> FloatArray:
         ordered, x = self._ordered[:, np.newaxis, :], x[:, :, np.newaxis]
@@ -97,14 +102,12 @@ class EmpiricalDistribution:
         return np.asarray((below + up_to) / (2 * len(self.values)))
 
 
-def rank_errors(
-    end: Callable[[FloatArray], FloatArray], levels: FloatArray, size: int, level_noise: FloatArray | float = 0.0
-) -> FloatArray:
-    """Return how far the ranks of sample quantiles let ends be off: a standard deviation of which three are enough.
+def rank_errors(end: Callable[[FloatArray], FloatArray], levels: FloatArray, noise: FloatArray) -> FloatArray:
+    """Return the simulation errors of ends made of sample quantiles, in the shape of `levels`.
 
-    A third of what three binomial standard deviations of the rank move an end, on the side where that is more. Tails
-    are longer outwards; and where replicates are equal, as those of medians are, one standard deviation mostly moves
-    nothing, and yet a step may be near.
+    A third of what three standard deviations of the normal score of the level move an end, on the side where that is
+    more: three errors then hold where the score does. Tails are longer outwards; and where replicates are equal, as
+    those of medians are, one standard deviation mostly moves nothing, and yet a step may be near.
 
     Parameters
     ----------
@@ -112,43 +115,50 @@ def rank_errors(
         The ends that are made of the quantiles at levels, of the same shape.
     levels
         Of any shape.
-    size
-        Of the sample.
-    level_noise
-        The standard deviation of the normal scores of the levels, where these are simulated too.
+    noise
+        The standard deviation of their normal scores, as `share_noise` or `bca_score_noise` has it.
 
     Examples
     --------
     >>> replicates = EmpiricalDistribution(np.arange(1001.0))
-    >>> rank_errors(replicates.quantile, np.array([0.5]), 1001).round()
+    >>> median = np.array([0.5])
+    >>> rank_errors(replicates.quantile, median, share_noise(median, 1001)).round()
     array([16.])
     """
-    within = _inside(levels, size)
-    score = scipy.special.ndtri(within)
-    noise = np.hypot(share_noise(within, size), level_noise)
+    score = scipy.special.ndtri(levels)
     middle, below, above = end(levels), *(end(scipy.special.ndtr(score + steps * noise)) for steps in (-3, 3))
     return np.maximum(np.abs(below - middle), np.abs(above - middle)) / 3
 
 
 def share_noise(share: FloatArray, size: int) -> FloatArray:
-    """Return the standard deviation of the normal score of a share of so many replicates."""
+    """Return the standard deviation of the normal score of a share of so many replicates, a binomial one."""
     within = _inside(share, size)
     density = np.exp(-np.square(scipy.special.ndtri(within)) / 2) / np.sqrt(2 * np.pi)
     return np.asarray(np.sqrt(within * (1 - within) / size) / density)
 
 
+def bca_score_noise(
+    distribution: Distribution, estimate: FloatArray | float, acceleration: FloatArray, levels: FloatArray, size: int
+) -> FloatArray:
+    r"""Return the standard deviation of the normal scores of BCa's levels: of z_0, and of the ranks at the levels.
+
+    With :math:`s = z_0 + w/(1 - aw)`, where w moves as z_0 does, the slope of s by z_0 is :math:`1 + (1 - aw)^{-2}`,
+    and :math:`(1 - aw)^{-1} = 1 + a (s - z_0)`. More replicates below the estimate are mostly more below the end, too,
+    which brings it back: two shares :math:`p < q` have the correlation :math:`\sqrt{p (1 - q) / (q (1 - p))}`.
+    """
+    level, share = _inside(levels, size), _inside(distribution.cdf(estimate), size)
+    score, z_0 = scipy.special.ndtri(level), scipy.special.ndtri(share)
+    of_rank = share_noise(level, size)
+    of_z_0 = (1 + np.square(1 + acceleration * (score - z_0))) * share_noise(share, size)
+    less, more = np.minimum(level, share), np.maximum(level, share)
+    correlation = np.sqrt(less * (1 - more) / (more * (1 - less)))
+    variance = of_rank**2 + of_z_0**2 - 2 * correlation * of_rank * of_z_0
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+
 def _inside(share: FloatArray, size: int) -> FloatArray:
     """Return shares kept half a replicate away from none and all."""
     return np.clip(share, 0.5 / size, 1 - 0.5 / size)
-
-
-def _interpolated(at: Callable[[IntArray], FloatArray], last: int, p: FloatArray) -> FloatArray:
-    """Return the quantiles at `p`, linear between the values `at` two ranks, of which `last` is the highest."""
-    below = np.floor(last * p).astype(np.int64)
-    low, high = (at(np.minimum(below + step, last)) for step in (0, 1))
-    share = last * p - below
-    # From the nearer of the two, as numpy does: so they are met exactly.
-    return np.where(share < 0.5, low + share * (high - low), high - (1 - share) * (high - low))
 
 
 def _rounding(first: FloatArray, last: FloatArray) -> FloatArray:
