@@ -13,6 +13,7 @@ from orthoboot.estimators import (
     ESTIMATORS,
     Sample,
     estimator_error,
+    jackknife_spread,
     moments_of,
     prior_replicates,
     r_squared,
@@ -211,6 +212,10 @@ def test_the_simulation_error_is_a_delete_one_jackknife(name):
     inflation, doubt = (1 + 2 / 9 if name == "orthogonal" else 1.0), estimator.doubt(moments_of(sample))
     assert doubt.any() == (name == "orthogonal")
     np.testing.assert_allclose(error.log_variance, np.hypot(inflation * expected, doubt), rtol=1e-9)
+
+
+def test_a_spread_beyond_the_range_of_numbers_is_infinite_without_a_word():
+    assert jackknife_spread(np.array([[1e200], [-1e200], [0.0]])) == np.inf
 
 
 def test_standard_replicates_are_worth_themselves():

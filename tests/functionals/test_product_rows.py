@@ -49,3 +49,18 @@ def test_numbers_of_32_bits_are_added_up_as_64(tables) -> None:
     rows, (*_, short) = tables
     of_short, exact = (ob.bootstrap(data, ob.correlation, n_resamples=10, rng=0) for data in (short, rows))
     np.testing.assert_allclose(of_short.standard_error, exact.standard_error, rtol=1e-10)
+
+
+def test_wide_tables_have_the_cubes_and_crosses_of_narrow_ones(tmp_path) -> None:
+    """More than a few crosses are a matrix product, fewer are added up by the kernel."""
+    rows = np.random.default_rng(4).exponential(size=(20_000, 12))
+    np.save(tmp_path / "wide", rows)
+    mapped = np.load(tmp_path / "wide.npy", mmap_mode="r")
+    found = {}
+    for name, columns in {"wide": slice(None), "narrow": slice(0, 2)}.items():
+        features = features_of(mapped[:, columns], ob.variance)
+        multiples = features.multiples(np.ones((2, features.width // 2)), 1.0)
+        crosses = multiples.cross_sums(features).reshape(features.width // 2, 2, -1)
+        found[name] = multiples.sums_of_cubes(np.zeros(1))[:2], crosses[:2, :, :2]
+    for wide, narrow in zip(*found.values(), strict=True):
+        np.testing.assert_allclose(wide, narrow, rtol=1e-10)

@@ -117,5 +117,6 @@ def student_factor(size: int) -> float:
 def jackknife_spread(deleted: FloatArray) -> FloatArray:
     """Return the jackknife standard error ``sqrt((G - 1)/G sum_g (value_g - mean)**2)`` over the first axis."""
     size = len(deleted)
-    spread: FloatArray = np.sqrt((size - 1) / size * ((deleted - deleted.sum(axis=0) / size) ** 2).sum(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):  # ends may be infinite on their natural scale
+        spread: FloatArray = np.sqrt((size - 1) / size * ((deleted - deleted.sum(axis=0) / size) ** 2).sum(axis=0))
     return spread

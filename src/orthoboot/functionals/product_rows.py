@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
-from itertools import chain
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -18,6 +17,9 @@ from orthoboot.draws.products import Tables, ThirdOrder, product_spread, product
 from orthoboot.typing import FloatArray
 
 _MOST_TABLES = 2
+
+_FEW_CROSSES = 64
+"""Products of outputs and features up to which a kernel adds them up beside the cubes; more are a matrix product."""
 
 Found = TypeVar("Found")
 
@@ -48,39 +50,41 @@ class ProductRows(RowsInPieces):
     def _tables(self) -> Tables:
         return _two_tables(self.sample.arrays)
 
-    def _by_blocks(self, find: Callable[[RowProducts, Tables], Found]) -> Iterator[Found]:
-        """Yield what `find` finds of the columns, of all rows in memory or of each block that is read."""
+    def _reduced(self, kernel: Callable[[RowProducts, Tables], Found], join: Callable[[Found, Found], Found]) -> Found:
+        """Return what a kernel finds of the columns, of all rows in memory or of the blocks that are read, joined."""
         if self.at_hand:
-            return iter([find(self.products, self._tables)])
-        task = partial(_found_of_blocks, find, self.products)
-        return chain.from_iterable(self.sample.reduced(task, self.products.n_features))
+            return kernel(self.products, self._tables)
+        task = partial(_of_part, kernel, join, self.products)
+        parts = self.sample.reduced(task, self.products.n_features)
+        return reduce(join, (found for found in parts if found is not None))
 
     @cached_property
     def means(self) -> FloatArray:
         """Return the means of the columns, shape ``(p,)``."""
-        if self.is_centred:
-            return np.zeros(self.width)
-        return sum(self._by_blocks(product_sums), start=np.zeros(self.width)) / len(self)
+        return np.zeros(self.width) if self.is_centred else self._reduced(product_sums, np.add) / len(self)
 
     @cached_property
     def spread(self) -> Spread:
         """Return the ranges, the means and the sums of squares of the columns, from one pass."""
-        if not self.is_centred:
-            return super().spread
-        return reduce(Spread.joined, self._by_blocks(product_spread))
+        return self._reduced(product_spread, Spread.joined) if self.is_centred else super().spread
 
     @cached_property
     def _third_order(self) -> ThirdOrder:
-        cubes, crosses = zip(*self._by_blocks(product_third_order), strict=True)
-        return ThirdOrder(sum(cubes), sum(crosses))
+        return self._reduced(product_third_order, ThirdOrder.joined)
+
+    @property
+    def _has_few_crosses(self) -> bool:
+        return self.products.n_outputs * self.products.n_features <= _FEW_CROSSES
 
     def sums_of_cubes(self, centre: FloatArray) -> FloatArray:
         """Return ``sum_j (row_j - centre)**3`` of each column, shape ``(p,)``."""
-        return super().sums_of_cubes(centre) if np.any(centre) else self._third_order.cubes
+        by_kernel = self._has_few_crosses and not np.any(centre)
+        return self._third_order.cubes if by_kernel else super().sums_of_cubes(centre)
 
     def cross_sums(self, other: RowsInPieces) -> FloatArray:
         """Return ``self.T @ other`` of columns of the same rows, shape ``(p, q)``."""
-        return self._third_order.crosses if other is self.features else super().cross_sums(other)
+        by_kernel = self._has_few_crosses and other is self.features
+        return self._third_order.crosses if by_kernel else super().cross_sums(other)
 
     def deviations(self) -> tuple[FloatArray, ProductRows]:
         """Return the means of features, which must be near zero, and the deviations from them."""
@@ -124,10 +128,16 @@ def _columns(products: RowProducts, data: Data) -> FloatArray:
     return product_columns(products, data.arrays)
 
 
-def _found_of_blocks(
-    find: Callable[[RowProducts, Tables], Found], products: RowProducts, blocks: Iterator[tuple[int, Data]]
-) -> list[Found]:
-    return [find(products, _two_tables(data.arrays)) for _, data in blocks]
+def _of_part(
+    kernel: Callable[[RowProducts, Tables], Found],
+    join: Callable[[Found, Found], Found],
+    products: RowProducts,
+    blocks: Iterator[tuple[int, Data]],
+) -> Found | None:
+    """Return what a kernel finds of the blocks of a part, joined; None of a part without rows."""
+    found = (kernel(products, _two_tables(data.arrays)) for _, data in blocks)
+    first = next(found, None)
+    return None if first is None else reduce(join, found, first)
 
 
 def _two_tables(arrays: Sequence[FloatArray]) -> Tables:

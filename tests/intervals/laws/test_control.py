@@ -336,3 +336,11 @@ def test_quantiles_agree_with_control_of_the_R_that_is_installed(city, r_numbers
     values, linear, quantiles = np.split(r_numbers(R_SCRIPT), [999, 1998])
     ratio = Ratio(*city.T)
     check_against_control(ControlDistribution(ratio.estimate, values, linear, ratio.law), R_ALPHAS, quantiles)
+
+
+def test_what_rounding_leaves_of_a_constant_linear_part_is_no_linear_part():
+    """Of 0.25 in every resample, as the variance of an indicator within strata of its values."""
+    law = LinearDistribution([Draws(10, np.zeros((10, 1)))])
+    linear = np.full((10, 1), -1.25e-16) * (1 + 1e-16 * np.arange(10)[:, np.newaxis])
+    phi = ControlDistribution(np.array([0.25]), np.full((10, 1), 0.25), linear, law)
+    np.testing.assert_array_equal(phi.quantile(np.array([[0.025], [0.975]])), 0.25)

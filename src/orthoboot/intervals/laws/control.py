@@ -178,7 +178,8 @@ class ControlDistribution:
     def _mixture(self) -> _Mixture:
         """Return the distribution of (phi - phi_hat) / scale."""
         scale = self._scale
-        linear = _rows(self.linear / scale)
+        # What rounding leaves of a linear part that does not vary must not pass for one that does.
+        linear = _rows(np.where(self.distribution.variance > 0, self.linear, 0.0) / scale)
         order = np.argsort(linear.round(_SAME_LINEAR), axis=1, kind="stable")
         z = np.maximum.accumulate(np.take_along_axis(linear, order, axis=1), axis=1)
         changes = np.take_along_axis(_rows((self.values - self.estimate) / scale), order, axis=1)
