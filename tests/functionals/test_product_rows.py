@@ -53,7 +53,7 @@ def test_numbers_of_32_bits_are_added_up_as_64(tables) -> None:
 
 def test_wide_tables_have_the_cubes_and_crosses_of_narrow_ones(tmp_path) -> None:
     """More than a few crosses are a matrix product, fewer are added up by the kernel."""
-    rows = np.random.default_rng(4).exponential(size=(20_000, 12))
+    rows = np.random.default_rng(4).exponential(size=(N_ROWS, 12))
     np.save(tmp_path / "wide", rows)
     mapped = np.load(tmp_path / "wide.npy", mmap_mode="r")
     found = {}
