@@ -223,3 +223,29 @@ def test_a_row_of_the_smaller_sample_may_carry_the_variance():
     samples = np.append(rng.exponential(size=19), 40.0), rng.exponential(size=1500)
     result = ob.bootstrap(samples, ob.difference(ob.variance), rng=0)
     assert result.interval(method="percentile") == result.with_estimator("standard").interval(method="percentile")
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("statistic", [ob.std, ob.variance, ob.entropy], ids=lambda each: each.name)
+def test_ends_of_zeros_and_ones_are_possible_values(statistic):
+    """The smooth law of a linear part that moves in steps goes beyond the last of them."""
+    x = np.repeat([0.0, 1.0], [19, 13])
+    result = ob.bootstrap(x, statistic, rng=0)
+    values = result.replicates.values
+    for end in result.confidence_interval:
+        assert np.abs(values - end).min() < 1e-12
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_a_linear_part_of_two_clusters_leaves_the_replicates_their_quantiles():
+    """The intercept of a logistic regression has nearly one influence for the zeros and one for the ones.
+
+    With the quantiles of the smooth law the lower end went away from that of the replicates as these became more: here
+    it was -1.44 in place of -1.29.
+    """
+    rows = np.arange(32)
+    x, y = np.where(rows % 2, 1.0, -1.0) * (1 + rows / 64), np.where(rows < 19, 0.0, 1.0)
+    statistic = ob.logistic_regression.replace(intercept=True)
+    run = ob.bootstrap(((x - x.mean())[:, np.newaxis], y), statistic, paired=True, n_resamples=5000, rng=0)
+    low, plain = (each.interval(method="percentile").low[0] for each in (run, run.with_estimator("standard")))
+    assert low == plain

@@ -72,8 +72,8 @@ class PercentileFamily(Interval):
 
     Without an influence function in the estimator they are the quantiles of the replicates; with one they are control
     quantiles, as in R's ``boot::control``: those of the linear part by its saddlepoint approximation, carried to phi
-    through the residuals of the replicates. From a thousand replicates on, those of a statistic with a kink, and those
-    that their control does not explain, have their own quantiles.
+    through the residuals of the replicates. From a thousand replicates on, those of a statistic with a kink, those that
+    their control does not explain, and those that contradict the law by it have their own quantiles.
     """
 
     needs_linear_law = True

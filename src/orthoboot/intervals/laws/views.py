@@ -11,8 +11,9 @@ from orthoboot.controls.base import ControlValues, without_groups
 from orthoboot.data.pieces import as_pieces, held
 from orthoboot.estimators import r_squared
 from orthoboot.estimators.estimation import Estimation
-from orthoboot.intervals.laws.control import Law
+from orthoboot.intervals.laws.control import ControlDistribution, Law
 from orthoboot.intervals.laws.drawn import DrawnDistribution
+from orthoboot.intervals.laws.replicated import EmpiricalDistribution
 from orthoboot.intervals.laws.saddlepoint import LinearDistribution
 from orthoboot.plans import Draws, Iid, Scheme
 from orthoboot.plans.strata.stratified_in_pieces import StratifiedInPieces
@@ -30,6 +31,15 @@ _LEAST_FITTING = 0.5
 
 _MOST_CARRIED = 0.5
 """The most of the variance of the linear part that one row may carry where its law is taken for smooth."""
+
+_COMPARED = np.array([0.025, 0.1, 0.5, 0.9, 0.975])
+"""Levels at which the law by a control is compared with the replicates."""
+
+_MOST_OFF = 3.0
+"""Standard deviations by which the share of the replicates below a quantile of that law may be off.
+
+Where it holds they are off by less than chance would have it, since the law rests on the same replicates.
+"""
 
 _REACH = 2.0
 """How far out, in standard deviations, a few replicates are followed where the control itself has the tails."""
@@ -100,17 +110,34 @@ def views_of(
     if draws is None or linear is None or not fits.any():
         return [None], nowhere
     law = _linear_law(draws, outputs)
-    views: list[View | None] = [View(linear[:, outputs], law, estimation.prior)]
+    views = [View(linear[:, outputs], law, estimation.prior)]
     which = nowhere
     control, nearer = estimation.control_values, estimation.moments.control_is_nearer[outputs]
     if control is not None and control.law is not None and nearer.any():
         by_control = _control_view(control, outputs, law, estimation.prior)
         views = [by_control] if nearer.all() else [by_control, *views]
         which = np.where(nearer, 0, len(views) - 1)
-    if not fits.all():
-        views.append(None)
-        which = np.where(fits, which, len(views) - 1)
-    return views, which
+    holds = np.choose(which, [_agrees(view, estimation, outputs) for view in views])
+    if (fits & holds).all():
+        return [*views], which
+    return [*views, None], np.where(fits & holds, which, len(views))
+
+
+def _agrees(view: View, estimation: Estimation, outputs: slice) -> BoolArray:
+    """Return which outputs have a law by their control that the shares of many replicates do not contradict, ``(k,)``.
+
+    A control may move in steps, as one of zeros and ones does; its smooth law has values between them, where no
+    replicate tells what it leaves.
+    """
+    values, estimate = estimation.replicates.values[:, outputs], estimation.estimate[outputs]
+    size, k = values.shape
+    if size < MANY:
+        return np.ones(k, dtype=bool)
+    distribution = ControlDistribution(estimate, values, view.values, view.law, view.reach, view.prior)
+    levels = np.broadcast_to(_COMPARED[:, np.newaxis], (len(_COMPARED), k))
+    shares = EmpiricalDistribution(values).cdf(distribution.quantile(levels))
+    off = np.abs(shares - levels) / np.sqrt(levels * (1 - levels) / size)
+    return np.asarray((off <= _MOST_OFF).all(axis=0))
 
 
 def _fits(estimation: Estimation) -> BoolArray:
