@@ -117,10 +117,10 @@ def views_of(
         by_control = _control_view(control, outputs, law, estimation.prior)
         views = [by_control] if nearer.all() else [by_control, *views]
         which = np.where(nearer, 0, len(views) - 1)
-    holds = np.choose(which, [_agrees(view, estimation, outputs) for view in views])
-    if (fits & holds).all():
-        return [*views], which
-    return [*views, None], np.where(fits & holds, which, len(views))
+    fits = fits & np.choose(which, [_agrees(view, estimation, outputs) for view in views])
+    if not fits.any():
+        return [None], nowhere
+    return ([*views], which) if fits.all() else ([*views, None], np.where(fits, which, len(views)))
 
 
 def _agrees(view: View, estimation: Estimation, outputs: slice) -> BoolArray:
