@@ -75,6 +75,17 @@ def test_weighted_sums_are_the_literal_ones(n, backend):
     )
 
 
+@pytest.mark.parametrize("n", [15, 16, 31, 239, 272, 8192 + 250])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 1), (3, 3), (17, 1), (18, 3)])
+def test_sums_of_any_number_of_resamples_and_columns_are_the_literal_ones(n, shape, backend):
+    number, p = shape
+    values, sums = values_of(n, p), np.empty(shape)
+    backend.multinomial_sums(*KEY, 3, 7, inversion(n), np.ascontiguousarray(values.T), sums)
+    for place in {0, number // 2, number - 1}:
+        literal = [literal_draws.multinomial_sum(KEY, 3, 7 + place, column.tolist()) for column in values.T]
+        assert_same_bits(sums[place], literal)
+
+
 @pytest.mark.parametrize(
     ("start", "stop"), [(0, 20_000), (0, 1), (5, 8_192), (8_191, 8_193), (16_384, 20_000), (300, 19_000)]
 )

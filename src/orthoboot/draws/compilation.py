@@ -11,17 +11,19 @@ from typing import Any, TypeVar, cast
 try:
     import numba
     from llvmlite import ir
+    from numba.core import cgutils as untyped_cgutils
     from numba.core.errors import NumbaError
     from numba.extending import intrinsic
 except Exception as error:  # broken installations raise anything, such as a SystemError next to another numpy
     raise ImportError(f"numba cannot be loaded: {error}") from error
 
-__all__ = ["called", "compiled", "inlined", "intrinsic", "ir", "types"]
+__all__ = ["called", "cgutils", "compiled", "inlined", "intrinsic", "ir", "types"]
 
 if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     raise ImportError("NUMBA_DISABLE_JIT is set: numba compiles nothing, and these kernels cannot run as plain Python.")
 
 types: Any = numba.types
+cgutils: Any = untyped_cgutils
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -17,12 +17,14 @@ from orthoboot.draws.compilation import compiled as _compiled
 from orthoboot.draws.compilation import inlined as _inlined
 from orthoboot.draws.compilation import intrinsic, ir
 from orthoboot.draws.compilation import types as _types
+from orthoboot.draws.numba_lanes import add_chunk_sums as _add_chunk_sums
+from orthoboot.draws.numba_lanes import empty_lanes as _empty_lanes
+from orthoboot.draws.numba_lanes import thrown_sum as _thrown_sum
 from orthoboot.draws.poisson import LANES as _POISSON_LANES
 from orthoboot.draws.poisson import LONG_LANES as _LONG_LANES
 from orthoboot.draws.poisson import OPEN as _OPEN_LANE
 from orthoboot.draws.poisson import Inversion, open_capacity, throw_capacity
 from orthoboot.draws.summation import CHUNK as _CHUNK
-from orthoboot.draws.summation import LANES as _LANES
 from orthoboot.typing import FloatArray, IntArray
 
 if sys.byteorder != "little":
@@ -48,7 +50,9 @@ _MOST_WORDS = 4 * _CHUNK // _INTEGERS_PER_BLOCK
 _OPEN = np.uint8(128)
 """What is added to a count that more random bits must decide."""
 
-_EIGHT_OPEN = np.uint64(0x8080808080808080)
+_MASKED = 64
+"""Counts that are asked at once whether they are open."""
+
 _EVERY_OTHER, _EVERY_FOURTH = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 _EIGHT, _SIXTEEN = np.uint64(8), np.uint64(16)
 
@@ -85,10 +89,10 @@ _wide_product: Any = intrinsic(_typed_wide_product)
 
 
 def _typed_trailing_zeros(context: Any, word: Any) -> Any:
-    """Return how many of the lowest bits of a word that is not zero are zeros."""
+    """Return how many of the lowest bits of a word are zeros."""
 
     def count(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return _WORD(_WORD), count
 
@@ -106,6 +110,23 @@ def _typed_number_of_ones(context: Any, word: Any) -> Any:
 
 
 _number_of_ones: Any = intrinsic(_typed_number_of_ones)
+
+
+def _typed_open_mask(context: Any, counts: Any, begin: Any) -> Any:
+    """Return which of the 64 counts from `begin` on are open, the first of them in the lowest bit."""
+
+    def mask(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        some = ir.VectorType(ir.IntType(8), _MASKED)
+        pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), some.as_pointer())
+        # The bit that marks an open count is that of the sign.
+        is_open = builder.icmp_signed("<", builder.load(pointer, align=1), ir.Constant(some, [0] * _MASKED))
+        return builder.bitcast(is_open, ir.IntType(_MASKED))
+
+    return _WORD(counts, begin), mask
+
+
+_open_mask: Any = intrinsic(_typed_open_mask)
 
 
 @_inlined
@@ -156,18 +177,24 @@ def _store_settled_counts(lanes: Any, law: Any, counts: Any) -> None:
 
 
 @_inlined
-def _store_open_words(eights: Any, places: Any) -> tuple[Any, Any]:
-    """Write the places of words with an open count into `places`; return how many words and counts these are.
+def _store_open_rows(counts: Any, rows: Any) -> Any:
+    """Write the rows whose counts are open into `rows`, in ascending order; return how many these are.
 
-    Each place is written and only some are kept: a branch that nobody can foresee would take longer.
+    Of every 64 rows three are written, whether they are open or not, and only those that are remain: a branch that
+    nobody can foresee would take longer.
     """
-    number, n_open = 0, _ZERO
-    for place in range(eights.size):
-        is_open = eights[place] & _EIGHT_OPEN
-        places[number] = place
-        number += int(is_open != _ZERO)
-        n_open += _number_of_ones(is_open)
-    return number, np.int64(n_open)
+    number = 0
+    for begin in range(0, counts.size, _MASKED):
+        is_open = _open_mask(counts, begin)
+        following = number + int(_number_of_ones(is_open))
+        for place in range(number, number + 3):
+            rows[place] = begin + np.int64(_trailing_zeros(is_open))
+            is_open &= is_open - _ONE
+        for place in range(number + 3, following):
+            rows[place] = begin + np.int64(_trailing_zeros(is_open))
+            is_open &= is_open - _ONE
+        number = following
+    return number
 
 
 @_called
@@ -175,27 +202,26 @@ def _settle(
     bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, lanes: Any, memory: Any, counts: Any
 ) -> None:
     """Replace the open counts of a resample in a chunk."""
-    eights, places, words = counts.view(np.uint64), memory[1], memory[2]
-    number, n_open = _store_open_words(eights, places)
+    open_rows, words = memory[1], memory[2]
+    n_open = _store_open_rows(counts, open_rows)
     blocks = -(-_open_capacity(rows, law.n_open, law.deviations) // _EXTENSIONS_PER_BLOCK)
     needed = min(-(-n_open // _EXTENSIONS_PER_BLOCK), blocks)
     _store_words(bits, _EXTEND, attempt, chunk, blocks, replicate, needed, words)
-    extensions, first_open, rank = words.view(np.uint16), _POISSON_LANES - law.n_open, 0
-    for i in range(number):
-        is_open = eights[places[i]] & _EIGHT_OPEN
-        while is_open != _ZERO:
-            row = 8 * places[i] + np.int64(_trailing_zeros(is_open)) // 8
-            is_open &= is_open - _ONE
-            lane, parts, count = np.int64(lanes[row]) - first_open, 1, _OPEN_LANE
-            if rank < needed * _EXTENSIONS_PER_BLOCK:
-                lane, parts = lane * _LONG_LANES + np.int64(extensions[rank]), _LONG_LANES
-                count = law.long_table[lane // _POISSON_LANES]
-                if count == _OPEN_LANE:
-                    count = _count_of_long_lane(lane, law.long_cuts)
-            if count == _OPEN_LANE:
-                count = _refined_count(bits, attempt, chunk, replicate, rows, row, lane, parts, law.rest)
-            counts[row] = count
-            rank += 1
+    extensions, first_open = words.view(np.uint16), _POISSON_LANES - law.n_open
+    n_extended = min(n_open, needed * _EXTENSIONS_PER_BLOCK)
+    for rank in range(n_extended):
+        row = open_rows[rank]
+        lane = (np.int64(lanes[row]) - first_open) * _LONG_LANES + np.int64(extensions[rank])
+        count = law.long_table[lane // _POISSON_LANES]
+        if count == _OPEN_LANE:
+            count = _count_of_long_lane(lane, law.long_cuts)
+        if count == _OPEN_LANE:
+            count = _refined_count(bits, attempt, chunk, replicate, rows, row, lane, _LONG_LANES, law.rest)
+        counts[row] = count
+    for rank in range(n_extended, n_open):
+        row = open_rows[rank]
+        lane = np.int64(lanes[row]) - first_open
+        counts[row] = _refined_count(bits, attempt, chunk, replicate, rows, row, lane, 1, law.rest)
 
 
 @_called
@@ -299,74 +325,19 @@ def _store_integers(bits: Any, purpose: Any, replicate: Any, capacity: Any, boun
 
 
 @_inlined
-def _add_half(lanes: Any, half: int) -> None:
-    for lane in range(half):
-        lanes[lane] += lanes[lane + half]
-
-
-@_inlined
-def _sum_by_halves(lanes: Any, size: Any) -> float:
-    """Return the sum of the lanes, of which those from `size` on are zero."""
-    # Loops of a constant length are what the compiler makes fast.
-    if size > 128:
-        _add_half(lanes, 128)
-    if size > 64:
-        _add_half(lanes, 64)
-    if size > 32:
-        _add_half(lanes, 32)
-    _add_half(lanes, 16)
-    _add_half(lanes, 8)
-    _add_half(lanes, 4)
-    _add_half(lanes, 2)
-    return lanes[0] + lanes[1]  # type: ignore[no-any-return]
-
-
-@_inlined
-def _chunk_sum(weights: Any, values: Any, lanes: Any) -> float:
-    """Return the sum of weight times value over a chunk, in the order of `orthoboot.draws.summation`."""
-    whole = values.size - values.size % _LANES
-    if whole:
-        for lane in range(_LANES):
-            lanes[lane] = 0.0 + weights[lane] * values[lane]
-    else:
-        lanes[:] = 0.0
-    for begin in range(_LANES, whole, _LANES):
-        for lane in range(_LANES):
-            lanes[lane] += weights[begin + lane] * values[begin + lane]
-    # Slices, because an index that might be negative keeps the compiler from adding many lanes at a time.
-    last_weights, last_values = weights[whole:], values[whole:]
-    for lane in range(last_values.size):
-        lanes[lane] += last_weights[lane] * last_values[lane]
-    return _sum_by_halves(lanes, values.size)
-
-
-@_called
-def _thrown_sum(rows: Any, values: Any, lanes: Any) -> float:
-    """Return the sum of the thrown rows' values, in the order of their throws."""
-    total = 0.0
-    for begin in range(0, rows.size, _CHUNK):
-        size = min(_CHUNK, rows.size - begin)
-        lanes[:] = 0.0
-        for i in range(size):
-            lanes[i % _LANES] += values[rows[begin + i]]
-        total += _sum_by_halves(lanes, size)
-    return total
-
-
-@_inlined
 def _memory() -> tuple[Any, Any, Any]:
-    """Return room for the words of a chunk, for the places of open counts, and for the words of extensions."""
+    """Return room for the words of a chunk, for the rows with open counts, and for the words of extensions."""
     return (
         np.empty(_MOST_WORDS, dtype=np.uint64),
-        np.empty(_CHUNK // 8, dtype=np.int64),
+        np.empty(_CHUNK + 3, dtype=np.int64),
         np.empty(_CHUNK // _EXTENSIONS_PER_BLOCK * 4, dtype=np.uint64),
     )
 
 
 @_inlined
-def _whole_words(rows: Any) -> Any:
-    """Return the number of counts that fill whole words."""
-    return -(-rows // 8) * 8
+def _whole_masks(rows: Any) -> Any:
+    """Return the number of counts that are asked whether they are open: `_MASKED` at a time."""
+    return -(-rows // _MASKED) * _MASKED
 
 
 @_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _WORD, _LAW, _INTEGER, _INTEGER, _COUNTS))
@@ -378,7 +349,7 @@ def poisson_counts(
     for chunk in range(start // _CHUNK, -(-stop // _CHUNK)):
         begin = _CHUNK * chunk
         rows = min(_CHUNK, n - begin)
-        _store_poisson_chunk(bits, attempt, chunk, replicate, law, rows, memory, buffer[: _whole_words(rows)])
+        _store_poisson_chunk(bits, attempt, chunk, replicate, law, rows, memory, buffer[: _whole_masks(rows)])
         for row in range(max(start, begin), min(stop, begin + _CHUNK)):
             out[row - start] = buffer[row - begin]
 
@@ -433,7 +404,7 @@ def _store_counts(bits: Any, replicate: Any, law: Any, memory: Any, bounds: Any,
         total = 0
         for begin in range(0, n, _CHUNK):
             size = min(_CHUNK, n - begin)
-            counts = buffer[: _whole_words(size)]
+            counts = buffer[: _whole_masks(size)]
             total += _store_poisson_chunk(bits, attempt, begin // _CHUNK, replicate, law, size, memory, counts)
             for row in range(size):
                 out[begin + row] = counts[row]
@@ -452,13 +423,15 @@ def _multinomial_counts(k0: Any, k1: Any, stream: Any, first: Any, law: Any, cap
 
 @_called
 def _store_sums_of_one_chunk(bits: Any, first: Any, law: Any, capacity: Any, columns: Any, out: Any) -> None:
-    n, memory, lanes = columns.shape[1], _memory(), np.empty(_LANES)
+    n, memory, lanes = columns.shape[1], _memory(), _empty_lanes()
     bounds, rows = np.full(capacity, n, dtype=np.uint64), np.empty(capacity, dtype=np.int64)
-    counts = np.empty(_whole_words(n), dtype=np.uint8)
-    for place in range(len(out)):
-        _store_counts_of_one_chunk(bits, first + np.uint64(place), law, memory, bounds, rows, counts, n)
-        for feature in range(len(columns)):
-            out[place, feature] = 0.0 + _chunk_sum(counts[:n], columns[feature], lanes)
+    counts = np.empty((min(_RESAMPLES_AT_ONCE, len(out)), _whole_masks(n)), dtype=np.uint8)
+    out[:] = 0.0
+    for place in range(0, len(out), len(counts)):
+        number = min(len(counts), len(out) - place)
+        for i in range(number):
+            _store_counts_of_one_chunk(bits, first + np.uint64(place + i), law, memory, bounds, rows, counts[i], n)
+        _add_chunk_sums(counts[:number, :n], columns, lanes, out[place : place + number])
 
 
 @_called
@@ -466,27 +439,25 @@ def _add_poisson_sums(
     bits: Any, attempt: Any, first: Any, law: Any, n: Any, start: Any, columns: Any, totals: Any, out: Any
 ) -> None:
     """Add the sums over Poisson counts of the rows from `start` of `n` to `out`, and the counts to `totals`."""
-    memory, lanes, stop = _memory(), np.empty(_LANES), start + columns.shape[1]
+    memory, lanes, stop = _memory(), _empty_lanes(), start + columns.shape[1]
     counts = np.empty((min(_RESAMPLES_AT_ONCE, len(out)), _CHUNK), dtype=np.uint8)
     for chunk in range(start // _CHUNK, -(-stop // _CHUNK)):
         begin = _CHUNK * chunk
         rows, lower, upper = min(_CHUNK, n - begin), max(start - begin, 0), min(stop - begin, _CHUNK)
+        values = columns[:, begin + lower - start : begin + upper - start]
         for place in range(0, len(out), len(counts)):
             number = min(len(counts), len(out) - place)
             for i in range(number):
-                replicate, whole = first + np.uint64(place + i), counts[i, : _whole_words(rows)]
+                replicate, whole = first + np.uint64(place + i), counts[i, : _whole_masks(rows)]
                 total = _store_poisson_chunk(bits, attempt, chunk, replicate, law, rows, memory, whole)
                 totals[place + i] += total if upper - lower == rows else counts[i, lower:upper].sum()
-            for feature in range(len(columns)):
-                for i in range(number):
-                    values = columns[feature, begin + lower - start : begin + upper - start]
-                    out[place + i, feature] += _chunk_sum(counts[i, lower:upper], values, lanes)
+            _add_chunk_sums(counts[:number, lower:upper], values, lanes, out[place : place + number])
 
 
 @_called
 def _store_sums_of_chunks(bits: Any, first: Any, law: Any, capacity: Any, columns: Any, out: Any) -> None:
     n, totals = columns.shape[1], np.empty(len(out), dtype=np.int64)
-    words, lanes = np.empty(_MOST_WORDS, dtype=np.uint64), np.empty(_LANES)
+    words, lanes = np.empty(_MOST_WORDS, dtype=np.uint64), _empty_lanes()[0]
     bounds, rows = np.full(capacity, n, dtype=np.uint64), np.empty(capacity, dtype=np.int64)
     totals[:], out[:] = 0, 0.0
     _add_poisson_sums(bits, _ZERO, first, law, n, 0, columns, totals, out)
@@ -533,13 +504,11 @@ def poisson_sums(
 @_compiled(_types.void(_COLUMNS, _COLUMNS, _RESULTS))
 def weighted_sums(weights: FloatArray, columns: FloatArray, out: FloatArray) -> None:
     """Write ``weights @ columns.T`` into `out`, in the order of `orthoboot.draws.summation`."""
-    lanes = np.empty(_LANES)
+    lanes = _empty_lanes()
     out[:] = 0.0
     for begin in range(0, columns.shape[1], _CHUNK):
         end = min(begin + _CHUNK, columns.shape[1])
-        for place in range(len(out)):
-            for feature in range(len(columns)):
-                out[place, feature] += _chunk_sum(weights[place, begin:end], columns[feature, begin:end], lanes)
+        _add_chunk_sums(weights[:, begin:end], columns[:, begin:end], lanes, out)
 
 
 def multinomial_counts(k0: int, k1: int, stream: int, first: int, law: Inversion, out: FloatArray) -> None:

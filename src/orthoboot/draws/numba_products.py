@@ -22,9 +22,9 @@ from orthoboot.draws.numba_kernels import (
     _WORD,
     _ZERO,
     _add_poisson_sums,
-    _sum_by_halves,
     _thrown_rows,
 )
+from orthoboot.draws.numba_lanes import sum_by_halves as _sum_by_halves
 from orthoboot.draws.poisson import Inversion, throw_capacity
 from orthoboot.draws.summation import CHUNK as _CHUNK
 from orthoboot.draws.summation import LANES as _LANES
