@@ -13,9 +13,9 @@ from orthoboot.draws import kernels, numpy_kernels
 from orthoboot.draws.poisson import inversion
 from orthoboot.draws.products import (
     multinomial_product_sums,
+    product_moments,
     product_spread,
     product_sums,
-    product_third_order,
 )
 from orthoboot.draws.random_counts import multinomial_sums
 
@@ -52,7 +52,7 @@ def products_of(v, *, units=False) -> RowProducts:
         2.0 ** np.arange(600, 600 + v) if units else np.ones(v),
         (rng.normal(size=v), 1e-17 * rng.normal(size=v)),
         np.array(pairs),
-        largest=rng.uniform(1, 3, size=v),
+        inverse=rng.uniform(1, 3, size=v),
         factor=rng.uniform(1, 3, size=2 * v + 1),
     )
 
@@ -66,8 +66,8 @@ def influence_of(products: RowProducts) -> RowProducts:
 
 def literal_output(products: RowProducts, row, j):
     """Return an output of one row, in the words of `RowProducts`."""
-    variables = zip(row, products.unit, products.first, products.rest, products.largest, strict=True)
-    features = [(x / unit - first - rest) / largest for x, unit, first, rest, largest in variables]
+    variables = zip(row, products.unit, products.first, products.rest, products.inverse, strict=True)
+    features = [(x / unit - first - rest) * inverse for x, unit, first, rest, inverse in variables]
     for one, other in products.pairs:
         features.append(features[one] * features[other])
     features = [
@@ -111,9 +111,12 @@ def test_sums_ranges_and_products_are_those_of_the_columns(n, widths, chosen):
         assert_same_bits(spread.squares, [literal_sum(column * column) for column in columns.T])
         assert_same_bits(spread.ranges, [columns.min(axis=0), columns.max(axis=0)])
     features = product_columns(asked.of_features, tables)
-    third = product_third_order(asked, tables)
-    assert_same_bits(third.cubes, [literal_sum(column * column * column) for column in columns.T])
-    assert_same_bits(third.crosses, [[literal_sum(column * other) for other in features.T] for column in columns.T])
+    moments = product_moments(asked, tables)
+    for found, some in ((moments.outputs, columns), (moments.features, features)):
+        assert_same_bits(found.squares, [literal_sum(column * column) for column in some.T])
+        assert_same_bits(found.ranges, [some.min(axis=0), some.max(axis=0)])
+    assert_same_bits(moments.cubes, [literal_sum(column * column * column) for column in columns.T])
+    assert_same_bits(moments.crosses, [[literal_sum(column * other) for other in features.T] for column in columns.T])
 
 
 @pytest.mark.parametrize("units", [False, True])

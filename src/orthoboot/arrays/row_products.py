@@ -23,13 +23,13 @@ _FEW_PAIRS = 4
 class RowProducts(NamedTuple):
     """How p features of a row, and k multiples of them, are computed from its v numbers.
 
-    In this order: variable i is ``(x_i / unit_i - first_i - rest_i) / largest_i``. The features are the variables, then
+    In this order: variable i is ``(x_i / unit_i - first_i - rest_i) inverse_i``. The features are the variables, then
     products of two earlier features each; all are multiplied by `factor`, and `centre` is taken off. Output j is
     ``scale_j (slopes_0j feature_(places_0j) + slopes_1j feature_(places_1j) + ...)``, added from left to right.
 
     Attributes
     ----------
-    unit, first, rest, largest
+    unit, first, rest, inverse
         Of the variables, shape ``(v,)``.
     pairs
         The numbers of the two features that make each further one, shape ``(p - v, 2)``.
@@ -44,7 +44,7 @@ class RowProducts(NamedTuple):
     unit: FloatArray
     first: FloatArray
     rest: FloatArray
-    largest: FloatArray
+    inverse: FloatArray
     pairs: IntArray
     factor: FloatArray
     centre: FloatArray
@@ -82,7 +82,7 @@ def row_products(
     mean: tuple[FloatArray, FloatArray],
     pairs: IntArray,
     *,
-    largest: FloatArray | None = None,
+    inverse: FloatArray | None = None,
     factor: FloatArray | None = None,
 ) -> RowProducts:
     """Return deviations from a mean, which has a first part and a rest, and products of them.
@@ -101,7 +101,7 @@ def row_products(
         unit=unit,
         first=mean[0],
         rest=mean[1],
-        largest=ones[: len(unit)] if largest is None else largest,
+        inverse=ones[: len(unit)] if inverse is None else inverse,
         pairs=pairs,
         factor=ones if factor is None else factor,
         centre=np.zeros(p),
@@ -131,8 +131,8 @@ def _store_features(products: RowProducts, tables: Sequence[FloatArray], feature
         start = places.stop
     variables = features[:v]
     variables -= products.rest[:, np.newaxis]
-    if (products.largest != 1).any():
-        variables /= products.largest[:, np.newaxis]
+    if (products.inverse != 1).any():
+        variables *= products.inverse[:, np.newaxis]
     for out, one, other in _runs(products.pairs, v):
         np.multiply(features[one], features[other], out=features[out])
     if (products.factor != 1).any():

@@ -51,6 +51,17 @@ class Frame:
         low, high = (self.deviations(end[np.newaxis])[0] for end in self.ranges)
         return np.asarray(np.maximum(high, -low))
 
+    @cached_property
+    def deviation_unit(self) -> FloatArray:
+        """Return the power of two next above the largest deviation of each column, shape ``(d,)``.
+
+        Dividing by it, or multiplying by its inverse, changes no digit, and deviations become smaller than one.
+        """
+        _, exponent = np.frexp(self.largest_deviation)
+        # No smaller than the smallest number whose inverse is one.
+        unit: FloatArray = np.ldexp(1.0, np.maximum(exponent, -1000))
+        return unit
+
     def deviations(self, columns: FloatArray) -> FloatArray:
         """Return the deviations of rows ``(m, d)`` from the means of the columns, in units."""
         deviations: FloatArray = divided(columns, self.unit) - self.mean[0] - self.mean[1]

@@ -24,6 +24,8 @@ from orthoboot.draws.numba_kernels import (
     _add_poisson_sums,
     _thrown_rows,
 )
+from orthoboot.draws.numba_lanes import add_chunk_sums as _add_chunk_sums
+from orthoboot.draws.numba_lanes import empty_lanes as _empty_lanes
 from orthoboot.draws.numba_lanes import sum_by_halves as _sum_by_halves
 from orthoboot.draws.poisson import Inversion, throw_capacity
 from orthoboot.draws.summation import CHUNK as _CHUNK
@@ -33,8 +35,10 @@ from orthoboot.typing import FloatArray
 _TILE = 4 * _LANES
 """Rows whose features are computed before they are added: four to a lane."""
 
-_STRIDE = _TILE + 40
-"""Where the next feature begins: at the same place of a page the processor takes it for the one before."""
+_APART = 40
+"""Numbers between two features: at the same place of a page the processor would take the next for the one before."""
+
+_STRIDE = _TILE + _APART
 
 _VECTOR, _MATRIX, _NUMBERS = _types.float64[::1], _types.float64[:, ::1], _types.int64[:, ::1]
 _CUBE = _types.float64[:, :, ::1]
@@ -75,16 +79,13 @@ def _store_variables(numbers: Any, d: Any, begin: Any, products: Any, start: Any
 @_inlined
 def _centre_variable(products: Any, i: Any, out: Any) -> None:
     """Turn the numbers of rows into variable i; a loop between two names of the same memory would be a slow one."""
-    unit, first, rest, largest = products.unit[i], products.first[i], products.rest[i], products.largest[i]
+    unit, first, rest, inverse = products.unit[i], products.first[i], products.rest[i], products.inverse[i]
     if unit != 1.0:
         for j in range(out.size):
             out[j] /= unit
-    if largest != 1.0:
-        for j in range(out.size):
-            out[j] = (out[j] - first - rest) / largest
-    else:
-        for j in range(out.size):
-            out[j] = out[j] - first - rest
+    # A factor of one changes no bit.
+    for j in range(out.size):
+        out[j] = (out[j] - first - rest) * inverse
 
 
 @_inlined
@@ -187,6 +188,16 @@ def _add_squares_to_lanes(values: Any, lanes: Any, low: Any, high: Any) -> None:
 
 
 @_inlined
+def _spread(values: Any, by_lanes: Any) -> tuple[Any, Any, Any]:
+    """Return the smallest and the largest of a chunk of values, but for NaN, and the sum of squares."""
+    low, high, squares = by_lanes[0], by_lanes[1], by_lanes[2]
+    low[:], high[:], squares[:] = np.inf, -np.inf, 0.0
+    for begin in range(0, values.size, _TILE):
+        _add_squares_to_lanes(values[begin : begin + _TILE], squares, low, high)
+    return low.min(), high.max(), _sum_by_halves(squares, values.size)
+
+
+@_inlined
 def _quarters(tile: Any) -> tuple[Any, Any, Any, Any]:
     return (
         tile[:_LANES],
@@ -237,55 +248,51 @@ def store_spreads(
     squares: FloatArray,
 ) -> None:
     """Write the ranges of the outputs in each chunk from row `begin` on, but for NaN, and the sums of squares."""
-    k = squares.shape[1]
     tables = _numbers(first, second)
-    features, memory = np.empty((products.centre.size, _STRIDE)), np.empty(_TILE)
-    lowest, highest, lanes = np.empty((k, _LANES)), np.empty((k, _LANES)), np.empty((k, _LANES))
+    features, memory = np.empty((products.centre.size, _CHUNK + _APART)), np.empty(_CHUNK)
+    by_lanes = np.empty((3, _LANES))
     for chunk in range(len(squares)):
         start = begin + chunk * _CHUNK
-        end = min(start + _CHUNK, len(first))
-        lowest[:], highest[:], lanes[:] = np.inf, -np.inf, 0.0
-        for row in range(start, end, _TILE):
-            size = min(_TILE, end - row)
-            _store_unfinished(tables, products, row, size, features)
-            for j in range(k):
-                values = _output(products, j, features, memory[:size])
-                _add_squares_to_lanes(values, lanes[j], lowest[j], highest[j])
-        for j in range(k):
-            low[chunk, j], high[chunk, j] = lowest[j].min(), highest[j].max()
-            squares[chunk, j] = _sum_by_halves(lanes[j], end - start)
+        size = min(_CHUNK, len(first) - start)
+        _store_unfinished(tables, products, start, size, features)
+        for j in range(squares.shape[1]):
+            values = _output(products, j, features, memory[:size])
+            low[chunk, j], high[chunk, j], squares[chunk, j] = _spread(values, by_lanes)
 
 
-@_compiled(_types.void(_TABLE, _TABLE, _PRODUCTS, _INTEGER, _MATRIX, _CUBE))
-def store_third_order(
-    first: FloatArray, second: FloatArray, products: RowProducts, begin: int, cubes: FloatArray, crosses: FloatArray
+@_compiled(_types.void(_TABLE, _TABLE, _PRODUCTS, _INTEGER, _MATRIX, _MATRIX, _MATRIX, _MATRIX, _CUBE))
+def store_moments(
+    first: FloatArray,
+    second: FloatArray,
+    products: RowProducts,
+    begin: int,
+    low: FloatArray,
+    high: FloatArray,
+    squares: FloatArray,
+    cubes: FloatArray,
+    crosses: FloatArray,
 ) -> None:
-    """Write the sums of cubes of the outputs over each chunk from row `begin` on, and of products with the features."""
+    """Write what `store_spreads` does of the outputs and of the features, and sums of cubes and of products of both."""
     k, p = cubes.shape[1], products.centre.size
     tables = _numbers(first, second)
-    features, memory, more_memory = np.empty((p, _STRIDE)), np.empty(_TILE), np.empty(_TILE)
-    lanes = np.empty((k, p + 1, _LANES))
+    features, outputs = np.empty((p, _CHUNK + _APART)), np.empty((k, _CHUNK + _APART))
+    squared, by_lanes, lanes = np.empty((1, _CHUNK)), np.empty((3, _LANES)), _empty_lanes()
+    cubes[:], crosses[:] = 0.0, 0.0
     for chunk in range(len(cubes)):
         start = begin + chunk * _CHUNK
-        end = min(start + _CHUNK, len(first))
-        lanes[:] = 0.0
-        for row in range(start, end, _TILE):
-            size = min(_TILE, end - row)
-            _store_unfinished(tables, products, row, size, features)
-            for j in range(k):
-                values, terms = _output(products, j, features, memory[:size]), more_memory[:size]
-                for i in range(p):
-                    factor, centre, feature = products.factor[i], products.centre[i], features[i, :size]
-                    for place in range(size):
-                        terms[place] = values[place] * _finished(feature[place], factor, centre)
-                    _add_to_lanes(terms, lanes[j, i])
-                for place in range(size):
-                    terms[place] = values[place] * values[place] * values[place]
-                _add_to_lanes(terms, lanes[j, p])
+        size = min(_CHUNK, len(first) - start)
+        _store_unfinished(tables, products, start, size, features)
         for j in range(k):
-            for i in range(p):
-                crosses[chunk, j, i] = _sum_by_halves(lanes[j, i], end - start)
-            cubes[chunk, j] = _sum_by_halves(lanes[j, p], end - start)
+            _output(products, j, features, outputs[j, :size])
+        _finish(products, size, features)
+        for i in range(k + p):
+            values = outputs[i, :size] if i < k else features[i - k, :size]
+            low[chunk, i], high[chunk, i], squares[chunk, i] = _spread(values, by_lanes)
+        _add_chunk_sums(outputs[:, :size], features[:, :size], lanes, crosses[chunk])
+        for j in range(k):
+            _multiply(outputs[j, :size], outputs[j, :size], squared[0, :size])
+            one = cubes[chunk : chunk + 1, j : j + 1]
+            _add_chunk_sums(squared[:, :size], outputs[j : j + 1, :size], lanes, one)
 
 
 @_called

@@ -41,21 +41,38 @@ def store_spreads(
 ) -> None:
     """Write the ranges of the outputs in each chunk from row `begin` on, but for NaN, and the sums of squares."""
     for some, columns in _blocks(first, second, products, begin, len(squares)):
-        starts = np.arange(0, columns.shape[1], CHUNK)
-        low[some], high[some] = (ends.reduceat(columns, starts, axis=1).T for ends in (np.fmin, np.fmax))
-        squares[some] = sums_of_chunks(np.square(columns))
+        _store_spreads(columns, low[some], high[some], squares[some])
 
 
-def store_third_order(
-    first: FloatArray, second: FloatArray, products: RowProducts, begin: int, cubes: FloatArray, crosses: FloatArray
+def _store_spreads(columns: FloatArray, low: FloatArray, high: FloatArray, squares: FloatArray) -> None:
+    """Write the ranges and the sums of squares of columns ``(k, m)`` in each chunk, shape ``(chunks, k)``."""
+    starts = np.arange(0, columns.shape[1], CHUNK)
+    low[:], high[:] = (ends.reduceat(columns, starts, axis=1).T for ends in (np.fmin, np.fmax))
+    squares[:] = sums_of_chunks(np.square(columns))
+
+
+def store_moments(
+    first: FloatArray,
+    second: FloatArray,
+    products: RowProducts,
+    begin: int,
+    low: FloatArray,
+    high: FloatArray,
+    squares: FloatArray,
+    cubes: FloatArray,
+    crosses: FloatArray,
 ) -> None:
-    """Write the sums of cubes of the outputs over each chunk from row `begin` on, and of products with the features."""
+    """Write what `store_spreads` does of the outputs and of the features, and sums of cubes and of products of both."""
+    k = cubes.shape[1]
     both = zip(
         _blocks(first, second, products, begin, len(cubes)),
         _blocks(first, second, products.of_features, begin, len(cubes)),
         strict=True,
     )
-    for (some, columns), (_, features) in both:
-        cubes[some] = sums_of_chunks(columns * columns * columns)
-        for j, column in enumerate(columns):
-            crosses[some, j] = sums_of_chunks(column * features)
+    with np.errstate(all="ignore"):  # what is not finite shows in the values
+        for (some, outputs), (_, features) in both:
+            _store_spreads(outputs, low[some, :k], high[some, :k], squares[some, :k])
+            _store_spreads(features, low[some, k:], high[some, k:], squares[some, k:])
+            cubes[some] = sums_of_chunks(outputs * outputs * outputs)
+            for j, output in enumerate(outputs):
+                crosses[some, j] = sums_of_chunks(output * features)

@@ -45,27 +45,47 @@ class ProductKernels(Protocol):
     ) -> None:
         """Write the ranges of the outputs in each chunk from row `begin` on, but for NaN, and the sums of squares."""
 
-    def store_third_order(
+    def store_moments(
         self,
         first: FloatArray,
         second: FloatArray,
         products: RowProducts,
         begin: int,
+        low: FloatArray,
+        high: FloatArray,
+        squares: FloatArray,
         cubes: FloatArray,
         crosses: FloatArray,
     ) -> None:
-        """Write the sums of cubes of the outputs in each chunk, and of their products with the features."""
+        """Write what `store_spreads` does of outputs and features, and sums of cubes and of products of both."""
 
 
-class ThirdOrder(NamedTuple):
-    """The sums of cubes of outputs, shape ``(k,)``, and of their products with the features, shape ``(k, p)``."""
+class ProductMoments(NamedTuple):
+    """What one pass finds of k outputs that are multiples of p features.
 
+    Attributes
+    ----------
+    outputs, features
+        Their ranges and sums of squares; the means of both are zero.
+    cubes
+        The sums of cubes of the outputs, shape ``(k,)``.
+    crosses
+        The sums of their products with the features, shape ``(k, p)``.
+    """
+
+    outputs: Spread
+    features: Spread
     cubes: FloatArray
     crosses: FloatArray
 
-    def joined(self, other: ThirdOrder) -> ThirdOrder:
+    def joined(self, other: ProductMoments) -> ProductMoments:
         """Return the same of the rows of both."""
-        return ThirdOrder(self.cubes + other.cubes, self.crosses + other.crosses)
+        return ProductMoments(
+            self.outputs.joined(other.outputs),
+            self.features.joined(other.features),
+            self.cubes + other.cubes,
+            self.crosses + other.crosses,
+        )
 
 
 def _compiled_kernels() -> Any:
@@ -120,24 +140,34 @@ def product_spread(products: RowProducts, tables: Tables) -> Spread:
         kernels.store_spreads(*tables, products, begin, low[some], high[some], squares[some])
 
     _for_chunks(tables, store)
+    return _joined_spread(len(tables[0]), low, high, squares)
+
+
+def _joined_spread(n_rows: int, low: FloatArray, high: FloatArray, squares: FloatArray) -> Spread:
+    """Return the spread of columns whose means are zero from that of each chunk, shape ``(chunks, k)``."""
     total = _total(squares)
     # No sum of squares is NaN but where a number is.
     missing = np.where(np.isnan(total), np.nan, 0.0)
     ranges = Ranges(low.min(axis=0) + missing, high.max(axis=0) + missing)
-    return Spread(len(tables[0]), ranges, np.zeros(products.n_outputs), total)
+    return Spread(n_rows, ranges, np.zeros(len(total)), total)
 
 
-def product_third_order(products: RowProducts, tables: Tables) -> ThirdOrder:
-    """Return the sums of cubes of the outputs, and of their products with the features."""
-    kernels, n_chunks = _product_kernels(), _n_chunks(tables)
-    cubes = np.empty((n_chunks, products.n_outputs))
-    crosses = np.empty((n_chunks, products.n_outputs, products.n_features))
+def product_moments(products: RowProducts, tables: Tables) -> ProductMoments:
+    """Return what one pass finds of outputs and of the features that they are multiples of, all of mean zero."""
+    kernels, n_chunks, k, p = _product_kernels(), _n_chunks(tables), products.n_outputs, products.n_features
+    low, high, squares = np.empty((3, n_chunks, k + p))
+    cubes, crosses = np.empty((n_chunks, k)), np.empty((n_chunks, k, p))
 
     def store(begin: int, some: slice) -> None:
-        kernels.store_third_order(*tables, products, begin, cubes[some], crosses[some])
+        spread = low[some], high[some], squares[some]
+        kernels.store_moments(*tables, products, begin, *spread, cubes[some], crosses[some])
 
     _for_chunks(tables, store)
-    return ThirdOrder(_total(cubes), _total(crosses))
+    outputs, features = (
+        _joined_spread(len(tables[0]), low[:, places], high[:, places], squares[:, places])
+        for places in (slice(k), slice(k, None))
+    )
+    return ProductMoments(outputs, features, _total(cubes), _total(crosses))
 
 
 def multinomial_product_sums(

@@ -13,7 +13,7 @@ from orthoboot.arrays.passes import Spread
 from orthoboot.arrays.row_products import RowProducts, product_columns
 from orthoboot.data import Data
 from orthoboot.data.pieces import ProductTables, RowsInPieces, SampleInPieces
-from orthoboot.draws.products import Tables, ThirdOrder, product_spread, product_sums, product_third_order
+from orthoboot.draws.products import ProductMoments, Tables, product_moments, product_spread, product_sums
 from orthoboot.typing import FloatArray
 
 _MOST_TABLES = 2
@@ -66,25 +66,36 @@ class ProductRows(RowsInPieces):
     @cached_property
     def spread(self) -> Spread:
         """Return the ranges, the means and the sums of squares of the columns, from one pass."""
-        return self._reduced(product_spread, Spread.joined) if self.is_centred else super().spread
-
-    @cached_property
-    def _third_order(self) -> ThirdOrder:
-        return self._reduced(product_third_order, ThirdOrder.joined)
+        if not self.is_centred:
+            return super().spread
+        return self._moments.outputs if self._has_moments else self._reduced(product_spread, Spread.joined)
 
     @property
-    def _has_few_crosses(self) -> bool:
-        return self.products.n_outputs * self.products.n_features <= _FEW_CROSSES
+    def _has_moments(self) -> bool:
+        """Return whether one pass finds all that is asked of these and of the features that they are multiples of."""
+        few = self.products.n_outputs * self.products.n_features <= _FEW_CROSSES
+        return few and self.is_centred and self.features is not None
+
+    @cached_property
+    def _moments(self) -> ProductMoments:
+        assert self.features is not None
+        found = self._reduced(product_moments, ProductMoments.joined)
+        self.features.keep_spread(found.features)
+        return found
+
+    def keep_spread(self, spread: Spread) -> None:
+        """Keep a spread that another pass has found, unless it is known."""
+        vars(self).setdefault("spread", spread)
 
     def sums_of_cubes(self, centre: FloatArray) -> FloatArray:
         """Return ``sum_j (row_j - centre)**3`` of each column, shape ``(p,)``."""
-        by_kernel = self._has_few_crosses and not np.any(centre)
-        return self._third_order.cubes if by_kernel else super().sums_of_cubes(centre)
+        by_kernel = self._has_moments and not np.any(centre)
+        return self._moments.cubes if by_kernel else super().sums_of_cubes(centre)
 
     def cross_sums(self, other: RowsInPieces) -> FloatArray:
         """Return ``self.T @ other`` of columns of the same rows, shape ``(p, q)``."""
-        by_kernel = self._has_few_crosses and other is self.features
-        return self._third_order.crosses if by_kernel else super().cross_sums(other)
+        by_kernel = self._has_moments and other is self.features
+        return self._moments.crosses if by_kernel else super().cross_sums(other)
 
     def deviations(self) -> tuple[FloatArray, ProductRows]:
         """Return the means of features, which must be near zero, and the deviations from them."""

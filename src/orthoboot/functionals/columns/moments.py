@@ -144,10 +144,10 @@ class ColumnMoment(FunctionOfMeans):
         """Return the powers 1 to `order` of the deviations from the mean."""
         frame, d = data.frame, len(data.frame.unit)
         powers = _power_pairs(self.order, d)
-        return row_products(frame.unit, frame.mean, powers, largest=self.largest(data), factor=self.factor(data))
+        return row_products(frame.unit, frame.mean, powers, inverse=self.inverse(data), factor=self.factor(data))
 
-    def largest(self, data: Data) -> FloatArray | None:
-        """Return what the deviations are divided by, shape ``(d,)``; None for one."""
+    def inverse(self, data: Data) -> FloatArray | None:
+        """Return what the deviations are multiplied by, shape ``(d,)``; None for one."""
         return None
 
     def factor(self, data: Data) -> FloatArray | None:
@@ -340,9 +340,9 @@ class _ScaleFree(ColumnMoment):
         super().check(at)
         check_varying(self.name, at.data.ranges, at.data.columns[0])
 
-    def largest(self, data: Data) -> FloatArray:
-        """Return the largest deviation of each column, so that powers do not overflow."""
-        return data.frame.largest_deviation
+    def inverse(self, data: Data) -> FloatArray:
+        """Return the inverse of a unit in which deviations are below one, so that powers do not overflow."""
+        return 1 / data.frame.deviation_unit
 
 
 @dataclass(frozen=True)

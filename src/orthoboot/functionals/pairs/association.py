@@ -130,19 +130,20 @@ class _Farthest(NamedTuple):
     row: int
 
 
-def _off_the_line(slope: float, columns: FloatArray) -> _Farthest:
-    rows = as_pieces(columns)
-    found = [_farthest(slope, [(0, columns)])] if rows is None else list(rows.reduced(partial(_farthest, slope)))
+def _off_the_line(slope: float, largest: FloatArray, columns: FloatArray) -> _Farthest:
+    rows, find = as_pieces(columns), partial(_farthest, slope, largest)
+    found = [find([(0, columns)])] if rows is None else list(rows.reduced(find))
     far = max(found, key=lambda one: one.distance)
     return far._replace(off=max(one.off for one in found))
 
 
-def _farthest(slope: float, pieces: Iterable[tuple[int, FloatArray]]) -> _Farthest:
+def _farthest(slope: float, largest: FloatArray, pieces: Iterable[tuple[int, FloatArray]]) -> _Farthest:
     known = _Farthest(0.0, -1.0, 0)
     for start, values in pieces:
         if not len(values):
             continue
-        x, y = values[:, 0], values[:, 1]
+        # In units of the largest deviation, so that rounding is as large for both columns.
+        x, y = values[:, 0] / largest[0], values[:, 1] / largest[1]
         row = int(np.argmax(np.abs(x)))
         off = max(known.off, float(np.abs(x - slope * y).max()))
         known = _Farthest(off, float(abs(x[row])), start + row) if abs(x[row]) > known.distance else known
@@ -247,13 +248,13 @@ class Correlation(Association):
         check_varying(self.name, at.data.ranges, self.labels(at.data))
 
     def features(self, data: Data) -> FloatArray:
-        """Return both deviations in units of the largest, their squares and their product."""
+        """Return both deviations in units, their squares and their product."""
         return product_columns(self.products(data), data.arrays)
 
     def products(self, data: Data) -> RowProducts:
         """Return how they are computed."""
         frame = data.frame
-        return row_products(frame.unit, frame.mean, _SQUARES_AND_PRODUCT, largest=frame.largest_deviation)
+        return row_products(frame.unit, frame.mean, _SQUARES_AND_PRODUCT, inverse=1 / frame.deviation_unit)
 
     def n_variables(self, n_features: int) -> int:
         """Return two."""
@@ -293,8 +294,8 @@ class Correlation(Association):
         coefficient = float(at.estimate[0])
         if abs(coefficient) < 1:
             return ()
-        # Numbers in units of the largest deviation, so that rounding is as large for all columns.
-        off, _, row = _off_the_line(coefficient, at.derived.deviations)
+        frame = at.data.frame
+        off, _, row = _off_the_line(coefficient, frame.largest_deviation / frame.deviation_unit, at.derived.deviations)
         digits = _ROUNDING * max(1.0, 1 / at.data.relative_spread)
         return perfect("", coefficient) if off <= digits else _far_row(coefficient, row)
 
