@@ -1,9 +1,17 @@
-"""Memory is that of the data and of one batch, whatever the number of replicates."""
+"""Memory is that of the data and of one batch, whatever the number of replicates, and is freed with the result."""
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import warnings
+import weakref
+
+import pytest
+from tests.registry import FUNCTIONALS, FunctionalRow
+
+import orthoboot as ob
 
 PROGRAM = """
 import resource
@@ -21,3 +29,23 @@ def test_a_thousand_replicates_of_a_million_rows_stay_below_200_megabytes():
     """Peak resident memory beyond the interpreter, the libraries and the data."""
     printed = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
     assert float(printed) < 200
+
+
+@pytest.mark.parametrize("row", FUNCTIONALS, ids=lambda row: row.id)
+def test_a_result_that_nobody_holds_frees_its_data_at_once(row: FunctionalRow) -> None:
+    """Without the garbage collector, which comes when it likes: large data would pile up call by call."""
+    data = row.data()
+    samples = data.arrays[0] if len(data.arrays) == 1 else data.arrays
+    paired = len(data.arrays) > 1 and len(data.sizes) == 1
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = ob.bootstrap(samples, row.functional, paired=paired, n_resamples=5, rng=0)
+            str(result)
+        held = weakref.ref(result.run.data.tables[0].container)
+        assert held() is not None
+        del result
+        assert held() is None
+    finally:
+        gc.enable()

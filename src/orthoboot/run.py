@@ -158,10 +158,16 @@ class Run:
         """Return the power of two in which each output is measured, shape ``(k,)``; one for ordinary numbers."""
         return power_of_two(self.size)
 
-    @cached_property
+    @property
     def in_units(self) -> Run:
         """Return the run with every output divided by its unit; itself where all units are one."""
-        return self.divided_by(self.unit)
+        return self._in_other_units or self
+
+    @cached_property
+    def _in_other_units(self) -> Run | None:
+        # None and not itself: who holds itself, and the data with it, is freed by the garbage collector alone.
+        divided = self.divided_by(self.unit)
+        return None if divided is self else divided
 
     def divided_by(self, unit: FloatArray) -> Run:
         """Return the run with every output divided by a unit, shape ``(k,)``; itself where all units are one."""

@@ -29,11 +29,16 @@ class Estimation:
     replicates: Replicates
     estimator: Estimator
 
-    @cached_property
+    @property
     def in_units(self) -> Estimation:
         """Return the estimation with every output divided by its unit; itself where all units are one."""
+        return self._in_other_units or self
+
+    @cached_property
+    def _in_other_units(self) -> Estimation | None:
+        # None and not itself: who holds itself, and the data with it, is freed by the garbage collector alone.
         if (self.unit == 1).all():
-            return self
+            return None
         run = self.run.divided_by(self.unit)
         return Estimation(run, self.replicates.divided_by(self.unit, run), self.estimator)
 
