@@ -9,9 +9,9 @@ import warnings
 import weakref
 
 import pytest
-from tests.registry import FUNCTIONALS, FunctionalRow
 
 import orthoboot as ob
+from tests.registry import FUNCTIONALS, FunctionalRow
 
 PROGRAM = """
 import resource

@@ -285,7 +285,7 @@ class Prepared(ABC, Generic[Statistic]):
         """
         return None
 
-    @cached_property
+    @property
     def surrogate(self) -> Surrogate | None:
         """Return a cheap twin of the statistic, or None where it has none or needs none."""
         return None

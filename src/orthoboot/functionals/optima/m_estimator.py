@@ -269,13 +269,15 @@ class MEstimatorFit(Prepared[MEstimator]):
         visible = np.where(shifts > _VISIBLE * np.abs(self.estimate), shifts, 0.0)
         return Linearization(rows, distance_in_errors(visible, rows))
 
-    @cached_property
+    @property
     def surrogate(self) -> RefitSteps | None:
         """Return the first Newton steps of the refits; None where these hold no Hessian, or cannot go side by side."""
-        if by_products_alone(self.functional.linear_solver, len(self.fit)):
-            return None
-        steps = RefitSteps(self)
-        return steps if steps.exists else None
+        # Made anew whenever it is asked for, and not kept: it holds this fit, and the data with it.
+        return RefitSteps(self) if self._has_steps else None
+
+    @cached_property
+    def _has_steps(self) -> bool:
+        return not by_products_alone(self.functional.linear_solver, len(self.fit)) and RefitSteps(self).exists
 
     def _refit(self, weights: FloatArray) -> FloatArray:
         """Return the parameters fitted with `weights`, by Newton steps from the fit to the data, or a wider search."""
