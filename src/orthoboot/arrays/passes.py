@@ -106,6 +106,19 @@ def ranges(columns: FloatArray) -> Ranges:
     known = _without_array(columns)
     if known is not None:
         return known.spread.ranges
+    if columns.size <= _NUMBERS_IN_CACHE:
+        return _ranges(columns)
+    some = list(pieces(*columns.shape))
+    low, high = np.empty((2, len(some), columns.shape[1]))
+
+    def store(number: int) -> None:
+        low[number], high[number] = _ranges(columns[some[number]])
+
+    run_tasks([partial(store, number) for number in range(len(some))])
+    return Ranges(low.min(axis=0), high.max(axis=0))
+
+
+def _ranges(columns: FloatArray) -> Ranges:
     if columns.shape[1] >= _WIDE:
         return Ranges(columns.min(axis=0), columns.max(axis=0))
     # The ufuncs themselves: around them `min` and `max` take longer than a short column does.
@@ -196,4 +209,12 @@ def column_sums(columns: FloatArray) -> FloatArray:
     if columns.shape[1] >= _WIDE:
         total: FloatArray = columns.sum(axis=0)
         return total
-    return np.array([np.add.reduce(column) for column in columns.T])
+    if columns.size <= _NUMBERS_IN_CACHE:
+        return np.array([np.add.reduce(column) for column in columns.T])
+    sums = np.empty(columns.shape[1])
+
+    def store(column: int) -> None:
+        sums[column] = np.add.reduce(columns[:, column])
+
+    run_tasks([partial(store, column) for column in range(len(sums))])
+    return sums
