@@ -34,6 +34,20 @@ class Ranges(NamedTuple):
         return np.maximum(self.high, -self.low)
 
 
+class Extent(NamedTuple):
+    """The ranges and the sums of the columns of some rows, at least one."""
+
+    n_rows: int
+    ranges: Ranges
+    sums: FloatArray
+
+    def joined(self, other: Extent) -> Extent:
+        """Return the same of the rows of both."""
+        low = np.minimum(self.ranges.low, other.ranges.low)
+        high = np.maximum(self.ranges.high, other.ranges.high)
+        return Extent(self.n_rows + other.n_rows, Ranges(low, high), self.sums + other.sums)
+
+
 class Spread(NamedTuple):
     """The ranges, the means and the sums of squares about them of the columns of some rows."""
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from orthoboot.arrays.passes import Ranges, Spread, column_sums, joined_spread, spread_of
+from orthoboot.arrays.passes import Extent, Ranges, column_sums, ranges
 from orthoboot.arrays.units import power_of_two
 from orthoboot.data.frame import Frame
 from orthoboot.data.sources import Rows, Source, blocks
@@ -23,7 +23,7 @@ class Survey(NamedTuple):
     """What one pass finds of a part."""
 
     n_rows: int
-    spread: Spread | None
+    extent: Extent | None
     broken: tuple[int, int, int, int] | None
     """Where the first number is that is NaN or infinite, its row in the part and its column, and how many of each."""
     first: Rows
@@ -34,24 +34,27 @@ class Survey(NamedTuple):
 
 def surveyed(part: int, rows: Iterator[Rows]) -> Survey:
     """Return what one pass finds of a part."""
-    n, spread, broken = 0, None, None
+    n, extent, broken = 0, None, None
     first: Rows = ()
     rounded: tuple[int, ...] = ()
     with np.errstate(all="ignore"):  # what is not finite shows in the values
         for start, block in blocks(0, rows, 1 << 16):
             columns = _columns(block)
-            found = spread_of(columns)
-            if found is not None and not all(np.isfinite(ends).all() for ends in found.ranges):
+            found = Extent(len(columns), ranges(columns), column_sums(columns))
+            if not all(np.isfinite(ends).all() for ends in found.ranges):
                 broken = _counted(broken, start, columns)
-            spread, first = joined_spread(spread, found), first or tuple(table[:1].copy() for table in block)
+            extent = found if extent is None else extent.joined(found)
+            first = first or tuple(table[:1].copy() for table in block)
             largest = tuple(map(largest_rounded, block))
             rounded = tuple(max(pair, key=abs) for pair in zip(rounded, largest, strict=True)) if rounded else largest
             n = start + len(columns)
-    return Survey(n, spread, broken, first, rounded)
+    return Survey(n, extent, broken, first, rounded)
 
 
 def _columns(block: Rows) -> FloatArray:
-    return np.hstack([np.asarray(table, dtype=np.float64).reshape(len(table), -1) for table in block])
+    tables = [np.asarray(table, dtype=np.float64).reshape(len(table), -1) for table in block]
+    # Of a single table that would be a copy.
+    return np.hstack(tables) if len(tables) > 1 else tables[0]
 
 
 def _sums_in_units(unit: FloatArray, part: int, rows: Iterator[Rows]) -> FloatArray:
@@ -138,25 +141,24 @@ class SurveyedSource:
         return sum(part.n_rows for part in self.parts)
 
     @cached_property
-    def spread(self) -> Spread:
-        """Return the ranges and the means of the columns of all rows."""
-        with np.errstate(all="ignore"):  # what is not finite shows in the values
-            spread = reduce(joined_spread, (part.spread for part in self.parts), None)
-        if spread is None or spread.n_rows < 2:
+    def extent(self) -> Extent:
+        """Return the ranges and the sums of the columns of all rows; raise where there are fewer than two."""
+        if self.n_rows < 2:
             raise DataError(
                 f"`{self.label}` must have at least two rows, since fewer cannot vary under resampling; got "
-                f"{0 if spread is None else spread.n_rows} in {self.source.n_parts} partition(s)."
+                f"{self.n_rows} in {self.source.n_parts} partition(s)."
             )
-        return spread
+        with np.errstate(all="ignore"):  # what is not finite shows in the values
+            return reduce(Extent.joined, (part.extent for part in self.parts if part.extent is not None))
 
     @property
     def ranges(self) -> Ranges:
         """Return the ranges of the columns."""
-        return self.spread.ranges
+        return self.extent.ranges
 
     def frame(self, tables: Sequence[int]) -> Frame:
         """Return the frame of all rows of some of the tables."""
-        places = np.concatenate([np.arange(self.spread.mean.size)[self.columns_of(table)] for table in tables])
+        places = np.concatenate([np.arange(self.extent.sums.size)[self.columns_of(table)] for table in tables])
         found = Ranges(*(ends[places] for ends in self.ranges))
         mean = self._mean[places]
         return Frame(self.n_rows, found, (mean, np.zeros_like(mean)))
@@ -165,7 +167,7 @@ class SurveyedSource:
     def _mean(self) -> FloatArray:
         """Return the means of the columns in units, shape ``(d,)``; exact where a column is constant."""
         unit = power_of_two(self.ranges.largest)
-        mean = self.spread.mean / unit
+        mean = self.extent.sums / self.n_rows / unit
         if not np.isfinite(mean).all():  # numbers whose sums are beyond the range of numbers
             total = sum(self.source.each(partial(_sums_in_units, unit)), start=np.zeros_like(unit))
             mean = total / self.n_rows
@@ -216,7 +218,7 @@ class TableInPieces(InputTable):
 
     def check(self) -> None:
         """Raise unless there are two rows, all finite."""
-        _ = self.surveyed.spread
+        _ = self.surveyed.extent
 
     def numbers(self) -> FloatArray:
         """Raise: the rows are not at hand."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthoboot.arrays.passes import ranges
 from orthoboot.arrays.row_products import RowProducts, product_columns, row_products
 from orthoboot.data import Data
 from orthoboot.data.pieces import as_pieces, zeros_like
@@ -130,8 +131,8 @@ class _Farthest(NamedTuple):
     row: int
 
 
-def _off_the_line(slope: float, largest: FloatArray, columns: FloatArray) -> _Farthest:
-    rows, find = as_pieces(columns), partial(_farthest, slope, largest)
+def _off_the_line(slope: float, columns: FloatArray) -> _Farthest:
+    rows, find = as_pieces(columns), partial(_farthest, slope, ranges(columns).largest)
     found = [find([(0, columns)])] if rows is None else list(rows.reduced(find))
     far = max(found, key=lambda one: one.distance)
     return far._replace(off=max(one.off for one in found))
@@ -294,8 +295,7 @@ class Correlation(Association):
         coefficient = float(at.estimate[0])
         if abs(coefficient) < 1:
             return ()
-        frame = at.data.frame
-        off, _, row = _off_the_line(coefficient, frame.largest_deviation / frame.deviation_unit, at.derived.deviations)
+        off, _, row = _off_the_line(coefficient, at.derived.deviations)
         digits = _ROUNDING * max(1.0, 1 / at.data.relative_spread)
         return perfect("", coefficient) if off <= digits else _far_row(coefficient, row)
 
