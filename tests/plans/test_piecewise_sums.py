@@ -92,7 +92,7 @@ def test_what_is_sent_to_a_part_does_not_hold_its_throws(spare):
     draws = settled(PoissonDraws(KEY, 2, NUMBERS, N))
     alone = pickle.dumps(draws)
     blocks = [(0, table())]
-    assert np.array_equal(pickle.loads(alone).sums(iter(blocks), 3), draws.sums(iter(blocks), 3))
+    assert np.array_equal(pickle.loads(alone).sums_of_values(iter(blocks), 3), draws.sums_of_values(iter(blocks), 3))
     assert len(pickle.dumps(draws)) == len(alone)
 
 

@@ -241,6 +241,13 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
         """Return how a kernel can compute the columns, where they are products of the numbers of a row; else None."""
         return None
 
+    def product_blocks(self, task: Callable[[Iterator[tuple[int, ProductTables]]], Result]) -> Iterator[Result] | None:
+        """Return what `task` makes of the blocks of each part, as `product_tables`, in the order of the parts.
+
+        None where the columns are no products of the numbers of a row.
+        """
+        return None
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """Return what a function of numpy makes of all rows."""
         arrays = (value.held if isinstance(value, RowsInPieces) else value for value in inputs)

@@ -19,6 +19,7 @@ from orthoboot.draws.numba_kernels import (
     _LAW,
     _MOST_WORDS,
     _ONE,
+    _TOTALS,
     _WORD,
     _ZERO,
     _add_poisson_sums,
@@ -30,7 +31,7 @@ from orthoboot.draws.numba_lanes import sum_by_halves as _sum_by_halves
 from orthoboot.draws.poisson import Inversion, throw_capacity
 from orthoboot.draws.summation import CHUNK as _CHUNK
 from orthoboot.draws.summation import LANES as _LANES
-from orthoboot.typing import FloatArray
+from orthoboot.typing import FloatArray, IntArray
 
 _TILE = 4 * _LANES
 """Rows whose features are computed before they are added: four to a lane."""
@@ -309,16 +310,28 @@ def _store_features_at(first: Any, second: Any, products: Any, rows: Any, featur
 
 @_called
 def _add_feature_sums(
-    bits: Any, attempt: Any, replicate: Any, law: Any, first: Any, second: Any, products: Any, totals: Any, out: Any
+    bits: Any,
+    attempt: Any,
+    replicate: Any,
+    law: Any,
+    n: Any,
+    start: Any,
+    first: Any,
+    second: Any,
+    products: Any,
+    totals: Any,
+    out: Any,
 ) -> None:
-    """Add the sums of the features over Poisson counts to `out`, chunk by chunk, and the counts to `totals`."""
-    n, tables, whole = len(first), _numbers(first, second), np.empty((products.centre.size, _CHUNK))
-    for begin in range(0, n, _CHUNK):
-        rows = min(_CHUNK, n - begin)
+    """Add the sums of the features over Poisson counts of the rows from `start` of `n` to `out`, chunk by chunk."""
+    tables, whole = _numbers(first, second), np.empty((products.centre.size, _CHUNK))
+    begin = 0
+    while begin < len(first):
+        rows = min(_CHUNK - (start + begin) % _CHUNK, len(first) - begin)
         columns = whole if rows == _CHUNK else np.empty((products.centre.size, rows))
         _store_unfinished(tables, products, begin, rows, columns)
         _finish(products, rows, columns)
-        _add_poisson_sums(bits, attempt, replicate, law, n, begin, columns, totals, out)
+        _add_poisson_sums(bits, attempt, replicate, law, n, start + begin, columns, totals, out)
+        begin += rows
 
 
 @_called
@@ -350,19 +363,44 @@ def _multinomial_sums(
     words, lanes = np.empty(_MOST_WORDS, dtype=np.uint64), np.empty(_LANES)
     bounds, rows = np.full(capacity, n, dtype=np.uint64), np.empty(capacity, dtype=np.int64)
     totals[:], out[:] = 0, 0.0
-    _add_feature_sums(bits, _ZERO, replicate, law, first, second, products, totals, out)
+    _add_feature_sums(bits, _ZERO, replicate, law, n, 0, first, second, products, totals, out)
     for place in range(len(out)):
         number, attempt = replicate + np.uint64(place), _ZERO
         while totals[place] > n:
             attempt += _ONE
             one = slice(place, place + 1)
             totals[one], out[one] = 0, 0.0
-            _add_feature_sums(bits, attempt, number, law, first, second, products, totals[one], out[one])
+            _add_feature_sums(bits, attempt, number, law, n, 0, first, second, products, totals[one], out[one])
         thrown = _thrown_rows(bits, number, n - totals[place], n, words, bounds, rows)
         features = np.empty((products.centre.size, thrown.size))
         _store_features_at(first, second, products, thrown, features)
         for feature in range(len(features)):
             out[place, feature] += _sum_of(features[feature], lanes)
+
+
+@_compiled(
+    _types.void(
+        _WORD, _WORD, _WORD, _WORD, _WORD, _LAW, _INTEGER, _INTEGER, _TABLE, _TABLE, _PRODUCTS, _TOTALS, _MATRIX
+    )
+)
+def poisson_sums(
+    k0: int,
+    k1: int,
+    stream: int,
+    replicate: int,
+    attempt: int,
+    law: Inversion,
+    n: int,
+    start: int,
+    first: FloatArray,
+    second: FloatArray,
+    products: RowProducts,
+    totals: IntArray,
+    out: FloatArray,
+) -> None:
+    """Add the Poisson counts of the rows from `start` of `n` to `totals`, and their sums of features to `out`."""
+    bits = (k0, k1, stream)
+    _add_feature_sums(bits, attempt, replicate, law, n, start, first, second, products, totals, out)
 
 
 def multinomial_sums(

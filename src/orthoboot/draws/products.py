@@ -16,7 +16,7 @@ from orthoboot.draws.kernels import Kernels, for_stretches, kernels_for
 from orthoboot.draws.poisson import inversion
 from orthoboot.draws.random_counts import checked_rows
 from orthoboot.draws.summation import CHUNK
-from orthoboot.typing import FloatArray, Key
+from orthoboot.typing import FloatArray, IntArray, Key
 
 _CHUNKS_OF_A_TASK = 32
 """Chunks that one processor works on at a time, in a tenth of a millisecond or more."""
@@ -168,6 +168,38 @@ def product_moments(products: RowProducts, tables: Tables) -> ProductMoments:
         for places in (slice(k), slice(k, None))
     )
     return ProductMoments(outputs, features, _total(cubes), _total(crosses))
+
+
+def add_poisson_product_sums(
+    seed: tuple[int, int, int, int],
+    replicates: Sequence[int],
+    n_rows: int,
+    start: int,
+    products: RowProducts,
+    tables: Tables,
+    totals: IntArray,
+    sums: FloatArray,
+) -> bool:
+    """Add Poisson counts of the rows from `start` on to `totals` and their sums of features to `sums`.
+
+    Return whether that was done: not where nothing is compiled.
+
+    Parameters
+    ----------
+    seed
+        The key, the stream and the attempt.
+    """
+    kernels = _compiled_kernels()
+    if kernels is None:
+        return False
+    (*stream, attempt), law = seed, inversion(n_rows)
+
+    def draw(_: Kernels, first: int, places: slice) -> None:
+        found = totals[places], sums[places]
+        kernels.poisson_sums(*stream, first, attempt, law, n_rows, start, *tables, products, *found)
+
+    for_stretches(replicates, len(tables[0]), draw)
+    return True
 
 
 def multinomial_product_sums(

@@ -46,6 +46,12 @@ class ProductRows(RowsInPieces):
         """Return how the features are computed, and from which tables in memory; None where these are no features."""
         return (self.products, self._tables) if self.features is None and self.at_hand else None
 
+    def product_blocks(self, task: Callable[[Iterator[tuple[int, ProductTables]]], Found]) -> Iterator[Found] | None:
+        """Return what `task` makes of the tables of each part; None where these are no features."""
+        if self.features is not None:
+            return None
+        return self.sample.reduced(partial(_of_tables, task, self.products), self.products.n_features)
+
     @cached_property
     def _tables(self) -> Tables:
         return _two_tables(self.sample.arrays)
@@ -137,6 +143,14 @@ def _product_rows(
 
 def _columns(products: RowProducts, data: Data) -> FloatArray:
     return product_columns(products, data.arrays)
+
+
+def _of_tables(
+    task: Callable[[Iterator[tuple[int, ProductTables]]], Found],
+    products: RowProducts,
+    blocks: Iterator[tuple[int, Data]],
+) -> Found:
+    return task((start, (products, _two_tables(data.arrays))) for start, data in blocks)
 
 
 def _of_part(

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from orthoboot.arrays.products import product_in_one_thread
-from orthoboot.data.pieces import Block, RowsInPieces
+from orthoboot.arrays.row_products import RowProducts, product_columns
+from orthoboot.data.pieces import Block, ProductTables, RowsInPieces
 from orthoboot.draws.kernels import Kernels, for_stretches
 from orthoboot.draws.poisson import inversion
-from orthoboot.draws.products import multinomial_product_sums
+from orthoboot.draws.products import add_poisson_product_sums, multinomial_product_sums
 from orthoboot.draws.random_counts import checked_rows, thrown_rows, weighted_sums
 from orthoboot.typing import FloatArray, IntArray, Key
 
@@ -116,6 +117,71 @@ def _poisson_sums(draws: PoissonDraws, rows: RowsInPieces) -> tuple[IntArray, Fl
     return totals, sums
 
 
+class _Addable(Protocol):
+    """Columns of some consecutive rows, which can be added up over resamples."""
+
+    @property
+    def start(self) -> int:
+        """Return the number of the first row."""
+
+    def __len__(self) -> int: ...
+
+    def add_to(self, draws: PoissonDraws, totals: IntArray, sums: FloatArray) -> None:
+        """Add the counts of the rows to `totals`, and their sums of the columns to `sums`."""
+
+    def at(self, rows: IntArray) -> FloatArray:
+        """Return the columns of some rows, counted from the first, shape ``(p, m)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class _ColumnBlock:
+    """Columns that were computed, shape ``(p, m)``."""
+
+    start: int
+    columns: FloatArray
+
+    @staticmethod
+    def of(block: Block) -> _ColumnBlock:
+        """Return values of rows as columns."""
+        start, values = block
+        return _ColumnBlock(start, np.ascontiguousarray(values.T))
+
+    def __len__(self) -> int:
+        return int(self.columns.shape[1])
+
+    def add_to(self, draws: PoissonDraws, totals: IntArray, sums: FloatArray) -> None:
+        """Add the counts of the rows to `totals`, and their sums of the columns to `sums`."""
+        draws.add(self.start, self.columns, totals, sums)
+
+    def at(self, rows: IntArray) -> FloatArray:
+        """Return the columns of some rows, shape ``(p, m)``."""
+        return self.columns[:, rows]
+
+
+@dataclass(frozen=True, eq=False)
+class _ProductBlock:
+    """Features that are computed where they are added."""
+
+    start: int
+    products: RowProducts
+    tables: tuple[FloatArray, FloatArray]
+
+    def __len__(self) -> int:
+        return len(self.tables[0])
+
+    def add_to(self, draws: PoissonDraws, totals: IntArray, sums: FloatArray) -> None:
+        """Add the counts of the rows to `totals`, and their sums of the features to `sums`."""
+        seed = (*draws.key, draws.stream, draws.attempt)
+        rows = (draws.n_rows, self.start, self.products, self.tables)
+        if not add_poisson_product_sums(seed, draws.replicates, *rows, totals, sums):
+            columns = np.ascontiguousarray(product_columns(self.products, self.tables).T)
+            draws.add(self.start, columns, totals, sums)
+
+    def at(self, rows: IntArray) -> FloatArray:
+        """Return the features of some rows, shape ``(p, m)``."""
+        return product_columns(self.products, [table[rows] for table in self.tables]).T
+
+
 @dataclass(frozen=True, eq=False)
 class SettledDraws:
     """Some resamples whose Poisson totals are known, so that the rows they throw are known too.
@@ -132,21 +198,25 @@ class SettledDraws:
     again: dict[int, PoissonDraws]
     missing: tuple[int, ...]
 
-    def sums(self, blocks: Iterator[Block], width: int) -> FloatArray:
+    def sums(self, blocks: Iterator[_Addable], width: int) -> FloatArray:
         """Return the sums over the blocks of a part, shape ``(B, p)``."""
-        if width >= _WIDE:
-            return self._products(blocks, width)
         totals, sums = self.draws.empty(width)
         rejected = {place: draws.empty(width) for place, draws in self.again.items()}
-        for start, values in blocks:
-            columns = np.ascontiguousarray(values.T)
-            self.draws.add(start, columns, totals, sums)
+        for block in blocks:
+            block.add_to(self.draws, totals, sums)
             for place, draws in self.again.items():
-                draws.add(start, columns, *rejected[place])
-            self._add_thrown(start, columns, sums, rejected)
+                block.add_to(draws, *rejected[place])
+            inside, owners = self._thrown_among(block.start, len(block))
+            self._add_thrown(owners, block.at(inside), sums, rejected)
         for place, (_, own) in rejected.items():
             sums[place] = own[0]
         return sums
+
+    def sums_of_values(self, blocks: Iterator[Block], width: int) -> FloatArray:
+        """Return the sums over blocks of values, shape ``(B, p)``."""
+        if width >= _WIDE:
+            return self._products(blocks, width)
+        return self.sums(map(_ColumnBlock.of, blocks), width)
 
     def _products(self, blocks: Iterator[Block], width: int) -> FloatArray:
         """Return the sums as products with counts of a few resamples at a time."""
@@ -185,10 +255,10 @@ class SettledDraws:
         some = slice(*np.searchsorted(rows, [start, start + n_rows]).tolist())
         return rows[some] - start, places[some]
 
-    def _add_thrown(self, start: int, columns: FloatArray, sums: FloatArray, rejected: Any) -> None:
-        inside, owners = self._thrown_among(start, columns.shape[1])
+    def _add_thrown(self, owners: IntArray, columns: FloatArray, sums: FloatArray, rejected: Any) -> None:
+        """Add the columns ``(p, m)`` of thrown rows to the sums of the resamples they belong to."""
         for feature, column in enumerate(columns):
-            added = np.bincount(owners, weights=column[inside], minlength=len(sums))
+            added = np.bincount(owners, weights=column, minlength=len(sums))
             sums[:, feature] += added
             for place, (_, own) in rejected.items():
                 own[0, feature] += added[place]
@@ -239,11 +309,17 @@ def _totals(draws: PoissonDraws) -> IntArray:
 
 
 def _sums_of_parts(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
-    total = draws.empty(rows.width)[1]
-    for part in rows.reduced(partial(_part_sums, settled(draws), rows.width)):
+    known, width = settled(draws), rows.width
+    products = rows.product_blocks(partial(_part_sums_of_products, known, width)) if width < _WIDE else None
+    total = draws.empty(width)[1]
+    for part in rows.reduced(partial(_part_sums, known, width)) if products is None else products:
         total += part
     return total
 
 
 def _part_sums(draws: SettledDraws, width: int, blocks: Iterator[Block]) -> FloatArray:
-    return draws.sums(blocks, width)
+    return draws.sums_of_values(blocks, width)
+
+
+def _part_sums_of_products(draws: SettledDraws, width: int, blocks: Iterator[tuple[int, ProductTables]]) -> FloatArray:
+    return draws.sums((_ProductBlock(start, *block) for start, block in blocks), width)

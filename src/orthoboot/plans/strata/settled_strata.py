@@ -89,7 +89,7 @@ class SettledStrata:
     def _sums(self, of_stream: _StreamRows, values: FloatArray) -> FloatArray:
         width = values.shape[1]
         if of_stream.number in self.large:
-            return self.large[of_stream.number].sums(iter([(int(of_stream.places[0]), values)]), width)
+            return self.large[of_stream.number].sums_of_values(iter([(int(of_stream.places[0]), values)]), width)
         sums = np.empty((len(self.replicates), width))
         for some, drawn in self._drawn(range(len(sums)), of_stream):
             sums[some] = product_in_one_thread(drawn, values)
