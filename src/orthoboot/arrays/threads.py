@@ -54,7 +54,7 @@ class _Pool:
         """Run the tasks, some of them in the calling thread; all of them there while another call has the pool."""
         helpers = min(len(tasks), processors()) - 1 if len(tasks) > 1 else 0
         if not helpers or not self._in_use.acquire(blocking=False):
-            _run_here(tasks)
+            run_here(tasks)
             return
         try:
             self._run_at_once(tasks, helpers)
@@ -80,7 +80,8 @@ class _Pool:
         return self._executor
 
 
-def _run_here(tasks: Sequence[Callable[[], None]]) -> None:
+def run_here(tasks: Sequence[Callable[[], None]]) -> None:
+    """Run tasks one after the other."""
     for task in tasks:
         task()
 

@@ -25,6 +25,7 @@ from orthoboot.errors import (
     SmallSampleWarning,
 )
 from orthoboot.functionals import linear_regression
+from orthoboot.functionals.regression import linear
 from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, rows_times, tall_qr
 from orthoboot.plans import Cluster, Iid, Plan
 
@@ -484,3 +485,15 @@ def test_a_constant_response_is_constant_data_and_ignores_no_weights(constant, e
             (X, np.full(N, constant)), WITH_INTERCEPT, paired=True, estimator=estimator, n_resamples=10, rng=0
         )
     assert not result.standard_error.any()
+
+
+def test_refits_in_threads_have_the_bits_of_those_one_after_the_other(monkeypatch):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(700, 40))
+    y = X.sum(axis=1) + rng.normal(size=len(X))
+    assert X.shape[0] * X.shape[1] ** 2 >= linear._WORTH_A_THREAD
+    options = {"paired": True, "n_resamples": 40, "estimator": "standard", "method": "normal", "rng": 0}
+    together = ob.bootstrap((X, y), ob.linear_regression, **options)
+    monkeypatch.setattr(linear, "run_tasks", linear.run_here)
+    alone = ob.bootstrap((X, y), ob.linear_regression, **options)
+    assert np.array_equal(together.bootstrap_distribution, alone.bootstrap_distribution)
