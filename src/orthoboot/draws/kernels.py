@@ -118,14 +118,18 @@ def kernels_for(rows: int) -> Kernels:
     return _choice.kernels(rows)
 
 
-def for_stretches(replicates: Sequence[int], rows: int, task: Callable[[Kernels, int, slice], None]) -> None:
+def for_stretches(
+    replicates: Sequence[int], rows: int, task: Callable[[Kernels, int, slice], None], *, in_one_thread: bool = False
+) -> None:
     """Call `task` for all resamples, each of so many rows, with the first number and the places of consecutive ones.
 
-    On several processors where that pays; the many small steps of numpy would only wait for each other.
+    On several processors where that pays; the many small steps of numpy would only wait for each other. Who shares out
+    the rows among the processors asks for one thread.
     """
     work = len(replicates) * rows
     kernels = kernels_for(work)
-    parts = 1 if kernels is numpy_kernels else min(processors(), max(work // _WORTH_A_THREAD, 1))
+    alone = in_one_thread or kernels is numpy_kernels
+    parts = 1 if alone else min(processors(), max(work // _WORTH_A_THREAD, 1))
     longest = max(-(-len(replicates) // parts), 1)
     run_tasks([partial(task, kernels, int(replicates[part.start]), part) for part in _stretches(replicates, longest)])
 

@@ -198,7 +198,8 @@ def add_poisson_product_sums(
         found = totals[places], sums[places]
         kernels.poisson_sums(*stream, first, attempt, law, n_rows, start, *tables, products, *found)
 
-    for_stretches(replicates, len(tables[0]), draw)
+    # Each thread would compute the features anew, and the parts of the rows have a thread each already.
+    for_stretches(replicates, len(tables[0]), draw, in_one_thread=True)
     return True
 
 
