@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import doctest
 import gc
+import hashlib
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -25,10 +26,21 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 from orthoboot.errors import MissingDependencyError
 
+ROOTS = (Path(__file__).parent / "src", Path(__file__).parent)
+
+
+def _sources_of_kernels() -> str:
+    """Return a digest of what is compiled: numba keeps a kernel until its own file changes, whatever it calls."""
+    room = ROOTS[0] / "orthoboot"
+    files = [*sorted((room / "draws").glob("*.py")), room / "arrays" / "row_products.py"]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOTS[1] / ".pytest_cache" / f"numba-{_sources_of_kernels()}"))
+
 # Millions of objects come by imports and stay: to search them for garbage again and again takes a tenth of the time.
 gc.disable()
 
-ROOTS = (Path(__file__).parent / "src", Path(__file__).parent)
 OPTIONAL = (
     "cloudpickle", "cvxpy", "dask", "diffcp", "distributed", "duckdb", "jax", "joblib", "matplotlib", "numba", "pandas",
     "polars", "pyarrow", "rich", "simpy", "sklearn", "statsmodels", "threadpoolctl", "torch", "tqdm", "typer",

@@ -42,7 +42,8 @@ def test_a_result_that_nobody_holds_frees_its_data_at_once(row: FunctionalRow) -
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = ob.bootstrap(samples, row.functional, paired=paired, n_resamples=5, rng=0)
-            str(result)
+            str(result.interval(0.9, method="normal"))
+            str(result.extend(2).with_estimator("standard"))
         held = weakref.ref(result.run.data.tables[0].container)
         assert held() is not None
         del result

@@ -161,11 +161,11 @@ class Run:
     @property
     def in_units(self) -> Run:
         """Return the run with every output divided by its unit; itself where all units are one."""
-        return self._in_other_units or self
+        return self if self._in_other_units is None else self._in_other_units
 
     @cached_property
     def _in_other_units(self) -> Run | None:
-        # None and not itself: who holds itself, and the data with it, is freed by the garbage collector alone.
+        # Not itself: that would be a cycle, which only the garbage collector frees, and the data with it.
         divided = self.divided_by(self.unit)
         return None if divided is self else divided
 

@@ -66,9 +66,10 @@ def test_counts_and_sums_are_the_literal_ones(n, backend):
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_weighted_sums_are_the_literal_ones(n, backend):
-    values, weights = values_of(n), np.random.default_rng(n + 1).gamma(1.0, size=(2, n))
-    sums = np.empty((2, 2))
+@pytest.mark.parametrize("shape", [(2, 2), (1, 2), (3, 1)])
+def test_weighted_sums_are_the_literal_ones(n, shape, backend):
+    values, weights = values_of(n, shape[1]), np.random.default_rng(n + 1).gamma(1.0, size=(shape[0], n))
+    sums = np.empty(shape)
     backend.weighted_sums(weights, np.ascontiguousarray(values.T), sums)
     assert_same_bits(
         sums, [[literal_draws.weighted_sum(row.tolist(), column.tolist()) for column in values.T] for row in weights]

@@ -12,6 +12,7 @@ from orthoboot.data import pieces
 from orthoboot.draws import kernels, numpy_kernels
 from orthoboot.draws.poisson import inversion
 from orthoboot.draws.products import (
+    add_poisson_product_sums,
     multinomial_product_sums,
     product_moments,
     product_spread,
@@ -110,13 +111,40 @@ def test_sums_ranges_and_products_are_those_of_the_columns(n, widths, chosen):
         spread = product_spread(asked, tables)
         assert_same_bits(spread.squares, [literal_sum(column * column) for column in columns.T])
         assert_same_bits(spread.ranges, [columns.min(axis=0), columns.max(axis=0)])
-    features = product_columns(asked.of_features, tables)
-    moments = product_moments(asked, tables)
-    for found, some in ((moments.outputs, columns), (moments.features, features)):
-        assert_same_bits(found.squares, [literal_sum(column * column) for column in some.T])
-        assert_same_bits(found.ranges, [some.min(axis=0), some.max(axis=0)])
-    assert_same_bits(moments.cubes, [literal_sum(column * column * column) for column in columns.T])
-    assert_same_bits(moments.crosses, [[literal_sum(column * other) for other in features.T] for column in columns.T])
+
+
+@pytest.mark.parametrize("n", [1, 1025, 8193])
+@pytest.mark.parametrize("widths", [(1, 0), (1, 1)])
+def test_one_pass_finds_the_moments_of_outputs_and_features(n, widths, chosen):
+    tables, products = tables_of(n, widths), products_of(sum(widths))
+    plain = row_products(np.ones(sum(widths)), (np.zeros(sum(widths)), np.zeros(sum(widths))), products.pairs)
+    for asked in (plain, products.less(np.ones(products.n_features)), influence_of(products)):
+        columns, features = (product_columns(some, tables) for some in (asked, asked.of_features))
+        moments = product_moments(asked, tables)
+        for found, some in ((moments.outputs, columns), (moments.features, features)):
+            assert_same_bits(found.squares, [literal_sum(column * column) for column in some.T])
+            assert_same_bits(found.ranges, [some.min(axis=0), some.max(axis=0)])
+        assert_same_bits(moments.features.squares, product_spread(asked.of_features, tables).squares)
+        assert_same_bits(moments.cubes, [literal_sum(column * column * column) for column in columns.T])
+        crosses = [[literal_sum(column * other) for other in features.T] for column in columns.T]
+        assert_same_bits(moments.crosses, crosses)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 20_000), (5, 8192), (8191, 8193), (16_384, 20_000), (300, 19_000)])
+@pytest.mark.parametrize("widths", [(1, 0), (1, 1)])
+def test_poisson_sums_of_products_are_those_of_the_columns(start, stop, widths, monkeypatch):
+    choose(compiled(), monkeypatch)
+    n, numbers = 20_000, [3, 4, 9]
+    tables = tuple(np.ascontiguousarray(table[start:stop]) for table in tables_of(n, widths))
+    products = products_of(sum(widths)).less(np.ones(2 * sum(widths) + 1))
+    totals, sums = np.zeros(3, dtype=np.int64), np.zeros((3, products.n_features))
+    assert add_poisson_product_sums(KEY, 2, 1, numbers, n, start, products, tables, totals, sums)
+    columns = np.ascontiguousarray(product_columns(products, tables).T)
+    for place, number in enumerate(numbers):
+        total, expected = np.zeros(1, dtype=np.int64), np.zeros((1, products.n_features))
+        numpy_kernels.poisson_sums(*KEY, 2, number, 1, inversion(n), n, start, columns, total, expected)
+        assert totals[place] == total[0]
+        assert_same_bits(sums[place], expected[0])
 
 
 @pytest.mark.parametrize("units", [False, True])
@@ -124,8 +152,10 @@ def test_ranges_are_nan_where_a_number_is(units, chosen):
     tables = tables_of(9000, (2, 0))
     tables[0][8500, 1] = np.nan
     products = products_of(2, units=units)
-    found = product_spread(products, tables).ranges
     columns = product_columns(products, tables)
+    of_moments = product_moments(products, tables).features.ranges
+    np.testing.assert_array_equal(of_moments, [columns.min(axis=0), columns.max(axis=0)])
+    found = product_spread(products, tables).ranges
     np.testing.assert_array_equal(found.low, columns.min(axis=0))
     np.testing.assert_array_equal(found.high, columns.max(axis=0))
     assert np.isnan(found.low).tolist() == [False, True, False, True, False]

@@ -33,19 +33,20 @@ class Ranges(NamedTuple):
         """Return the largest absolute value of each column, shape ``(d,)``."""
         return np.maximum(self.high, -self.low)
 
+    def joined(self, other: Ranges) -> Ranges:
+        """Return the ranges of the rows of both."""
+        return Ranges(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
 
 class Extent(NamedTuple):
     """The ranges and the sums of the columns of some rows, at least one."""
 
-    n_rows: int
     ranges: Ranges
     sums: FloatArray
 
     def joined(self, other: Extent) -> Extent:
         """Return the same of the rows of both."""
-        low = np.minimum(self.ranges.low, other.ranges.low)
-        high = np.maximum(self.ranges.high, other.ranges.high)
-        return Extent(self.n_rows + other.n_rows, Ranges(low, high), self.sums + other.sums)
+        return Extent(self.ranges.joined(other.ranges), self.sums + other.sums)
 
 
 class Spread(NamedTuple):
@@ -59,10 +60,8 @@ class Spread(NamedTuple):
     def joined(self, other: Spread) -> Spread:
         """Return the same of the rows of both."""
         n, step = self.n_rows + other.n_rows, other.mean - self.mean
-        low = np.minimum(self.ranges.low, other.ranges.low)
-        high = np.maximum(self.ranges.high, other.ranges.high)
         squares = self.squares + other.squares + np.square(step) * (self.n_rows * (other.n_rows / n))
-        return Spread(n, Ranges(low, high), self.mean + step * (other.n_rows / n), squares)
+        return Spread(n, self.ranges.joined(other.ranges), self.mean + step * (other.n_rows / n), squares)
 
 
 class KnowsSpread:
@@ -227,6 +226,7 @@ def column_sums(columns: FloatArray) -> FloatArray:
         return np.array([np.add.reduce(column) for column in columns.T])
     sums = np.empty(columns.shape[1])
 
+    # A column for each processor, and not some rows of all: the order of a sum does not depend on the other columns.
     def store(column: int) -> None:
         sums[column] = np.add.reduce(columns[:, column])
 

@@ -58,7 +58,7 @@ class Frame:
         Dividing by it, or multiplying by its inverse, changes no digit, and deviations become smaller than one.
         """
         _, exponent = np.frexp(self.largest_deviation)
-        # No smaller than the smallest number whose inverse is one.
+        # Inverses of much smaller numbers overflow.
         unit: FloatArray = np.ldexp(1.0, np.maximum(exponent, -1000))
         return unit
 

@@ -109,8 +109,7 @@ class SampleInPieces:
         return tuple(self.source.tables[number] for number in self.tables)
 
     def at(self, rows: IntArray) -> Data:
-        """Return some of the rows, in the order asked for; only where they lie in memory."""
-        assert isinstance(self.source, MemorySource)
+        """Return some of the rows, in the order asked for; only where the source finds them."""
         return _as_data(self.source.at(rows), self.whole, self.tables)
 
 
@@ -327,9 +326,13 @@ class RowsInPieces(KnowsSpread, NDArrayOperatorsMixin):
 
         Then they must be asked for in ascending order.
         """
-        if self.sample.source.in_memory:
-            return self.compute(self.sample.at(rows))
+        if self.at_hand:
+            return self.found_at(rows)
         return np.concatenate(list(self.reduced(partial(_taken, rows, self.width))))
+
+    def found_at(self, rows: IntArray) -> FloatArray:
+        """Return the columns of some rows in any order, shape ``(m, p)``; only where the source finds rows."""
+        return self.compute(self.sample.at(rows))
 
     @cached_property
     def means(self) -> FloatArray:

@@ -48,6 +48,8 @@ class Source(ABC):
 
     in_memory: ClassVar[bool] = False
     """Whether the rows lie in memory, so that any of them is at hand."""
+    finds_rows: ClassVar[bool] = False
+    """Whether `at` gives any rows without reading the others."""
     loads_itself: ClassVar[bool] = False
     """Whether numpy takes the containers for arrays, which are loaded where something needs all rows at once."""
     columns: tuple[tuple[str, ...] | None, ...]
@@ -58,6 +60,10 @@ class Source(ABC):
     def each(self, task: Task[Result]) -> Iterator[Result]:
         """Yield what `task` returns for each part, in the order of the parts, wherever and whenever it runs."""
 
+    def at(self, rows: IntArray) -> Rows:
+        """Return some of the rows, in the order asked for; only where it finds them."""
+        raise NotImplementedError
+
     def part_name(self, part: int) -> str:
         """Return what messages call a part, for example "partition 17 (counted from 0)"."""
         return f"partition {part} (counted from 0)"
@@ -67,6 +73,7 @@ class MemorySource(Source):
     """A sample in memory, whose parts are worked on by all processors."""
 
     in_memory = True
+    finds_rows = True
 
     def __init__(self, tables: Rows) -> None:
         self.tables = tables

@@ -40,7 +40,7 @@ def surveyed(part: int, rows: Iterator[Rows]) -> Survey:
     with np.errstate(all="ignore"):  # what is not finite shows in the values
         for start, block in blocks(0, rows, 1 << 16):
             columns = _columns(block)
-            found = Extent(len(columns), ranges(columns), column_sums(columns))
+            found = Extent(ranges(columns), column_sums(columns))
             if not all(np.isfinite(ends).all() for ends in found.ranges):
                 broken = _counted(broken, start, columns)
             extent = found if extent is None else extent.joined(found)
@@ -53,7 +53,7 @@ def surveyed(part: int, rows: Iterator[Rows]) -> Survey:
 
 def _columns(block: Rows) -> FloatArray:
     tables = [np.asarray(table, dtype=np.float64).reshape(len(table), -1) for table in block]
-    # Of a single table that would be a copy.
+    # `hstack` copies even a single table.
     return np.hstack(tables) if len(tables) > 1 else tables[0]
 
 

@@ -15,6 +15,7 @@ from orthoboot.distributed.blocks import STEP, Array, block_rows, check_same_row
 from orthoboot.distributed.columns import layout_of
 from orthoboot.distributed.in_order import in_order
 from orthoboot.errors import DataError
+from orthoboot.typing import IntArray
 
 _PART_ROWS = 2**22
 _FEWEST_PARTS = 8
@@ -49,6 +50,7 @@ class MappedArrays(Source):
     What was read stays in the page cache of the system, which drops it where memory is needed for something else.
     """
 
+    finds_rows = True
     loads_itself = True
     arrays: tuple[Array, ...]
     files: tuple[_MappedFile, ...]
@@ -61,6 +63,14 @@ class MappedArrays(Source):
         """Yield what `task` returns for each part, computed in threads."""
         return in_order(partial(self._done, task, part) for part in range(self.n_parts))
 
+    def at(self, rows: IntArray) -> Rows:
+        """Return some of the rows; they are read as they lie in the file, so that a disc reads it from end to end."""
+        self._check_files()
+        order = np.argsort(rows, kind="stable")
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        return tuple(_in_native_order(array[rows[order]])[back] for array in self.arrays)
+
     def part_name(self, part: int) -> str:
         """Return the rows of a part."""
         stretch = self._stretch(part)
@@ -71,9 +81,12 @@ class MappedArrays(Source):
         return {**vars(self), "files": ()}
 
     def _done(self, task: Task[Result], part: int) -> Result:
+        self._check_files()
+        return task(part, self._blocks(part))
+
+    def _check_files(self) -> None:
         for file in self.files:
             file.check()
-        return task(part, self._blocks(part))
 
     def _stretch(self, part: int) -> range:
         return range(part * self.part_rows, min((part + 1) * self.part_rows, len(self.arrays[0])))
@@ -124,5 +137,9 @@ def _read_only(array: Array, start: int, stop: int) -> Array:
     """Return rows that nobody can write to, since that would change the file, in the byte order of this machine."""
     rows = array[start:stop].view()
     rows.flags.writeable = False
+    return _in_native_order(rows)
+
+
+def _in_native_order(rows: Array) -> Array:
     native: Any = rows.dtype.newbyteorder("=")
     return rows.astype(native, copy=False)

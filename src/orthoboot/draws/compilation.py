@@ -11,19 +11,35 @@ from typing import Any, TypeVar, cast
 try:
     import numba
     from llvmlite import ir
-    from numba.core import cgutils as untyped_cgutils
+    from numba.core.cgutils import alloca_once, for_range, for_range_slice, unpack_tuple
     from numba.core.errors import NumbaError
     from numba.extending import intrinsic
 except Exception as error:  # broken installations raise anything, such as a SystemError next to another numpy
     raise ImportError(f"numba cannot be loaded: {error}") from error
 
-__all__ = ["called", "cgutils", "compiled", "inlined", "intrinsic", "ir", "types"]
+__all__ = [
+    "called",
+    "compiled",
+    "inlined",
+    "intrinsic",
+    "ir",
+    "loop_over",
+    "loops_until",
+    "tuple_items",
+    "types",
+    "variable",
+]
 
 if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     raise ImportError("NUMBA_DISABLE_JIT is set: numba compiles nothing, and these kernels cannot run as plain Python.")
 
 types: Any = numba.types
-cgutils: Any = untyped_cgutils
+
+# What numba has for its own use; a version without it is one that these kernels cannot be compiled with.
+variable: Any = alloca_once
+loops_until: Any = for_range
+loop_over: Any = for_range_slice
+tuple_items: Any = unpack_tuple
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -34,7 +50,7 @@ def inlined(function: _Function) -> _Function:
 
 
 def called(function: _Function) -> _Function:
-    """Compile a rare branch, kept out of the inner loops."""
+    """Compile a function that the inner loops do not hold: a rare branch, or one that has loops of its own."""
     return cast(_Function, numba.njit(nogil=True)(function))
 
 

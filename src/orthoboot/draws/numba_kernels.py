@@ -51,7 +51,10 @@ _OPEN = np.uint8(128)
 """What is added to a count that more random bits must decide."""
 
 _MASKED = 64
-"""Counts that are asked at once whether they are open."""
+"""Counts that are asked at once whether they are open; where they are asked, their number is a multiple of it."""
+
+_MOSTLY_OPEN = 3
+"""More of these are rarely open: one or two are on average."""
 
 _EVERY_OTHER, _EVERY_FOURTH = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 _EIGHT, _SIXTEEN = np.uint64(8), np.uint64(16)
@@ -180,17 +183,17 @@ def _store_settled_counts(lanes: Any, law: Any, counts: Any) -> None:
 def _store_open_rows(counts: Any, rows: Any) -> Any:
     """Write the rows whose counts are open into `rows`, in ascending order; return how many these are.
 
-    Of every 64 rows three are written, whether they are open or not, and only those that are remain: a branch that
-    nobody can foresee would take longer.
+    Of every 64 rows three are written, whether they are open or not, and only those that are remain: a loop of constant
+    length has no branch, and one that nobody can foresee would take longer.
     """
     number = 0
     for begin in range(0, counts.size, _MASKED):
         is_open = _open_mask(counts, begin)
         following = number + int(_number_of_ones(is_open))
-        for place in range(number, number + 3):
+        for place in range(number, number + _MOSTLY_OPEN):
             rows[place] = begin + np.int64(_trailing_zeros(is_open))
             is_open &= is_open - _ONE
-        for place in range(number + 3, following):
+        for place in range(number + _MOSTLY_OPEN, following):
             rows[place] = begin + np.int64(_trailing_zeros(is_open))
             is_open &= is_open - _ONE
         number = following
@@ -329,7 +332,7 @@ def _memory() -> tuple[Any, Any, Any]:
     """Return room for the words of a chunk, for the rows with open counts, and for the words of extensions."""
     return (
         np.empty(_MOST_WORDS, dtype=np.uint64),
-        np.empty(_CHUNK + 3, dtype=np.int64),
+        np.empty(_CHUNK, dtype=np.int64),
         np.empty(_CHUNK // _EXTENSIONS_PER_BLOCK * 4, dtype=np.uint64),
     )
 

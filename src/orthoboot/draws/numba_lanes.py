@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from orthoboot.draws.compilation import called as _called
-from orthoboot.draws.compilation import cgutils, intrinsic, ir
 from orthoboot.draws.compilation import inlined as _inlined
+from orthoboot.draws.compilation import intrinsic, ir, loop_over, loops_until, tuple_items, variable
 from orthoboot.draws.compilation import types as _types
 from orthoboot.draws.summation import CHUNK as _CHUNK
 from orthoboot.draws.summation import LANES as _LANES
@@ -39,13 +39,13 @@ def _integer(value: int) -> Any:
 
 
 class _Rows:
-    """A table of numbers as it lies in memory: some rows of it, each of consecutive numbers."""
+    """A table of doubles or of counts of one byte; the numbers of a row must be consecutive in memory."""
 
     def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
         table = context.make_array(kind)(context, builder, value)
         self._builder = builder
         self._data = builder.bitcast(table.data, _BYTE.as_pointer())
-        self._stride = cgutils.unpack_tuple(builder, table.strides)[0]
+        self._stride = tuple_items(builder, table.strides)[0]
         self._size = kind.dtype.bitwidth // 8
 
     def _pointer(self, row: int, place: Any, kind: Any) -> Any:
@@ -72,7 +72,7 @@ class _Totals:
         self._builder = builder
         self._n_resamples, self._n_features = n_resamples, n_features
         places = product(range(n_resamples), range(n_features), range(_VECTORS))
-        self._sums = {place: cgutils.alloca_once(builder, _VECTOR) for place in places}
+        self._sums = {place: variable(builder, _VECTOR) for place in places}
 
     def clear(self) -> None:
         """Begin at zero."""
@@ -100,17 +100,17 @@ class _Totals:
 @contextmanager
 def _blocks_of_lanes(builder: Any) -> Iterator[Any]:
     """Repeat what is built in here with the first lane of each block."""
-    with cgutils.for_range_slice(builder, _integer(0), _integer(_LANES), _integer(_BLOCK), _INTEGER) as (first, _):
+    with loop_over(builder, _integer(0), _integer(_LANES), _integer(_BLOCK), _INTEGER) as (first, _):
         yield first
 
 
 @contextmanager
 def _rows_of_lanes(builder: Any, n_rows: Any, first: Any) -> Iterator[Any]:
-    """Repeat what is built in here with the rows of lane `first` whose block ends at the last of `n_rows` or before."""
-    # Negative for lanes beyond the last row, and then nothing is repeated.
+    """Repeat what is built in here with the first row of each whole block of the lanes from `first` on."""
+    # Zero for lanes beyond the last row.
     left = builder.sub(builder.add(n_rows, _integer(_LANES - _BLOCK)), first)
     number = builder.ashr(left, _integer(_LANES.bit_length() - 1))
-    with cgutils.for_range(builder, number, intp=_INTEGER) as loop:
+    with loops_until(builder, number, intp=_INTEGER) as loop:
         yield builder.add(first, builder.mul(loop.index, _integer(_LANES)))
 
 
@@ -122,6 +122,9 @@ def _lane_products(n_resamples: int, n_features: int) -> Any:
     """
 
     def typed(context: Any, weights: Any, values: Any, n_rows: Any, lanes: Any) -> Any:
+        if weights.dtype not in (_types.uint8, _types.float64) or values.dtype != _types.float64:
+            raise TypeError(f"weights must be bytes or doubles, and values doubles; got {weights} and {values}.")
+
         def store(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             weights, values, lanes = (_Rows(context, builder, signature.args[i], arguments[i]) for i in (0, 1, 3))
             totals = _Totals(builder, n_resamples, n_features)
@@ -166,7 +169,7 @@ def sum_by_halves(lanes: Any, size: Any) -> float:
 
 
 @_inlined
-def _finished(weights: Any, values: Any, lanes: Any) -> float:
+def _with_last_rows(weights: Any, values: Any, lanes: Any) -> float:
     """Add the last rows, which fill no block of lanes; return the sum of the lanes."""
     for row in range(values.size - values.size % _BLOCK, values.size):
         lanes[row % _LANES] += weights[row] * values[row]
@@ -182,7 +185,7 @@ def add_chunk_sums(weights: Any, columns: Any, lanes: Any, out: Any) -> None:
     Parameters
     ----------
     weights, columns
-        Of at most a chunk of rows, shapes ``(B, rows)`` and ``(p, rows)``.
+        Of at most a chunk of rows, shapes ``(B, rows)`` and ``(p, rows)``, the rows one after the other in memory.
     lanes
         Memory, shape ``(4, 256)``.
     out
@@ -203,8 +206,8 @@ def add_chunk_sums(weights: Any, columns: Any, lanes: Any, out: Any) -> None:
                 _one_by_one(some_weights, some_columns, rows, lanes)
             for one in range(len(some_weights)):
                 for other in range(len(some_columns)):
-                    found = _finished(some_weights[one], some_columns[other], lanes[one * len(some_columns) + other])
-                    out[i + one, j + other] += found
+                    own = lanes[one * len(some_columns) + other]
+                    out[i + one, j + other] += _with_last_rows(some_weights[one], some_columns[other], own)
 
 
 @_called

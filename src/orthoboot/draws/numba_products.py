@@ -1,6 +1,7 @@
 """Sums over columns that are computed row by row, compiled: the bits of `numpy_products`, in one pass over the rows.
 
-Features are computed a few rows at a time, in memory that stays in the processor's first cache, and added at once.
+Features are computed where they are added: a few rows at a time, in memory that stays in the processor's first cache,
+or a chunk at a time where products of them are added by `numba_lanes`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _APART = 40
 """Numbers between two features: at the same place of a page the processor would take the next for the one before."""
 
 _STRIDE = _TILE + _APART
+"""Where the next feature of a tile begins."""
 
 _VECTOR, _MATRIX, _NUMBERS = _types.float64[::1], _types.float64[:, ::1], _types.int64[:, ::1]
 _CUBE = _types.float64[:, :, ::1]
@@ -131,14 +133,21 @@ def _finish(products: Any, size: Any, features: Any) -> None:
 @_inlined
 def _output(products: Any, j: Any, features: Any, out: Any) -> Any:
     """Return output j of some rows, whose features are not finished, in `out` where it is none of these."""
+    if len(products.places) == 0 and products.factor[j] == 1.0 and products.centre[j] == 0.0:
+        return features[j, : out.size]
+    _store_output(products, j, features, out)
+    return out
+
+
+@_inlined
+def _store_output(products: Any, j: Any, features: Any, out: Any) -> None:
+    """Write output j of some rows, whose features are not finished, into `out`."""
     places, slopes, scale = products.places, products.slopes, products.scale[j]
     if len(places) == 0:
         values, factor, centre = features[j, : out.size], products.factor[j], products.centre[j]
-        if factor == 1.0 and centre == 0.0:
-            return values
         for i in range(out.size):
             out[i] = _finished(values[i], factor, centre)
-        return out
+        return
     for term in range(len(places)):
         place, slope = places[term, j], slopes[term, j]
         values, factor, centre = features[place, : out.size], products.factor[place], products.centre[place]
@@ -151,7 +160,6 @@ def _output(products: Any, j: Any, features: Any, out: Any) -> Any:
     if scale != 1.0:
         for i in range(out.size):
             out[i] *= scale
-    return out
 
 
 @_inlined
@@ -249,16 +257,23 @@ def store_spreads(
     squares: FloatArray,
 ) -> None:
     """Write the ranges of the outputs in each chunk from row `begin` on, but for NaN, and the sums of squares."""
+    k = squares.shape[1]
     tables = _numbers(first, second)
-    features, memory = np.empty((products.centre.size, _CHUNK + _APART)), np.empty(_CHUNK)
-    by_lanes = np.empty((3, _LANES))
+    features, memory = np.empty((products.centre.size, _STRIDE)), np.empty(_TILE)
+    lowest, highest, lanes = np.empty((k, _LANES)), np.empty((k, _LANES)), np.empty((k, _LANES))
     for chunk in range(len(squares)):
         start = begin + chunk * _CHUNK
-        size = min(_CHUNK, len(first) - start)
-        _store_unfinished(tables, products, start, size, features)
-        for j in range(squares.shape[1]):
-            values = _output(products, j, features, memory[:size])
-            low[chunk, j], high[chunk, j], squares[chunk, j] = _spread(values, by_lanes)
+        end = min(start + _CHUNK, len(first))
+        lowest[:], highest[:], lanes[:] = np.inf, -np.inf, 0.0
+        for row in range(start, end, _TILE):
+            size = min(_TILE, end - row)
+            _store_unfinished(tables, products, row, size, features)
+            for j in range(k):
+                values = _output(products, j, features, memory[:size])
+                _add_squares_to_lanes(values, lanes[j], lowest[j], highest[j])
+        for j in range(k):
+            low[chunk, j], high[chunk, j] = lowest[j].min(), highest[j].max()
+            squares[chunk, j] = _sum_by_halves(lanes[j], end - start)
 
 
 @_compiled(_types.void(_TABLE, _TABLE, _PRODUCTS, _INTEGER, _MATRIX, _MATRIX, _MATRIX, _MATRIX, _CUBE))
@@ -273,7 +288,11 @@ def store_moments(
     cubes: FloatArray,
     crosses: FloatArray,
 ) -> None:
-    """Write what `store_spreads` does of the outputs and of the features, and sums of cubes and of products of both."""
+    """Write ranges and sums of squares of outputs and features, and sums of cubes and of products, of each chunk.
+
+    `low`, `high` and `squares` have shape ``(chunks, k + p)``, the outputs first, `cubes` ``(chunks, k)`` and `crosses`
+    ``(chunks, k, p)``. A chunk of every column is held, so this is for few of them.
+    """
     k, p = cubes.shape[1], products.centre.size
     tables = _numbers(first, second)
     features, outputs = np.empty((p, _CHUNK + _APART)), np.empty((k, _CHUNK + _APART))
@@ -284,7 +303,7 @@ def store_moments(
         size = min(_CHUNK, len(first) - start)
         _store_unfinished(tables, products, start, size, features)
         for j in range(k):
-            _output(products, j, features, outputs[j, :size])
+            _store_output(products, j, features, outputs[j, :size])
         _finish(products, size, features)
         for i in range(k + p):
             values = outputs[i, :size] if i < k else features[i - k, :size]
@@ -292,8 +311,8 @@ def store_moments(
         _add_chunk_sums(outputs[:, :size], features[:, :size], lanes, crosses[chunk])
         for j in range(k):
             _multiply(outputs[j, :size], outputs[j, :size], squared[0, :size])
-            one = cubes[chunk : chunk + 1, j : j + 1]
-            _add_chunk_sums(squared[:, :size], outputs[j : j + 1, :size], lanes, one)
+            of_output = cubes[chunk : chunk + 1, j : j + 1]
+            _add_chunk_sums(squared[:, :size], outputs[j : j + 1, :size], lanes, of_output)
 
 
 @_called
@@ -322,7 +341,7 @@ def _add_feature_sums(
     totals: Any,
     out: Any,
 ) -> None:
-    """Add the sums of the features over Poisson counts of the rows from `start` of `n` to `out`, chunk by chunk."""
+    """Add the Poisson counts of the rows from `start` of `n` to `totals`, and their sums of features to `out`."""
     tables, whole = _numbers(first, second), np.empty((products.centre.size, _CHUNK))
     begin = 0
     while begin < len(first):

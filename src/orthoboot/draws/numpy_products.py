@@ -62,7 +62,7 @@ def store_moments(
     cubes: FloatArray,
     crosses: FloatArray,
 ) -> None:
-    """Write what `store_spreads` does of the outputs and of the features, and sums of cubes and of products of both."""
+    """Write ranges and sums of squares of outputs and features, and sums of cubes and of products, of each chunk."""
     k = cubes.shape[1]
     both = zip(
         _blocks(first, second, products, begin, len(cubes)),

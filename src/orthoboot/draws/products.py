@@ -57,7 +57,7 @@ class ProductKernels(Protocol):
         cubes: FloatArray,
         crosses: FloatArray,
     ) -> None:
-        """Write what `store_spreads` does of outputs and features, and sums of cubes and of products of both."""
+        """Write ranges and squares of outputs and features, cubes of outputs and products of both, of each chunk."""
 
 
 class ProductMoments(NamedTuple):
@@ -171,7 +171,9 @@ def product_moments(products: RowProducts, tables: Tables) -> ProductMoments:
 
 
 def add_poisson_product_sums(
-    seed: tuple[int, int, int, int],
+    key: Key,
+    stream: int,
+    attempt: int,
     replicates: Sequence[int],
     n_rows: int,
     start: int,
@@ -183,20 +185,15 @@ def add_poisson_product_sums(
     """Add Poisson counts of the rows from `start` on to `totals` and their sums of features to `sums`.
 
     Return whether that was done: not where nothing is compiled.
-
-    Parameters
-    ----------
-    seed
-        The key, the stream and the attempt.
     """
     kernels = _compiled_kernels()
     if kernels is None:
         return False
-    (*stream, attempt), law = seed, inversion(n_rows)
+    law = inversion(n_rows)
 
     def draw(_: Kernels, first: int, places: slice) -> None:
         found = totals[places], sums[places]
-        kernels.poisson_sums(*stream, first, attempt, law, n_rows, start, *tables, products, *found)
+        kernels.poisson_sums(*key, stream, first, attempt, law, n_rows, start, *tables, products, *found)
 
     # Each thread would compute the features anew, and the parts of the rows have a thread each already.
     for_stretches(replicates, len(tables[0]), draw, in_one_thread=True)

@@ -287,7 +287,10 @@ class Prepared(ABC, Generic[Statistic]):
 
     @property
     def surrogate(self) -> Surrogate | None:
-        """Return a cheap twin of the statistic, or None where it has none or needs none."""
+        """Return a cheap twin of the statistic, or None where it has none or needs none.
+
+        One that is kept must not hold this object: that would be a cycle, which only the garbage collector frees.
+        """
         return None
 
     @property

@@ -78,7 +78,7 @@ class ProductRows(RowsInPieces):
 
     @property
     def _has_moments(self) -> bool:
-        """Return whether one pass finds all that is asked of these and of the features that they are multiples of."""
+        """Return whether these are multiples of features of mean zero, and few: a chunk of each is held."""
         few = self.products.n_outputs * self.products.n_features <= _FEW_CROSSES
         return few and self.is_centred and self.features is not None
 
@@ -86,11 +86,11 @@ class ProductRows(RowsInPieces):
     def _moments(self) -> ProductMoments:
         assert self.features is not None
         found = self._reduced(product_moments, ProductMoments.joined)
-        self.features.keep_spread(found.features)
+        self.features._keep_spread(found.features)
         return found
 
-    def keep_spread(self, spread: Spread) -> None:
-        """Keep a spread that another pass has found, unless it is known."""
+    def _keep_spread(self, spread: Spread) -> None:
+        """Keep the spread that a pass for multiples of these has found: it has the bits of a pass of their own."""
         vars(self).setdefault("spread", spread)
 
     def sums_of_cubes(self, centre: FloatArray) -> FloatArray:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from orthoboot.draws.poisson import inversion
 from orthoboot.draws.products import add_poisson_product_sums, multinomial_product_sums
 from orthoboot.draws.random_counts import checked_rows, thrown_rows, weighted_sums
 from orthoboot.typing import FloatArray, IntArray, Key
+
+Found = TypeVar("Found")
 
 _ROWS_WITHOUT_DATA = 1 << 24
 """Rows whose counts are drawn at once where nothing is read."""
@@ -42,7 +44,9 @@ def multinomial_sums(key: Key, stream: int, replicates: Sequence[int], rows: Row
     if found is not None:
         return found
     draws = PoissonDraws(key, stream, tuple(replicates), checked_rows(len(rows)))
-    return _sums_in_memory(draws, rows) if rows.sample.source.in_memory else _sums_of_parts(draws, rows)
+    # Wide rows are added by matrix products, which take the thrown rows with them.
+    at_hand = rows.at_hand or (rows.sample.source.finds_rows and rows.width < _WIDE)
+    return _sums_then_throws(draws, rows) if at_hand else _sums_of_parts(draws, rows)
 
 
 @dataclass(frozen=True)
@@ -93,14 +97,15 @@ class PoissonDraws:
         return thrown_rows(self.key, self.stream, self.replicates[place], self.n_rows, self.n_rows - total)
 
 
-def _sums_in_memory(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
+def _sums_then_throws(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
+    """Return the sums of rows any of which can be had: those of the throws are asked for when the totals are known."""
     totals, sums = _poisson_sums(draws, rows)
     most = max(draws.n_rows - int(totals.min()), 1)
     step = max(_VALUES_AT_ONCE // (most * rows.width), 1)
     for first in range(0, len(sums), step):
         places = range(first, min(first + step, len(sums)))
         thrown = [draws.thrown(place, int(totals[place])) for place in places]
-        values = np.split(rows.at(np.concatenate(thrown)), np.cumsum([len(some) for some in thrown])[:-1])
+        values = np.split(rows.found_at(np.concatenate(thrown)), np.cumsum([len(some) for some in thrown])[:-1])
         for place, own in zip(places, values, strict=True):
             sums[place] += weighted_sums(np.ones((1, len(own))), own)[0]
     return sums
@@ -109,15 +114,27 @@ def _sums_in_memory(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
 def _poisson_sums(draws: PoissonDraws, rows: RowsInPieces) -> tuple[IntArray, FloatArray]:
     """Return the totals and the sums of Poisson counts whose totals are at most the number of rows."""
     totals, sums = draws.empty(rows.width)
-    for start, values in rows.blocks():
-        draws.add(start, np.ascontiguousarray(values.T), totals, sums)
+    if rows.at_hand:
+        for start, values in rows.blocks():
+            draws.add(start, np.ascontiguousarray(values.T), totals, sums)
+    else:
+        for part_totals, part_sums in _drawn_parts(rows, partial(_poisson_sums_of_part, draws, rows.width)):
+            totals += part_totals
+            sums += part_sums
     for place in np.flatnonzero(totals > draws.n_rows).tolist():  # one in thirty thousand resamples
         one = slice(place, place + 1)
         totals[one], sums[one] = _poisson_sums(draws.again(place), rows)
     return totals, sums
 
 
-class _Addable(Protocol):
+def _poisson_sums_of_part(draws: PoissonDraws, width: int, blocks: Iterator[_RowBlock]) -> tuple[IntArray, FloatArray]:
+    totals, sums = draws.empty(width)
+    for block in blocks:
+        block.add_to(draws, totals, sums)
+    return totals, sums
+
+
+class _RowBlock(Protocol):
     """Columns of some consecutive rows, which can be added up over resamples."""
 
     @property
@@ -171,9 +188,19 @@ class _ProductBlock:
 
     def add_to(self, draws: PoissonDraws, totals: IntArray, sums: FloatArray) -> None:
         """Add the counts of the rows to `totals`, and their sums of the features to `sums`."""
-        seed = (*draws.key, draws.stream, draws.attempt)
-        rows = (draws.n_rows, self.start, self.products, self.tables)
-        if not add_poisson_product_sums(seed, draws.replicates, *rows, totals, sums):
+        added = add_poisson_product_sums(
+            draws.key,
+            draws.stream,
+            draws.attempt,
+            draws.replicates,
+            draws.n_rows,
+            self.start,
+            self.products,
+            self.tables,
+            totals,
+            sums,
+        )
+        if not added:
             columns = np.ascontiguousarray(product_columns(self.products, self.tables).T)
             draws.add(self.start, columns, totals, sums)
 
@@ -198,7 +225,7 @@ class SettledDraws:
     again: dict[int, PoissonDraws]
     missing: tuple[int, ...]
 
-    def sums(self, blocks: Iterator[_Addable], width: int) -> FloatArray:
+    def sums(self, blocks: Iterator[_RowBlock], width: int) -> FloatArray:
         """Return the sums over the blocks of a part, shape ``(B, p)``."""
         totals, sums = self.draws.empty(width)
         rejected = {place: draws.empty(width) for place, draws in self.again.items()}
@@ -309,17 +336,35 @@ def _totals(draws: PoissonDraws) -> IntArray:
 
 
 def _sums_of_parts(draws: PoissonDraws, rows: RowsInPieces) -> FloatArray:
+    """Return the sums of rows that are read once, in order: the rows that are thrown are known before."""
     known, width = settled(draws), rows.width
-    products = rows.product_blocks(partial(_part_sums_of_products, known, width)) if width < _WIDE else None
+    if width >= _WIDE:
+        parts = rows.reduced(partial(_matrix_products_of_part, known, width))
+    else:
+        parts = _drawn_parts(rows, partial(_sums_of_part, known, width))
     total = draws.empty(width)[1]
-    for part in rows.reduced(partial(_part_sums, known, width)) if products is None else products:
+    for part in parts:
         total += part
     return total
 
 
-def _part_sums(draws: SettledDraws, width: int, blocks: Iterator[Block]) -> FloatArray:
+def _matrix_products_of_part(draws: SettledDraws, width: int, blocks: Iterator[Block]) -> FloatArray:
     return draws.sums_of_values(blocks, width)
 
 
-def _part_sums_of_products(draws: SettledDraws, width: int, blocks: Iterator[tuple[int, ProductTables]]) -> FloatArray:
-    return draws.sums((_ProductBlock(start, *block) for start, block in blocks), width)
+def _sums_of_part(draws: SettledDraws, width: int, blocks: Iterator[_RowBlock]) -> FloatArray:
+    return draws.sums(blocks, width)
+
+
+def _drawn_parts(rows: RowsInPieces, task: Callable[[Iterator[_RowBlock]], Found]) -> Iterator[Found]:
+    """Yield what `task` makes of the blocks of each part, in the order of the parts."""
+    products = rows.product_blocks(partial(_of_products, task))
+    return rows.reduced(partial(_of_columns, task)) if products is None else products
+
+
+def _of_products(task: Callable[[Iterator[_RowBlock]], Found], blocks: Iterator[tuple[int, ProductTables]]) -> Found:
+    return task(_ProductBlock(start, *block) for start, block in blocks)
+
+
+def _of_columns(task: Callable[[Iterator[_RowBlock]], Found], blocks: Iterator[Block]) -> Found:
+    return task(map(_ColumnBlock.of, blocks))
