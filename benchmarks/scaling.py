@@ -17,6 +17,7 @@ beside the JSON file, as SVG. Peak memory is that of a child process, without th
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import pathlib
@@ -126,12 +127,20 @@ def reading(data: FloatArray) -> float:
 # Rows
 
 
+_seeds = itertools.count()
+
+
+def _ten_replicates(statistic: Any, data: FloatArray) -> object:
+    """Return ten replicates of a seed of their own: what is known of the draws of a seed may be kept for the next."""
+    return ob.bootstrap(data, statistic, n_resamples=10, rng=next(_seeds))
+
+
 def rows_in_n(name: str, sizes: Iterable[int], place: Place, n_rounds: int) -> Iterator[Row]:
     """Yield the cost of ten replicates at each number of rows, beside reading the data."""
     statistic, n_columns = STATISTICS[name]
     for n_rows in sizes:
         data = place.data(n_rows, n_columns)
-        ours = partial(ob.bootstrap, data, statistic, n_resamples=10, rng=0)
+        ours = partial(_ten_replicates, statistic, data)
         row = Row(f"{name}, n = {_short(n_rows)}, B = 10", n_rows, (), series=f"{name} in n", lower_is_better=True)
         row = _beside(row, 10, timed(ours), READING, timed(partial(reading, data)), n_rounds)
         goal = MOST_READINGS if n_rows >= GOAL_ROWS else None
@@ -153,8 +162,7 @@ def _from_disc(name: str, n_rows: int, place: Place) -> tuple[Stopwatch, str, St
 
         return seconds
 
-    ours = partial(ob.bootstrap, statistic=statistic, n_resamples=10, rng=0)
-    return cold(ours), READING, cold(reading)
+    return cold(partial(_ten_replicates, statistic)), READING, cold(reading)
 
 
 def rows_in_resamples(sizes: Iterable[int], n_rows: int, n_rounds: int) -> Iterator[Row]:

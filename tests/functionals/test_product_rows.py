@@ -40,9 +40,19 @@ def test_rows_in_a_file_have_the_sums_of_those_in_memory(tables, statistic) -> N
         np.testing.assert_allclose(found.products.centre, exact.products.centre, rtol=1e-10, atol=1e-13)
         np.testing.assert_allclose(found.spread.ranges, exact.spread.ranges, rtol=1e-10)
         np.testing.assert_allclose(found.spread.squares, exact.spread.squares, rtol=1e-12)
-        np.testing.assert_allclose(found.sums_of_cubes(np.zeros(1)), exact.sums_of_cubes(np.zeros(1)), rtol=1e-10)
-        crosses = [rows.multiples(np.ones((rows.width, 1)), 1.0).cross_sums(rows) for rows in (found, exact)]
-        np.testing.assert_allclose(*crosses, rtol=1e-9)
+        both = [(rows.multiples(np.ones((rows.width, 1)), 1.0), rows) for rows in (found, exact)]
+        np.testing.assert_allclose(*(multiples.spread.squares for multiples, _ in both), rtol=1e-10)
+        np.testing.assert_allclose(*(multiples.sums_of_cubes(np.zeros(1)) for multiples, _ in both), rtol=1e-9)
+        np.testing.assert_allclose(*(multiples.cross_sums(rows) for multiples, rows in both), rtol=1e-9)
+
+
+def test_a_pass_for_multiples_finds_the_spread_of_the_features_too(tables) -> None:
+    rows, _ = tables
+    alone, found = (features_of(rows, ob.correlation) for _ in range(2))
+    _ = found.multiples(np.ones((found.width, 1)), 1.0).spread
+    assert "spread" in vars(found)
+    for one, other in zip(found.spread, alone.spread, strict=True):
+        assert np.array_equal(one, other)
 
 
 def test_numbers_of_32_bits_are_added_up_as_64(tables) -> None:
