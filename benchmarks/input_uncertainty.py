@@ -18,11 +18,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from benchmarks.simulation_models import FRESH, TABLE, Case, Data, queue_case, reference, simulate
+from benchmarks.simulation_models import FRESH, TABLE, Case, Data, Reference, queue_case, reference, simulate
 
 import orthoboot as ob
 
 RUNS = 10_000
+PRECISE = 0.005
+"""Relative error of references that small differences are measured from."""
 
 
 class Sizes(NamedTuple):
@@ -167,7 +169,7 @@ class _Brute:
 
 
 def _brute_error(case: Case, data: Data, seed: int) -> _Brute:
-    found = reference(case, data, seed, resamples=1_000, runs=450, base=100_000)
+    found = reference(case, data, seed, resamples=2_250, base=100_000, precision=np.inf)
     return _Brute(found.estimate, found.variance)
 
 
@@ -189,7 +191,7 @@ def errors(sizes: Sizes) -> None:
     for case in (*TABLE, *FRESH, queue_case(10, 100), queue_case(50, 500)):
         data = [case.data(4000 + seed) for seed in sizes.data_seeds]
         truths = [
-            np.sqrt(reference(case, each, seed).variance) for each, seed in zip(data, sizes.data_seeds, strict=True)
+            reference(case, each, seed, precision=PRECISE) for each, seed in zip(data, sizes.data_seeds, strict=True)
         ]
         for runs in (2_000, 5_000):
             ratios, regimes = [], set()
@@ -202,13 +204,18 @@ def errors(sizes: Sizes) -> None:
             print(f"| {' | '.join([case.name, *cells])} |", flush=True)
 
 
-def _reported_over_true(results: list[ob.InputUncertainty], truth: float) -> np.ndarray:
-    """Return mean reported errors over true ones: of the input error twice, then of the bias and of the estimate."""
+def _reported_over_true(results: list[ob.InputUncertainty], truth: Reference) -> np.ndarray:
+    """Return mean reported errors over true ones: of the input error twice, then of the bias and of the estimate.
+
+    The second of the input error is from the truth, whose own error is taken off.
+    """
     found = np.array([(one.input_error, one.bias, one.estimate) for one in results])
     said = [one.simulation_error for one in results]
     reported = np.mean([(one.input_error, one.bias, one.estimate) for one in said], axis=0)
     spread = np.maximum(found.std(axis=0, ddof=1), 1e-300)
-    return np.insert(reported / spread, 1, reported[0] / _rms(found[:, 0] - truth))
+    exact = np.sqrt(truth.variance)
+    square = np.mean((found[:, 0] - exact) ** 2) - (truth.error / (2 * exact)) ** 2
+    return np.insert(reported / spread, 1, reported[0] / np.sqrt(max(square, 0.25 * spread[0] ** 2)))
 
 
 def contributions(sizes: Sizes) -> None:
@@ -217,12 +224,12 @@ def contributions(sizes: Sizes) -> None:
     for case in (queue_case(10, 500), queue_case(10, 100), TABLE[4], FRESH[0]):
         for seed in sizes.data_seeds:
             data = case.data(5000 + seed)
-            total = reference(case, data, seed).variance
+            total = reference(case, data, seed, precision=PRECISE).variance
             results = [ours(case, data, 5_000, r) for r in sizes.run_seeds]
             for name, values in data.items():
-                alone = reference(case, data, seed, sizes={name: len(values)}).variance / total
+                alone = reference(case, data, seed, precision=PRECISE, sizes={name: len(values)}).variance / total
                 rows = {other: len(each) * (2 if other == name else 1) for other, each in data.items()}
-                after = np.sqrt(reference(case, data, seed, sizes=rows).variance / total)
+                after = np.sqrt(reference(case, data, seed, precision=PRECISE, sizes=rows).variance / total)
                 shares = np.array([result.contributions[name] for result in results])
                 doubled = np.array([result.more_data(**{name: 2}).ratio for result in results])
                 cells = [f"{alone:.3f}", f"{shares.mean():.3f}", f"{_rms(shares - alone):.3f}", f"{after:.3f}"]
@@ -241,7 +248,7 @@ def long(sizes: Sizes) -> None:
         case = queue_case(1000, n)
         for seed in sizes.data_seeds:
             data = case.data(6000 + seed)
-            truth = reference(case, data, seed, resamples=4_000, runs=25).variance
+            truth = reference(case, data, seed, runs=10, precision=0.03).variance
             runs = 2_000
             best = np.inf
             for inner in (2, 4, 10):
