@@ -208,6 +208,14 @@ def _z(model, influence, repetitions, **options):
 def test_the_variance_is_unbiased(name):
     rough = (exact.rough_sum, exact.influence_of_sum(exact.rough_sum, X, T))
     model, influence = {**CASES, "rough": rough}[name]
+def test_noise_of_features_is_no_influence():
+    x = np.random.default_rng(7).gamma(2.0, size=100)
+    results = [ob.input_uncertainty(exact.product, {"x": x}, horizon=T, n_runs=1000, rng=seed) for seed in range(12)]
+    found = [np.corrcoef(result.influence["x"], x)[0, 1] ** 2 for result in results]
+    # With the noise of four features that have no effect it was .995.
+    assert np.median(found) > 0.999
+
+
     # Normal noise is beyond three errors with odds of 0.3%.
     assert abs(_z(model, influence, 300, n_runs=1000)) < 3
 

@@ -397,11 +397,9 @@ class Estimation:
     @cached_property
     def sorted_influence(self) -> tuple[FloatArray, ...]:
         """Return by input the influence of its sorted rows, shape ``(n_i, k)``."""
-        design, regression = self.records.design, self.regression
-        slopes = regression.slopes
-        residual = self.first.influence
-        inputs = self.records.experiment.inputs
-        return tuple(entry.loadings @ slopes[design.input_of == i] + residual[i] for i, entry in enumerate(inputs))
+        slopes, residual = self.first.told_slopes, self.first.influence
+        of, inputs = self.records.design.input_of, self.records.experiment.inputs
+        return tuple(entry.loadings @ slopes[of == i] + residual[i] for i, entry in enumerate(inputs))
 
     @cached_property
     def shares(self) -> FloatArray:

@@ -42,6 +42,16 @@ class FirstOrder:
         return np.asarray(design.root @ self.regression.covariance[:, first, first] @ design.root)
 
     @cached_property
+    @cached_property
+    def told_slopes(self) -> FloatArray:
+        """Return ``E[Y G]`` of each feature as far as it is above its noise, shape ``(p, k)``.
+
+        Unlike the variance, the influence of a row has no noise that can be taken off, only less of it.
+        """
+        regression = self.regression
+        variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.first].T
+        return regression.slopes * weight_of(regression.slopes, np.sqrt(variances))
+
     def by_features(self) -> FloatArray:
         """Return the variance that the features explain, without the noise of their coefficients, shape ``(m, k)``."""
         noise = np.diagonal(self.slope_covariance, axis1=1, axis2=2).T
