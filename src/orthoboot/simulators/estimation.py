@@ -162,8 +162,10 @@ class Estimation:
     def first(self) -> FirstOrder:
         """Return the first order."""
         records = self.records
-        raw = residual_influence(records.experiment, records.runs, self.regression.outer_residuals)
-        return FirstOrder(self.regression, raw)
+        residuals = self.regression.outer_residuals
+        return FirstOrder(
+            self.regression, residual_influence(records.experiment, records.runs, records.design, residuals)
+        )
 
     @cached_property
     def second(self) -> SecondOrder:
