@@ -430,24 +430,24 @@ class Estimation:
     def variance_ratio(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the variance is multiplied by when inputs have so many times their rows, and its error.
 
+        A part of first order falls as its rows grow, one of second order as the product of those of both inputs. Of a
+        part that noise makes negative nothing is left, as in `shares`, and none grows with its rows.
+
         Parameters
         ----------
         factors
-            By input, shape ``(m,)``. A part of first order falls as its rows grow, one of second order as the product
-            of those of both inputs.
+            By input, shape ``(m,)``.
         """
-        m, first, second, higher = len(factors), self.first, self.second, self._higher
-        own = first.variances / factors[:, np.newaxis]
-        own = own + (higher[range(m), range(m)] + second.cross) / factors[:, np.newaxis] ** 2
-        between = [higher[i, j] / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)]
-        after = np.concatenate([own, np.reshape(between, (-1, own.shape[1]))]).sum(axis=0)
-        before = self.formula_variance
-        ratio = after / np.where(before > 0, before, np.nan)
-        powers = [1 / factor for factor in factors] + [
-            1 / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)
-        ]
-        slopes = np.array(powers)[:, np.newaxis] - ratio
-        error = self._error(slopes[np.newaxis])[0] / np.where(before > 0, before, 1.0)
+        m, higher = len(factors), self._higher
+        grown = factors[:, np.newaxis]
+        before = np.maximum(self.parts, 0.0)
+        own = self.first.variances / grown + (higher[range(m), range(m)] + self.second.cross) / grown**2
+        own = np.clip(own, *np.sort([before[:m], before[:m] / grown**2], axis=0))
+        pairs = np.array([factors[i] * factors[j] for i, j in combinations(range(m), 2)]).reshape(-1, 1)
+        total = before.sum(axis=0)
+        ratio = (own.sum(axis=0) + (before[m:] / pairs).sum(axis=0)) / np.where(total > 0, total, np.nan)
+        slopes = np.concatenate([1 / grown, 1 / pairs]) - ratio
+        error = self._error(slopes[np.newaxis])[0] / np.where(total > 0, total, 1.0)
         return np.asarray(ratio), np.asarray(error)
 
     @property
