@@ -7,7 +7,7 @@
     python -m benchmarks.input_uncertainty contributions  shares and doubling beside references
     python -m benchmarks.input_uncertainty long           long horizons beside the two-layer bootstrap
 
-Every study takes `--data-sets` and `--repetitions`.
+Every study takes `--data-sets`, `--repetitions` and `--first-seed`, which other data and other runs begin with.
 """
 
 from __future__ import annotations
@@ -15,13 +15,34 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from benchmarks.simulation_models import FRESH, TABLE, Case, Data, queue_case, reference, simulate
+from benchmarks.simulation_models import FRESH, TABLE, Case, Data, Reference, queue_case, reference, simulate
 
 import orthoboot as ob
 
 RUNS = 10_000
+PRECISE = 0.005
+"""Relative error of references that small differences are measured from."""
+
+
+class Sizes(NamedTuple):
+    """How many data sets a study has, how many repetitions of each, and the seed that both begin with."""
+
+    data_sets: int
+    repetitions: int
+    first_seed: int
+
+    @property
+    def data_seeds(self) -> range:
+        """Return the seeds of the data sets."""
+        return range(self.first_seed, self.first_seed + self.data_sets)
+
+    @property
+    def run_seeds(self) -> range:
+        """Return the seeds of the repetitions."""
+        return range(self.first_seed, self.first_seed + self.repetitions)
 
 
 # Other methods
@@ -64,79 +85,77 @@ def ours(case: Case, data: Data, runs: int, seed: int) -> ob.InputUncertainty:
 SPLITS = (2, 5, 10, 25, 50, 100, 200)
 
 
-def _best(case: Case, data: Data, truth: float, repetitions: int, share: float) -> np.ndarray:
+def _best(case: Case, data: Data, truth: float, seeds: range, share: float) -> np.ndarray:
     """Return the relative errors of the split with the smallest RMSE."""
     errors = {}
     for inner in SPLITS:
-        found = [
-            two_layer(case, data, RUNS, inner, np.random.default_rng([r, inner, 5]), share) for r in range(repetitions)
-        ]
+        found = [two_layer(case, data, RUNS, inner, np.random.default_rng([r, inner, 5]), share) for r in seeds]
         errors[inner] = np.array(found) / truth - 1
     return min(errors.values(), key=lambda error: float((error**2).mean()))
 
 
-def table(data_sets: int, repetitions: int) -> None:
-    print(f"relative RMSE of the input variance at {RUNS:,} runs, {data_sets} data sets x {repetitions} repetitions")
+def table(sizes: Sizes) -> None:
+    counted = f"{sizes.data_sets} data sets x {sizes.repetitions} repetitions"
+    print(f"relative RMSE of the input variance at {RUNS:,} runs, {counted}")
     print("| model | two-layer, best split | subsampling n/2 | regression on x, x^2 | ours | ours: bias | regime |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for case in TABLE:
         errors: dict[str, list[np.ndarray]] = {"two": [], "sub": [], "moments": [], "ours": []}
         regimes = set()
-        for seed in range(data_sets):
+        for seed in sizes.data_seeds:
             data = case.data(1000 + seed)
             truth = reference(case, data, seed).variance
-            few = max(repetitions // 2, 3)
+            few = sizes.run_seeds[: max(sizes.repetitions // 2, 3)]
             errors["two"].append(_best(case, data, truth, few, 1.0))
             errors["sub"].append(_best(case, data, truth, few, 0.5))
-            moments = [on_moments(case, data, RUNS, np.random.default_rng([r, 7])) for r in range(repetitions)]
+            moments = [on_moments(case, data, RUNS, np.random.default_rng([r, 7])) for r in sizes.run_seeds]
             errors["moments"].append(np.array(moments) / truth - 1)
-            results = [ours(case, data, RUNS, r) for r in range(repetitions)]
+            results = [ours(case, data, RUNS, r) for r in sizes.run_seeds]
             errors["ours"].append(np.array([result.input_error**2 for result in results]) / truth - 1)
             regimes |= {result.regime for result in results}
-        cells = [f"{np.sqrt(np.mean(np.concatenate(found) ** 2)):.3f}" for found in errors.values()]
+        cells = [f"{_rms(np.concatenate(found)):.3f}" for found in errors.values()]
         bias = f"{np.mean(np.concatenate(errors['ours'])):+.3f}"
         print(f"| {' | '.join([case.name, *cells, bias, ', '.join(sorted(regimes))])} |", flush=True)
 
 
-def fresh(data_sets: int, repetitions: int) -> None:
-    print("| model | RMSE at 2,000 runs | bias | reference error | reported / true error | regime |")
-    print("| --- | --- | --- | --- | --- | --- |")
+def fresh(sizes: Sizes) -> None:
+    print("| model | RMSE at 2,000 runs | bias | reference error | regime |")
+    print("| --- | --- | --- | --- | --- |")
     for case in FRESH:
-        errors, ratios, precision, regimes = [], [], [], set()
-        for seed in range(data_sets):
+        errors, precision, regimes = [], [], set()
+        for seed in sizes.data_seeds:
             data = case.data(7000 + seed)
             truth = reference(case, data, seed)
-            results = [ours(case, data, 2_000, r) for r in range(repetitions)]
-            found = np.array([result.input_error for result in results])
-            errors.append(found**2 / truth.variance - 1)
-            ratios.append(np.mean([result.simulation_error.input_error for result in results]) / found.std())
+            results = [ours(case, data, 2_000, r) for r in sizes.run_seeds]
+            errors.append(np.array([result.input_error**2 for result in results]) / truth.variance - 1)
             precision.append(truth.error / truth.variance)
             regimes |= {result.regime for result in results}
         joined = np.concatenate(errors)
-        cells = [f"{np.sqrt(np.mean(joined**2)):.3f}", f"{joined.mean():+.3f}", f"{np.mean(precision):.3f}"]
-        cells += [f"{np.mean(ratios):.2f}", ", ".join(sorted(regimes))]
-        print(f"| {' | '.join([case.name, *cells])} |", flush=True)
+        cells = [f"{_rms(joined):.3f}", f"{joined.mean():+.3f}", f"{np.mean(precision):.3f}"]
+        print(f"| {' | '.join([case.name, *cells, ', '.join(sorted(regimes))])} |", flush=True)
 
 
-def coverage(data_sets: int, repetitions: int) -> None:
+def coverage(sizes: Sizes) -> None:
     """Print how often intervals cover; `repetitions` samples of data each, `data_sets` is not used."""
-    print(f"coverage of 95% intervals at 2,000 runs over {repetitions} samples of data")
-    print("| model | ours | brute force, same centre | replications alone |")
-    print("| --- | --- | --- | --- |")
+    print(f"coverage of 95% intervals at 2,000 runs over {sizes.repetitions} samples of data")
+    print("| model | ours | brute force | difference | replications alone |")
+    print("| --- | --- | --- | --- | --- |")
     for draws in (10, 50):
         for n in (100, 500):
             case = queue_case(draws, n)
             truth = _true_mean(case)
-            hits = np.zeros((repetitions, 3))
-            for seed in range(repetitions):
+            hits = np.zeros((sizes.repetitions, 3))
+            for row, seed in zip(hits, sizes.run_seeds, strict=True):
                 data = case.data(30_000 + seed)
                 result = ours(case, data, 2_000, seed)
                 low, high = result.confidence_interval
                 alone = 1.96 * result.run_error
                 brute = _brute_error(case, data, seed)
-                inside = (low <= truth <= high, brute.covers(truth), abs(result.estimate - truth) <= alone)
-                hits[seed] = inside
-            print(f"| {' | '.join([case.name, *(f'{share:.3f}' for share in hits.mean(axis=0))])} |", flush=True)
+                row[:] = (low <= truth <= high, brute.covers(truth), abs(result.estimate - truth) <= alone)
+            both = hits[:, 0] - hits[:, 1]
+            difference = f"{both.mean():+.3f} ± {both.std() / np.sqrt(len(both)):.3f}"
+            cells = [*(f"{share:.3f}" for share in hits.mean(axis=0))]
+            print(f"| {' | '.join([case.name, *cells[:2], difference, cells[2]])} |", flush=True)
 
 
 class _Brute:
@@ -150,7 +169,8 @@ class _Brute:
 
 
 def _brute_error(case: Case, data: Data, seed: int) -> _Brute:
-    found = reference(case, data, seed, resamples=300, runs=100, base=50_000)
+    """Return the interval of 1,000 resamples of 200 runs, with the influence of the rows as control."""
+    found = reference(case, data, seed, resamples=1_000, runs=100, base=100_000, precision=np.inf)
     return _Brute(found.estimate, found.variance)
 
 
@@ -165,37 +185,52 @@ def _true_mean(case: Case) -> float:
     return total / batches
 
 
-def errors(data_sets: int, repetitions: int) -> None:
-    print("| model | runs | reported / true: input error | bias | estimate | regime |")
-    print("| --- | --- | --- | --- | --- | --- |")
+def errors(sizes: Sizes) -> None:
+    """Print reported errors over those about the mean of seeds, and of the input error over those from the truth."""
+    print("| model | runs | reported / true: input error | from the truth | bias | estimate | regime |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     for case in (*TABLE, *FRESH, queue_case(10, 100), queue_case(50, 500)):
+        data = [case.data(4000 + seed) for seed in sizes.data_seeds]
+        truths = [
+            reference(case, each, seed, precision=PRECISE) for each, seed in zip(data, sizes.data_seeds, strict=True)
+        ]
         for runs in (2_000, 5_000):
             ratios, regimes = [], set()
-            for seed in range(data_sets):
-                data = case.data(4000 + seed)
-                results = [ours(case, data, runs, r) for r in range(repetitions)]
-                found = np.array([(one.input_error, one.bias, one.estimate) for one in results])
-                said = [one.simulation_error for one in results]
-                reported = np.mean([(one.input_error, one.bias, one.estimate) for one in said], axis=0)
-                ratios.append(reported / np.maximum(found.std(axis=0, ddof=1), 1e-300))
+            for each, truth in zip(data, truths, strict=True):
+                results = [ours(case, each, runs, r) for r in sizes.run_seeds]
                 regimes |= {one.regime for one in results}
+                ratios.append(_reported_over_true(results, truth))
             mean = np.exp(np.mean(np.log(np.maximum(ratios, 1e-300)), axis=0))
             cells = [f"{runs:,}", *(f"{ratio:.2f}" for ratio in mean), ", ".join(sorted(regimes))]
             print(f"| {' | '.join([case.name, *cells])} |", flush=True)
 
 
-def contributions(data_sets: int, repetitions: int) -> None:
+def _reported_over_true(results: list[ob.InputUncertainty], truth: Reference) -> np.ndarray:
+    """Return mean reported errors over true ones: of the input error twice, then of the bias and of the estimate.
+
+    The second of the input error is from the truth, whose own error is taken off.
+    """
+    found = np.array([(one.input_error, one.bias, one.estimate) for one in results])
+    said = [one.simulation_error for one in results]
+    reported = np.mean([(one.input_error, one.bias, one.estimate) for one in said], axis=0)
+    spread = np.maximum(found.std(axis=0, ddof=1), 1e-300)
+    exact = np.sqrt(truth.variance)
+    square = np.mean((found[:, 0] - exact) ** 2) - (truth.error / (2 * exact)) ** 2
+    return np.insert(reported / spread, 1, reported[0] / np.sqrt(max(square, 0.25 * spread[0] ** 2)))
+
+
+def contributions(sizes: Sizes) -> None:
     print("| model | input | share, reference | share, ours | off by | doubled, reference | ours | off by |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for case in (queue_case(10, 500), queue_case(10, 100), TABLE[4], FRESH[0]):
-        for seed in range(data_sets):
+        for seed in sizes.data_seeds:
             data = case.data(5000 + seed)
-            total = reference(case, data, seed).variance
-            results = [ours(case, data, 5_000, r) for r in range(repetitions)]
+            total = reference(case, data, seed, precision=PRECISE).variance
+            results = [ours(case, data, 5_000, r) for r in sizes.run_seeds]
             for name, values in data.items():
-                alone = reference(case, data, seed, sizes={name: len(values)}).variance / total
-                sizes = {other: len(rows) * (2 if other == name else 1) for other, rows in data.items()}
-                after = np.sqrt(reference(case, data, seed, sizes=sizes).variance / total)
+                alone = reference(case, data, seed, precision=PRECISE, sizes={name: len(values)}).variance / total
+                rows = {other: len(each) * (2 if other == name else 1) for other, each in data.items()}
+                after = np.sqrt(reference(case, data, seed, precision=PRECISE, sizes=rows).variance / total)
                 shares = np.array([result.contributions[name] for result in results])
                 doubled = np.array([result.more_data(**{name: 2}).ratio for result in results])
                 cells = [f"{alone:.3f}", f"{shares.mean():.3f}", f"{_rms(shares - alone):.3f}", f"{after:.3f}"]
@@ -207,28 +242,42 @@ def _rms(errors: np.ndarray) -> float:
     return float(np.sqrt(np.mean(errors**2)))
 
 
-def long(data_sets: int, repetitions: int) -> None:
+def long(sizes: Sizes) -> None:
     print("| model | runs | two-layer, best split | ours | ratio | regime |")
     print("| --- | --- | --- | --- | --- | --- |")
+    runs = 2_000
     for n in (100, 500):
         case = queue_case(1000, n)
-        for seed in range(data_sets):
+        for seed in sizes.data_seeds:
             data = case.data(6000 + seed)
-            truth = reference(case, data, seed, resamples=4_000, runs=25).variance
-            runs = 2_000
-            best = np.inf
-            for inner in (2, 4, 10):
-                found = [
-                    two_layer(case, data, runs, inner, np.random.default_rng([r, inner])) for r in range(repetitions)
-                ]
-                best = min(best, _rms(np.array(found) / truth - 1))
-            results = [ours(case, data, runs, r) for r in range(repetitions)]
-            mine = _rms(np.array([result.input_error**2 for result in results]) / truth - 1)
+            truth = reference(case, data, seed, runs=10, precision=0.03).variance
+            two = [
+                [two_layer(case, data, runs, inner, np.random.default_rng([r, inner])) for r in sizes.run_seeds]
+                for inner in (2, 4, 10)
+            ]
+            results = [ours(case, data, runs, r) for r in sizes.run_seeds]
+            mine = np.array([result.input_error**2 for result in results]) / truth - 1
             regimes = ", ".join(sorted({result.regime for result in results}))
-            print(f"| {case.name} | {runs:,} | {best:.3f} | {mine:.3f} | {mine / best:.2f} | {regimes} |", flush=True)
+            cells = _beside_best(np.array(two) / truth - 1, mine)
+            print(f"| {case.name} | {runs:,} | {cells} | {regimes} |", flush=True)
 
 
-STUDIES: dict[str, Callable[[int, int], None]] = {
+def _beside_best(others: np.ndarray, mine: np.ndarray) -> str:
+    """Return the RMSE of the best of several methods, ours, and their ratio with its error over repetitions.
+
+    The errors have long tails, so that the RMSE of few repetitions says little; resampled repetitions say how little.
+    """
+
+    def both(repetitions: np.ndarray) -> tuple[float, float]:
+        return min(_rms(errors[repetitions]) for errors in others), _rms(mine[repetitions])
+
+    rng = np.random.default_rng(0)
+    drawn = np.array([both(rng.integers(0, len(mine), len(mine))) for _ in range(400)])
+    best, own = both(np.arange(len(mine)))
+    return f"{best:.3f} | {own:.3f} | {own / best:.2f} ± {np.std(drawn[:, 1] / drawn[:, 0]):.2f}"
+
+
+STUDIES: dict[str, Callable[[Sizes], None]] = {
     "table": table,
     "fresh": fresh,
     "coverage": coverage,
@@ -243,9 +292,11 @@ def main() -> None:
     parser.add_argument("study", nargs="*", choices=[*STUDIES, []], default=["table"])
     parser.add_argument("--data-sets", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=0)
     options = parser.parse_args()
+    sizes = Sizes(options.data_sets, options.repetitions, options.first_seed)
     for name in options.study or ["table"]:
-        STUDIES[name](options.data_sets, options.repetitions)
+        STUDIES[name](sizes)
 
 
 if __name__ == "__main__":

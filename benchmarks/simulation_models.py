@@ -165,17 +165,14 @@ Other data of P(ruin) were looked at for the share of a column that one run may 
 
 # Brute force
 
+_MOST_TIMES = 20
+_RUNS_AT_ONCE = 2_000
+
 
 def simulate(case: Case, data: Data, runs: int, rng: np.random.Generator) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return the outputs of runs, and the rows that they drew."""
     rows = {name: rng.integers(0, len(data[name]), (runs, case.horizon[name])) for name in data}
     return case.model(**{name: data[name][rows[name]] for name in data}).astype(float), rows
-
-
-def resample(data: Data, rng: np.random.Generator, sizes: Mapping[str, int]) -> tuple[Data, dict[str, np.ndarray]]:
-    """Return a resample of every input in `sizes`, of that many rows, and the rows taken; others as they are."""
-    taken = {name: rng.integers(0, len(data[name]), sizes[name]) for name in sizes}
-    return {name: data[name][taken[name]] if name in taken else data[name] for name in data}, taken
 
 
 class Reference(NamedTuple):
@@ -203,14 +200,22 @@ def raw_influence(case: Case, data: Data, runs: int, rng: np.random.Generator) -
     return total / done, {name: values / done for name, values in sums.items()}
 
 
+def _controlled_mean(case: Case, data: Data, influence: Data, runs: int, rng: np.random.Generator) -> float:
+    """Return the mean output of runs, without the noise that the mean influence of their draws has."""
+    outputs, rows = simulate(case, data, runs, rng)
+    noise = sum(influence[name][rows[name]].mean(axis=1) - influence[name].mean() for name in data)
+    return float((outputs - noise).mean())
+
+
 def reference(
     case: Case,
     data: Data,
     seed: int = 0,
     *,
     resamples: int = 2_000,
-    runs: int = 1_000,
+    runs: int = 200,
     base: int = 200_000,
+    precision: float = 0.01,
     sizes: Mapping[str, int] | None = None,
 ) -> Reference:
     """Return the variance of the mean output over resamples, by two sets of runs of each and its linear part.
@@ -218,7 +223,9 @@ def reference(
     Parameters
     ----------
     resamples, runs, base
-        Resamples, runs in each set, and runs at the data.
+        Resamples at a time, runs in each set, and runs at the data.
+    precision
+        The relative error to reach; resamples are added until it is, twenty times at most.
     sizes
         Rows of the inputs that are resampled, all of them with as many as they have by default.
     """
@@ -226,14 +233,50 @@ def reference(
     sizes = {name: len(values) for name, values in data.items()} if sizes is None else sizes
     estimate, influence = raw_influence(case, data, base, rng)
     exact = sum((influence[name] ** 2).mean() / size for name, size in sizes.items())
-    linear, values = np.zeros(resamples), np.zeros((resamples, 2))
-    for b in range(resamples):
-        drawn, taken = resample(data, rng, sizes)
-        linear[b] = sum(influence[name][rows].mean() for name, rows in taken.items())
-        values[b] = [simulate(case, drawn, runs, rng)[0].mean() for _ in range(2)]
+    linear, values = np.empty(0), np.empty((0, 2))
+    at_once = max(_RUNS_AT_ONCE // runs, 1)
+    for _ in range(_MOST_TIMES):
+        for start in range(0, resamples, at_once):
+            more = _of_resamples(case, data, influence, (min(at_once, resamples - start), runs), sizes, rng)
+            linear, values = np.append(linear, more[0]), np.append(values, more[1], axis=0)
+        variance, error, shift = _variance(linear, values, exact)
+        if error <= precision * variance:
+            break
+    return Reference(variance, error, float(estimate), shift - float(estimate))
+
+
+def _of_resamples(
+    case: Case,
+    data: Data,
+    influence: Data,
+    shape: tuple[int, int],
+    sizes: Mapping[str, int],
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the linear parts ``(B,)`` of resamples and the mean outputs ``(B, 2)`` of two sets of runs of each.
+
+    What the mean influence of a run's draws is above that of its resample has mean zero, and is taken off.
+    """
+    resamples, runs = shape
+    linear, noise, draws = np.zeros(resamples), np.zeros((resamples, 2 * runs)), {}
+    for name, values in data.items():
+        n, horizon = len(values), case.horizon[name]
+        rows = rng.integers(0, n, (resamples, sizes[name])) if name in sizes else np.tile(np.arange(n), (resamples, 1))
+        places = rng.integers(0, rows.shape[1], (resamples, 2 * runs * horizon))
+        taken = np.take_along_axis(rows, places, axis=1).reshape(resamples, 2 * runs, horizon)
+        own = influence[name][rows].mean(axis=1)
+        linear += own
+        noise += influence[name][taken].mean(axis=2) - own[:, np.newaxis]
+        draws[name] = values[taken].reshape(resamples * 2 * runs, horizon)
+    outputs = case.model(**draws).astype(float).reshape(resamples, 2 * runs) - noise
+    return linear, outputs.reshape(resamples, 2, runs).mean(axis=2)
+
+
+def _variance(linear: np.ndarray, values: np.ndarray, exact: float) -> tuple[float, float, float]:
+    """Return the variance of values ``(B, 2)`` whose linear part has the variance `exact`, its error, and the mean."""
     beta = np.cov(values.mean(axis=1), linear)[0, 1] / linear.var()
     rest = values - beta * linear[:, np.newaxis]
-    bias = rest.mean() - estimate
+    mean = rest.mean()
     rest = rest - rest.mean(axis=0)
     terms = beta**2 * exact + 2 * beta * rest.mean(axis=1) * linear + rest[:, 0] * rest[:, 1]
-    return Reference(float(terms.mean()), float(terms.std() / np.sqrt(resamples)), float(estimate), float(bias))
+    return float(terms.mean()), float(terms.std() / np.sqrt(len(terms))), float(mean)

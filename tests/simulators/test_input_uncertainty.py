@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -82,6 +83,22 @@ def test_more_data_reduces_what_it_contributes(result):
     for factors in ({}, {"repair": 2}, {"service": -1}):
         with pytest.raises(errors.ArgumentError):
             result.more_data(**factors)
+
+
+@pytest.mark.parametrize("seed", [1, 3, 4])
+def test_more_data_of_an_input_that_noise_makes_negative_changes_nothing(seed):
+    def noisy(x, y, rng):
+        return x.sum(axis=1) + 0.01 * y.sum(axis=1) + 20 * rng.normal(size=len(x))
+
+    data = np.random.default_rng(0)
+    inputs = {"x": data.exponential(size=50), "y": data.exponential(size=50)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = ob.input_uncertainty(noisy, inputs, horizon=5, n_runs=400, rng=seed)
+    assert result.contributions["y"] == 0
+    # The ratios of seed 3 were 1.20 and 0.29.
+    assert result.more_data(y=2).ratio == pytest.approx(1)
+    assert result.more_data(x=2).ratio == pytest.approx(np.sqrt(0.5), abs=0.05)
 
 
 def test_runs_needed_scale_with_the_square_of_the_error(result):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -152,22 +153,52 @@ def _root(experiment: Experiment) -> FloatArray:
     return root
 
 
-def residual_influence(experiment: Experiment, runs: Runs, residuals: FloatArray) -> tuple[FloatArray, ...]:
-    """Return the raw influence of residuals ``(R, k)``, the mean over runs of ``e (n N - T)``, by input ``(n, k)``.
+class ResidualInfluence(NamedTuple):
+    """What residuals say of the rows that their runs draw.
 
-    Rows are sorted, as the input keeps them; zero for fitted distributions, whose rows count through features alone.
+    Attributes
+    ----------
+    rows
+        By input the mean over runs of ``e (n N - T)`` beyond the features, shape ``(n_i, k)``. Rows are sorted, as the
+        input keeps them; zero for fitted distributions, whose rows count through features alone.
+    unevenness
+        By input how much more noise it has because some rows come with larger residuals than others, shape ``(m, k)``.
     """
-    found = []
+
+    rows: tuple[FloatArray, ...]
+    unevenness: FloatArray
+
+
+def residual_influence(experiment: Experiment, runs: Runs, design: Design, residuals: FloatArray) -> ResidualInfluence:
+    """Return what the residuals ``(R, k)`` of runs say of the rows that they draw."""
+    k = residuals.shape[1]
+    largest = np.abs(residuals).max(axis=0)
+    squares = (residuals / np.where(largest > 0, largest, 1.0)) ** 2
+    rows, unevenness = [], np.ones((len(experiment.inputs), k))
     for i, entry in enumerate(experiment.inputs):
-        total = np.zeros((entry.n_rows, residuals.shape[1]))
+        total = np.zeros((entry.n_rows, 2 * k))
         if entry.has_rows and entry.rows_are_independent:
+            both = np.concatenate([residuals, squares], axis=1)
             for stretch in stretches(runs.used[:, i]):
                 some = slice(stretch.start, stretch.stop)
                 used = runs.used[some, i]
                 positions = experiment.positions(i, stretch, int(max(used.max(), 1)))
-                total += entry.influence_of_residuals(positions, used, residuals[some])
-        found.append(_beyond_features(entry, total / len(runs)))
-    return tuple(found)
+                total += entry.influence_of_residuals(positions, used, both[some])
+            unevenness[i] = _unevenness(total[:, k:], squares, design.used[:, i], design.squared_counts[:, i])
+        rows.append(_beyond_features(entry, total[:, :k] / len(runs)))
+    return ResidualInfluence(tuple(rows), unevenness)
+
+
+def _unevenness(influence: FloatArray, squares: FloatArray, used: FloatArray, squared_counts: FloatArray) -> FloatArray:
+    """Return ``n sum_j q_j^2 / (sum_j q_j)^2``, where ``q_j = E[e^2 N_j]``, at least one, shape ``(k,)``.
+
+    Both are sums over pairs of different runs: what a run has with itself is noise.
+    """
+    n = len(influence)
+    total = used @ squares
+    by_row = (((influence + total) / n) ** 2).sum(axis=0) - squared_counts @ squares**2
+    even = (total**2 - used**2 @ squares**2) / n
+    return np.asarray(np.maximum(by_row / np.where(even > 0, even, np.inf), 1.0))
 
 
 def _beyond_features(entry: Input, influence: FloatArray) -> FloatArray:

@@ -162,8 +162,10 @@ class Estimation:
     def first(self) -> FirstOrder:
         """Return the first order."""
         records = self.records
-        raw = residual_influence(records.experiment, records.runs, self.regression.outer_residuals)
-        return FirstOrder(self.regression, raw)
+        residuals = self.regression.outer_residuals
+        return FirstOrder(
+            self.regression, residual_influence(records.experiment, records.runs, records.design, residuals)
+        )
 
     @cached_property
     def second(self) -> SecondOrder:
@@ -397,11 +399,9 @@ class Estimation:
     @cached_property
     def sorted_influence(self) -> tuple[FloatArray, ...]:
         """Return by input the influence of its sorted rows, shape ``(n_i, k)``."""
-        design, regression = self.records.design, self.regression
-        slopes = regression.slopes
-        residual = self.first.influence
-        inputs = self.records.experiment.inputs
-        return tuple(entry.loadings @ slopes[design.input_of == i] + residual[i] for i, entry in enumerate(inputs))
+        slopes, residual = self.first.told_slopes, self.first.influence
+        of, inputs = self.records.design.input_of, self.records.experiment.inputs
+        return tuple(entry.loadings @ slopes[of == i] + residual[i] for i, entry in enumerate(inputs))
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -430,24 +430,24 @@ class Estimation:
     def variance_ratio(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the variance is multiplied by when inputs have so many times their rows, and its error.
 
+        A part of first order falls as its rows grow, one of second order as the product of those of both inputs. Of a
+        part that noise makes negative nothing is left, as in `shares`, and none grows with its rows.
+
         Parameters
         ----------
         factors
-            By input, shape ``(m,)``. A part of first order falls as its rows grow, one of second order as the product
-            of those of both inputs.
+            By input, shape ``(m,)``.
         """
-        m, first, second, higher = len(factors), self.first, self.second, self._higher
-        own = first.variances / factors[:, np.newaxis]
-        own = own + (higher[range(m), range(m)] + second.cross) / factors[:, np.newaxis] ** 2
-        between = [higher[i, j] / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)]
-        after = np.concatenate([own, np.reshape(between, (-1, own.shape[1]))]).sum(axis=0)
-        before = self.formula_variance
-        ratio = after / np.where(before > 0, before, np.nan)
-        powers = [1 / factor for factor in factors] + [
-            1 / (factors[i] * factors[j]) for i, j in combinations(range(m), 2)
-        ]
-        slopes = np.array(powers)[:, np.newaxis] - ratio
-        error = self._error(slopes[np.newaxis])[0] / np.where(before > 0, before, 1.0)
+        m, higher = len(factors), self._higher
+        grown = factors[:, np.newaxis]
+        before = np.maximum(self.parts, 0.0)
+        own = self.first.variances / grown + (higher[range(m), range(m)] + self.second.cross) / grown**2
+        own = np.clip(own, *np.sort([before[:m], before[:m] / grown**2], axis=0))
+        pairs = np.array([factors[i] * factors[j] for i, j in combinations(range(m), 2)]).reshape(-1, 1)
+        total = before.sum(axis=0)
+        ratio = (own.sum(axis=0) + (before[m:] / pairs).sum(axis=0)) / np.where(total > 0, total, np.nan)
+        slopes = np.concatenate([1 / grown, 1 / pairs]) - ratio
+        error = self._error(slopes[np.newaxis])[0] / np.where(total > 0, total, 1.0)
         return np.asarray(ratio), np.asarray(error)
 
     @property

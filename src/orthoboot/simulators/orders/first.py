@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from orthoboot.simulators.design import ResidualInfluence
 from orthoboot.simulators.orders.weights import weight_of, weighted_error
 from orthoboot.simulators.regression import Regression
 from orthoboot.typing import FloatArray
@@ -23,12 +24,12 @@ class FirstOrder:
     ----------
     regression
         Of the outputs on the features.
-    residual_influence
-        By input the mean over runs of ``e (n N - T)``, shape ``(n_i, k)``.
+    raw
+        Through the residuals, by input and row.
     """
 
     regression: Regression
-    residual_influence: tuple[FloatArray, ...]
+    raw: ResidualInfluence
 
     @cached_property
     def slopes(self) -> FloatArray:
@@ -40,6 +41,16 @@ class FirstOrder:
         """Return the covariance of the slopes, shape ``(k, p, p)``."""
         design, first = self.regression.design, self.regression.first
         return np.asarray(design.root @ self.regression.covariance[:, first, first] @ design.root)
+
+    @cached_property
+    def told_slopes(self) -> FloatArray:
+        """Return ``E[Y G]`` of each feature as far as it is above its noise, shape ``(p, k)``.
+
+        Unlike the variance, the influence of a row has no noise that can be taken off, only less of it.
+        """
+        regression = self.regression
+        variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.first].T
+        return regression.slopes * weight_of(regression.slopes, np.sqrt(variances))
 
     @cached_property
     def by_features(self) -> FloatArray:
@@ -60,7 +71,7 @@ class FirstOrder:
         e, runs = regression.outer_residuals, len(design)
         found = []
         for i, n in enumerate(design.sizes):
-            raw = self.residual_influence[i]
+            raw = self.raw.rows[i]
             squared = (raw**2).sum(axis=0)
             noise = ((e**2).T @ self._distance(i) - runs * squared) / (runs * (runs - 1))
             found.append((squared - noise) / n**2 if raw.any() else np.zeros(e.shape[1]))
@@ -75,12 +86,15 @@ class FirstOrder:
 
     @cached_property
     def residual_error(self) -> FloatArray:
-        """Return the simulation error of U, shape ``(m, k)``."""
+        """Return the simulation error of U, shape ``(m, k)``.
+
+        Its noise is the sum over rows of squares: more where few rows come with most of the residuals.
+        """
         design, runs = self.regression.design, len(self.regression.design)
         spread = design.mean_used[:, np.newaxis] * self.regression.residual_variance
         n = design.sizes[:, np.newaxis]
         error: FloatArray = np.sqrt(
-            2 * spread**2 / (runs**2 * n) + 4 * spread * np.maximum(self.residual, 0) / (n * runs)
+            2 * self.raw.unevenness * spread**2 / (runs**2 * n) + 4 * spread * np.maximum(self.residual, 0) / (n * runs)
         )
         return np.where(self.residual == 0, 0.0, error)
 
@@ -127,6 +141,6 @@ class FirstOrder:
     def influence(self) -> tuple[FloatArray, ...]:
         """Return by input the residual influence of the sorted rows, shrunk by its share of noise, ``(n_i, k)``."""
         sizes = self.regression.design.sizes
-        squared = np.stack([(raw**2).sum(axis=0) / n**2 for raw, n in zip(self.residual_influence, sizes, strict=True)])
+        squared = np.stack([(raw**2).sum(axis=0) / n**2 for raw, n in zip(self.raw.rows, sizes, strict=True)])
         signal = np.clip(self.residual_weight * self.residual / np.where(squared > 0, squared, 1.0), 0.0, 1.0)
-        return tuple(raw * share for raw, share in zip(self.residual_influence, signal, strict=True))
+        return tuple(raw * share for raw, share in zip(self.raw.rows, signal, strict=True))
