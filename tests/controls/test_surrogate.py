@@ -38,9 +38,9 @@ def test_ten_refits_and_two_probes_are_worth_thousands(many):
     result = result_of()
     assert (result.control, result.run.control.probes.contradicted.any()) == ("surrogate", False)
     np.testing.assert_allclose(result.control_share, 1)
-    # Of 4000 refits and of 2000 draws, of which the linear part explains most: four standard errors.
+    # Of 4000 refits and of 8000 draws, of which the linear part explains most: four standard errors.
     relative = np.ravel(result.standard_error)[:3] / np.ravel(many.standard_error)[1:] - 1
-    assert np.abs(relative).max() < 4 * np.sqrt(1 / 8000 + 1 / 8000)
+    assert np.abs(relative).max() < 4 * np.sqrt(1 / 8000 + 1 / 16000)
     assert np.ravel(result.equivalent_resamples).min() > 2000
 
 
@@ -49,12 +49,28 @@ def test_percentile_ends_are_those_of_thousands_of_refits(many):
     plain = many.interval(method="percentile")
     for end, other in zip(result.confidence_interval, plain, strict=True):
         apart = (np.ravel(end)[:3] - np.ravel(other)[1:]) / np.ravel(many.standard_error)[1:]
-        # A quantile of 4000 replicates has an error of .05 standard errors, one of 2000 draws of .07.
-        assert np.abs(apart).max() < 4 * np.hypot(0.05, 0.07)
+        # A quantile of 4000 replicates has an error of .05 standard errors, one of 8000 draws of .035.
+        assert np.abs(apart).max() < 4 * np.hypot(0.05, 0.035)
 
 
 def test_more_replicates_go_on_from_the_same_draws():
     np.testing.assert_allclose(result_of().extend(5).variance, result_of(n_resamples=15).variance, rtol=1e-9)
+
+
+def test_draws_that_cost_next_to_nothing_are_more():
+    """Two thousand are asked for: of 30 rows, whose tails are heavy, they know the variance to a twentieth."""
+    model = ob.from_sklearn(linear_model.LinearRegression(), target="coef_")
+    rng = np.random.default_rng(3)
+
+    def n_draws(n, d):
+        X = rng.standard_normal((n, d))
+        with silenced():
+            result = ob.bootstrap((X, X.sum(axis=1) + rng.standard_normal(n)), model, paired=True, rng=0)
+        return len(result.run.control.draws.linear)
+
+    assert n_draws(30, 3) == 8000
+    assert 2000 < n_draws(1000, 10) < 8000
+    assert n_draws(2000, 20) == 2000
 
 
 def test_jobs_and_a_checkpoint_change_nothing(tmp_path):
@@ -193,7 +209,7 @@ def test_draws_without_a_value_count_as_their_linear_part():
     _, wrong = misled(lambda s, rng: np.where(rng.random() < 0.03, np.nan, s), 10)
     draws = wrong.run.control.draws
     missing = (draws.surrogate == draws.linear).all(axis=1)
-    assert 20 < missing.sum() < 110  # 60 of 2000 are expected, give or take 7.6
+    assert missing.mean() == pytest.approx(0.03, abs=0.01)  # five standard errors of 8000 draws
     assert np.isfinite(wrong.variance).all()
 
 
