@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from benchmarks.cases import exponential_pair, heteroscedastic, lognormal_pair
+from benchmarks.cases import exponential, exponential_pair, heteroscedastic, lognormal_pair
 
 import orthoboot as ob
 
@@ -36,10 +36,6 @@ class Case:
     def statistic_of(self, data: Any) -> Any:
         """Return the statistic, made for its data where it must be."""
         return self.statistic(*data) if isinstance(self.statistic, RobustRegression) else self.statistic
-
-
-def exponential(n: int) -> Callable[[np.random.Generator], np.ndarray]:
-    return lambda rng: rng.exponential(size=n)
 
 
 def logistic(n: int, d: int, size: float = 1.0) -> Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]:

@@ -60,8 +60,11 @@ class ControlValues:
         Returns its covariance, shape ``(k, k)``.
     law
         The draws that mean and variance come from; None if they are exact.
-    beyond_linear
-        The exact variance of ``C - L``, shape ``(k,)``, where it is known.
+    second_order
+        The exact variance of the quadratic part, shape ``(k,)``, where it is known.
+    slope_doubt
+        How far the slope of the statistic on it may be off one, in terms of the variance beyond L over that of L, shape
+        ``(k,)``; infinite where nothing is known of the third order.
     """
 
     values: FloatArray
@@ -69,7 +72,8 @@ class ControlValues:
     variance: FloatArray
     covariance: Callable[[], FloatArray]
     law: SimulatedLaw | None = None
-    beyond_linear: FloatArray | None = None
+    second_order: FloatArray | None = None
+    slope_doubt: FloatArray | float = np.inf
 
 
 class Control(ABC):
