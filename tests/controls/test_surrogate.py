@@ -218,6 +218,24 @@ def test_one_that_has_too_often_no_value_is_refused():
         misled(lambda s, rng: np.where(rng.random() < 0.2, np.nan, s), 10)
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_few_draws_that_carry_the_variance_are_told(seed):
+    """Of classes that resamples nearly separate; reported errors of the standard error are half of the true ones."""
+    rng = np.random.default_rng([seed, 2])
+    wide = rng.standard_normal((100, 6))
+
+    def warned(size):
+        labels = (rng.random(100) < 1 / (1 + np.exp(-size * wide.sum(axis=1)))).astype(float)
+        with silenced():
+            result = ob.bootstrap(
+                (wide, labels), ob.logistic_regression, n_resamples=10, rng=0, paired=True, control="surrogate"
+            )
+        return any("the farthest of" in str(each) for each in result.warnings)
+
+    assert warned(1.5)
+    assert not warned(0.2)
+
+
 def test_one_without_values_is_given_up_after_a_hundred_draws():
     drawn = []
 

@@ -48,8 +48,10 @@ class OrderedDraws(NamedTuple):
 
     def some(self, kept: BoolArray) -> OrderedDraws:
         """Return the draws that are kept, shape ``(N,)``."""
-        where = kept[self.numbers]
-        return OrderedDraws(*(each[where].reshape(len(each), -1) for each in self))
+        where, shape = kept[self.numbers], (len(self.numbers), -1)
+        return OrderedDraws(
+            self.control[where].reshape(shape), self.strata[where].reshape(shape), self.numbers[where].reshape(shape)
+        )
 
 
 @dataclass(frozen=True, eq=False)
