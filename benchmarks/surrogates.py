@@ -331,7 +331,7 @@ def print_time() -> None:
     model = ob.from_sklearn(LogisticRegression(), target="coef_")
     calls = {
         "default, ten refits": {"method": "bca"},
-        "2000 draws of the surrogate": {"method": "bca", "control": "surrogate"},
+        'control="surrogate"': {"method": "bca", "control": "surrogate"},
         "2000 refits": {"method": "bca", "estimator": "standard", "n_resamples": 2000},
     }
     seconds, found = {}, {}
