@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.controls.surrogate import _extremes
+from orthoboot.controls.surrogate import _extremes, _sides
 from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.warning_scopes import silenced
 
@@ -197,6 +197,17 @@ def test_one_that_is_the_linear_part_is_not_used():
     nearest = ob.minimize(lambda x, mean: ((x - mean) ** 2).sum(), jax.numpy.ones(2), inequality=lambda x, mean: -x)
     with silenced():
         assert ob.bootstrap(rows, nearest, rng=0).control == "linear"
+
+
+def test_an_output_with_a_heavy_tail_is_probed_at_its_own_extremes():
+    """Explosions of the first output stay hidden where a true extreme of the second is farther out."""
+    excess = np.random.default_rng(0).standard_normal((2000, 2))
+    assert _sides(excess, excess) == ([int(excess.min(axis=1).argmin())], [int(excess.max(axis=1).argmax())])
+    excess[7, 1], excess[100:110, 0] = 300.0, 50.0
+    below, above = _sides(excess, excess)
+    assert 7 in above
+    assert set(above) & set(range(100, 110))
+    assert len(below) == len(above) == 3
 
 
 def test_a_tolerance_that_the_draws_do_not_allow_ends_the_run():

@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from orthoboot.arrays.passes import ranges, sums_of_squares
+from orthoboot.controls.base import FAR_DRAWS, HEAVY_TAIL, tail_shares
 from orthoboot.errors import (
     ConstantDataWarning,
     DigitsWarning,
@@ -28,7 +29,6 @@ from orthoboot.errors import (
 from orthoboot.estimators import ESTIMATORS, r_squared, raw_slope, slope, slope_t
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.influence import GIVEN
-from orthoboot.typing import FloatArray
 
 FEW_UNITS = 10
 FEW_IN_STRATUM = 5
@@ -45,8 +45,6 @@ LARGE_BIAS = 3.0
 _SLOPE_DISTANCE = 0.3
 _UNRELATED = 0.05
 _SLOPE_SIGNIFICANCE = 1e-4
-_FAR_DRAWS, _HEAVY_TAIL = 500, 0.15
-"""One draw in so many may carry at most this share of the variance: of a normal law it is .03, of kurtosis nine .06."""
 _UNEQUAL_SIZES = 0.35
 """A coefficient of variation of the number of rows in a resample: beyond it the jackknife is a tenth too small."""
 
@@ -326,22 +324,15 @@ def _about_tails(estimation: Estimation) -> Iterator[OrthobootWarning]:
     control = estimation.control_values
     if control is None or control.law is None:
         return
-    tails = np.where(estimation.moments.control_is_nearer, _tail_shares(control.law.control), 0.0)
+    tails = np.where(estimation.moments.control_is_nearer, tail_shares(control.law.control), 0.0)
     worst = int(np.argmax(tails))
-    if tails[worst] > _HEAVY_TAIL:
+    if tails[worst] > HEAVY_TAIL:
         yield WeakInfluenceWarning(
-            f"the farthest of {len(control.law.control):,} draws, one in {_FAR_DRAWS}, carry {tails[worst]:.0%} of the "
+            f"the farthest of {len(control.law.control):,} draws, one in {FAR_DRAWS}, carry {tails[worst]:.0%} of the "
             f"variance of `{estimation.run.output.names[worst]}`: on some resamples it is far out, as where these "
             "nearly separate the classes. More replicates do not settle its standard error, whose simulation error may "
             'be too small. Use method="percentile", or a penalty.'
         )
-
-
-def _tail_shares(draws: FloatArray) -> FloatArray:
-    """Return the share of the variance that the farthest of the draws ``(N, k)`` of each output carry, ``(k,)``."""
-    squares = np.sort((draws - draws.mean(axis=0)) ** 2, axis=0)
-    total, far = squares.sum(axis=0), squares[-max(len(draws) // _FAR_DRAWS, 1) :].sum(axis=0)
-    return np.asarray(np.divide(far, total, out=np.zeros_like(total), where=total > 0))
 
 
 def _explaining(estimation: Estimation, output: int) -> str:
