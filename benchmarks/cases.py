@@ -37,6 +37,10 @@ def lognormal_pair(n: int) -> Callable[[np.random.Generator], np.ndarray]:
     return lambda rng: np.exp(rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], size=n))
 
 
+def exponential(n: int) -> Callable[[np.random.Generator], np.ndarray]:
+    return lambda rng: rng.exponential(size=n)
+
+
 def exponential_pair(n: int) -> Callable[[np.random.Generator], np.ndarray]:
     return lambda rng: rng.exponential(size=(n, 2))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.surrogates import logistic
+from benchmarks.surrogate_cases import logistic
 
 import orthoboot as ob
 from orthoboot.presentation.figures import Figure, drawn

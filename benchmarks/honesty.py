@@ -18,7 +18,7 @@ import joblib
 import numpy as np
 from benchmarks.coverage import CASES as OF_COVERAGE
 from benchmarks.coverage import Case, _case
-from benchmarks.surrogates import logistic
+from benchmarks.surrogate_cases import logistic
 
 import orthoboot as ob
 from orthoboot.estimators import ESTIMATORS

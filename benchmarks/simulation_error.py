@@ -1,6 +1,6 @@
 """Print the reported simulation error of the standard error beside the truth: its distance from very many replicates.
 
-python -m benchmarks.simulation_error [--seeds 300]
+python -m benchmarks.simulation_error [--seeds 300] [--data-seed 0]
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from benchmarks.cases import Case, double_exponential, exponential_pair, lognormal_pair
+from benchmarks.cases import Case, double_exponential, exponential, exponential_pair, lognormal_pair
 
 import orthoboot as ob
 
@@ -18,6 +18,7 @@ CASES = [
     Case("correlation of lognormal, n=200", lognormal_pair(200), ob.correlation),
     Case("correlation of lognormal, n=1000", lognormal_pair(1000), ob.correlation),
     Case("ratio of exponentials, n=200", exponential_pair(200), ob.ratio),
+    Case("skewness of exponential, n=200", exponential(200), ob.skewness),
 ]
 SIZES = (10, 20)
 
@@ -39,13 +40,14 @@ def reported_and_true(case: Case, size: int, n_seeds: int, data_seed: int = 0) -
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=300)
-    n_seeds = parser.parse_args().seeds
+    parser.add_argument("--data-seed", type=int, default=0)
+    options = parser.parse_args()
     print("| case | B | mean reported | root mean square of the true | ratio |")
     print("| --- | --- | --- | --- | --- |")
     for case in CASES:
         for size in SIZES:
-            reported, true = reported_and_true(case, size, n_seeds)
-            print(f"| {case.name} | {size} | {reported:.3g} | {true:.3g} | {reported / true:.2f} |")
+            reported, true = reported_and_true(case, size, options.seeds, options.data_seed)
+            print(f"| {case.name} | {size} | {reported:.3g} | {true:.3g} | {reported / true:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

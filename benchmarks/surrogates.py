@@ -4,23 +4,27 @@ Five tables: the relative RMSE of the variance against the bootstrap's own; that
 honest the reported simulation errors are; the ends of percentile and BCa intervals beside those of 2000 plain refits;
 what wrong surrogates do; and the time of ten refits with a surrogate beside that of 2000 refits.
 
-    python -m benchmarks.surrogates [--data-sets 8] [--first-seed 100] [--tables variance errors ends wrong time]
+    python -m benchmarks.surrogates [--tables variance errors ends wrong time] [--cases NAME ...] [--data-sets 8]
+        [--first-seed 100] [--runs N] [--folder FOLDER]
+
+A line is printed as soon as its data sets are done. What was found for a data set is kept in the folder, if one is
+given, and not computed again.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import pathlib
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
-from benchmarks.cases import exponential_pair, heteroscedastic, lognormal_pair
+from benchmarks.surrogate_cases import Case, cases
 
 import orthoboot as ob
 from orthoboot.functionals.surrogate import Surrogate
@@ -28,182 +32,47 @@ from orthoboot.result import Result
 
 SIZES = (5, 10, 25)
 ERROR_SIZES = (10, 20)
-N_PLAIN = 8000
-"""Plain replicates, of which 2000 at a time are the standard bootstrap."""
-SMALL = 20
-"""Small bootstraps of each size that a run gives at most."""
+WRONG_SIZES = (10, 20, 25)
+PLAIN = 2000
+"""Replicates of a standard bootstrap."""
+MOST_PLAIN = 20
+"""Standard bootstraps of a data set at most."""
+METHODS = ("percentile", "bca")
 
 
-@dataclass(frozen=True)
-class Case:
-    """A data generator, a statistic, its control, and how many replicates tell the truth."""
-
-    name: str
-    generate: Callable[[np.random.Generator], Any]
-    statistic: Any
-    control: str
-    paired: bool = False
-    n_truth: int = 20_000
-    goal: str = ""
-
-
-def exponential(n: int) -> Callable[[np.random.Generator], np.ndarray]:
-    return lambda rng: rng.exponential(size=n)
-
-
-def logistic(n: int, d: int, size: float = 1.0) -> Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]:
-    def generate(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        X = rng.standard_normal((n, d))
-        return X, (rng.random(n) < 1 / (1 + np.exp(-size * X.sum(axis=1) / np.sqrt(d)))).astype(float)
-
-    return generate
-
-
-def counts(n: int, d: int) -> Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]:
-    def generate(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        X = rng.standard_normal((n, d))
-        return X, rng.poisson(np.exp(0.5 + X.sum(axis=1) / (2 * np.sqrt(d)))).astype(float)
-
-    return generate
-
-
-def returns(n: int, n_assets: int) -> Callable[[np.random.Generator], np.ndarray]:
-    covariance = 0.04 * (np.diag(np.linspace(0.5, 1.5, n_assets)) + 0.3)
-    return lambda rng: rng.multivariate_normal(np.zeros(n_assets), covariance, size=n)
-
-
-def portfolio(n_assets: int, output: str = "value") -> Any:
-    """Return the smallest variance of a portfolio without short sales, or its shares."""
-
-    def variance(x: Any, xi: Any) -> Any:
-        mean, second = xi[:n_assets], xi[n_assets:].reshape(n_assets, n_assets)
-        return x @ second @ x - (mean @ x) ** 2
-
-    def moments(rows: np.ndarray) -> np.ndarray:
-        products = rows[:, :, np.newaxis] * rows[:, np.newaxis, :]
-        return np.hstack([rows, products.reshape(len(rows), -1)])
-
-    return ob.minimize(
-        variance,
-        np.full(n_assets, 1 / n_assets),
-        equality=lambda x, xi: x.sum() - 1,
-        inequality=lambda x, xi: -x,
-        parameters=moments,
-        output=output,
-        library="jax",
-    )
-
-
-def convex_portfolio(n_assets: int) -> Any:
-    """Return the same shares by cvxpy."""
-    import cvxpy as cp
-
-    factor, shares = cp.Parameter((n_assets, n_assets)), cp.Variable(n_assets)
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(factor @ shares)), [cp.sum(shares) == 1, shares >= 0])
-    return ob.from_cvxpy(problem, {factor: ob.covariance_factor}, shares)
-
-
-def least_squares() -> Any:
-    """Return the coefficients of least squares as a model that is refitted; the tables are of the first one."""
-    from sklearn.linear_model import LinearRegression
-
-    return ob.from_sklearn(LinearRegression(fit_intercept=False), target="coef_")
-
-
-def own_logistic(d: int) -> Any:
-    """Return a logistic regression as a user writes it, as a loss in jax."""
-    from jax.nn import softplus
-
-    return ob.m_estimator(lambda theta, X, y: softplus(X @ theta) - y * (X @ theta), init=d)
-
-
-class RobustRegression:
-    """The coefficients of statsmodels' RLM, which is made for its data; the tables are of the first one."""
-
-    def __init__(self, norm: str) -> None:
-        self.norm = norm
-
-    def __call__(self, X: np.ndarray, y: np.ndarray) -> Any:
-        """Return the model of the data."""
-        import statsmodels.api as sm
-
-        model = sm.RLM(y, X, M=getattr(sm.robust.norms, self.norm)())
-        return ob.from_statsmodels(model.fit(maxiter=2000, tol=1e-12))
-
-
-def outliers(n: int, d: int, *, skewed: bool = False) -> Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]:
-    """Return a generator of a regression with t errors of three degrees of freedom, or with skewed ones."""
-
-    def generate(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        X = np.column_stack([np.ones(n), rng.standard_normal((n, d - 1))])
-        errors = rng.exponential(size=n) ** 1.5 if skewed else rng.standard_t(3, size=n)
-        return X, X.sum(axis=1) + errors
-
-    return generate
-
-
-def cases() -> list[Case]:
-    """Return the cases; models are made here, since scikit-learn, statsmodels and jax are optional."""
-    fits = {"control": "surrogate", "paired": True}
-    return [
-        Case("correlation of lognormal, n=200", lognormal_pair(200), ob.correlation, "quadratic", goal=".21/.15/.10"),
-        Case("correlation of lognormal, n=1000", lognormal_pair(1000), ob.correlation, "quadratic", goal=".07/.06/.04"),
-        Case("ratio of exponentials, n=50", exponential_pair(50), ob.ratio, "quadratic", goal=".06/.05/.04"),
-        Case("skewness of exponential, n=200", exponential(200), ob.skewness, "quadratic", goal=".16/.12/.09"),
-        Case("OLS, n=30, d=10", heteroscedastic(30, 10), least_squares(), **fits, goal=".04"),
-        Case("OLS, n=1000, d=10", heteroscedastic(1000, 10), least_squares(), **fits, goal=".02"),
-        Case("logistic, n=200, d=5", logistic(200, 5), ob.logistic_regression, **fits, goal=".02"),
-        Case("Poisson, n=200, d=5", counts(200, 5), ob.glm("poisson"), **fits, goal=".02"),
-        Case("own logistic, n=100, d=5", logistic(100, 5), own_logistic(5), **fits, n_truth=5000),
-        Case("RLM, t errors, n=100, d=4", outliers(100, 4), RobustRegression("HuberT"), **fits, n_truth=5000),
-        Case(
-            "RLM, skewed errors, n=200, d=3",
-            outliers(200, 3, skewed=True),
-            RobustRegression("HuberT"),
-            **fits,
-            n_truth=5000,
-        ),
-        Case("RLM, biweight, n=100, d=4", outliers(100, 4), RobustRegression("TukeyBiweight"), **fits, n_truth=5000),
-        Case("RLM, trimmed, n=200, d=3", outliers(200, 3), RobustRegression("TrimmedMean"), "auto", True, 5000),
-        Case("portfolio, value", returns(200, 5), portfolio(5), "quadratic", n_truth=3000, goal=".05/.04/.03"),
-        Case("portfolio, shares", returns(200, 5), portfolio(5, "solution"), "surrogate", n_truth=3000),
-        Case("portfolio by cvxpy, shares", returns(200, 5), convex_portfolio(5), "surrogate", n_truth=3000),
-        Case("median, n=200", exponential(200), ob.median, "auto", goal=".36/.32/.20"),
-    ]
-
-
-def near_separated() -> list[Case]:
-    """Return a case in which the simulation error is not honest, and must be told."""
-    return [
-        Case(
-            "near-separated logistic, n=100, d=6",
-            logistic(100, 6, 4.0),
-            ob.logistic_regression,
-            "surrogate",
-            True,
-            4000,
+def run(case: Case, data: Any, n_resamples: int, seed: int, statistic: Any = None, **options: Any) -> Result:
+    """Return a run whose interval costs nothing: small bootstraps of it would else each make their own by default."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        statistic = case.statistic_of(data) if statistic is None else statistic
+        return ob.bootstrap(
+            data, statistic, n_resamples=n_resamples, paired=case.paired, rng=seed, method="normal", **options
         )
-    ]
 
 
-def run(case: Case, data: Any, n_resamples: int, seed: int, **options: Any) -> Result:
+def parts(result: Result, size: int, estimator: str = "orthogonal", most: int | None = None) -> Iterator[Result]:
+    """Yield the small bootstraps that a run is made of, at most so many."""
+    n_parts = len(result.replicates) // size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        statistic = case.statistic(*data) if isinstance(case.statistic, RobustRegression) else case.statistic
-        return ob.bootstrap(data, statistic, n_resamples=n_resamples, paired=case.paired, rng=seed, **options)
-
-
-def parts(result: Result, size: int, estimator: str = "orthogonal") -> Iterator[Result]:
-    """Yield the small bootstraps that a run is made of."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for start in range(0, min(len(result.replicates), size * SMALL) - size + 1, size):
-            yield result.with_estimator(estimator, slice(start, start + size))
+        for number in range(n_parts if most is None else min(most, n_parts)):
+            yield result.with_estimator(estimator, slice(number * size, (number + 1) * size))
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Small bootstraps of one data set, and the truth about it."""
+    """Small bootstraps of one data set, and the truth about it.
+
+    Attributes
+    ----------
+    truth
+        Very many replicates beside their linear part, whose variance is exact.
+    linear, control
+        Runs with the linear part and with the case's control, of the same replicates. None of the latter where the
+        control is refused.
+    n_small
+        Small bootstraps of each size that a run gives.
+    """
 
     case: Case
     data: Any
@@ -211,154 +80,182 @@ class Answers:
     truth: Result
     linear: list[Result]
     control: list[Result]
+    n_small: int
 
     @staticmethod
-    def of(case: Case, seed: int, n_runs: int) -> Answers:
+    def of(case: Case, seed: int, n_runs: int, n_small: int) -> Answers:
         """Return the answers about the data set of a seed."""
         data = case.generate(np.random.default_rng([seed, 14]))
-        truth = run(case, data, case.n_truth, 10_000 + seed, estimator="standard")
+        truth = run(case, data, case.n_truth, 10_000 + seed, case.batched, control="linear")
+        n_resamples = max(*SIZES, *ERROR_SIZES, *WRONG_SIZES) * n_small
         seeds = [1000 * seed + number for number in range(n_runs)]
-        n_resamples = max(*SIZES, *ERROR_SIZES) * SMALL
         linear = [run(case, data, n_resamples, each, control="linear") for each in seeds]
-        control = [_with_control(case, result) for result in linear]
-        return Answers(case, data, seed, truth, linear, control)
+        return Answers(case, data, seed, truth, linear, _with_control(case, linear), n_small)
+
+    def small(self, results: list[Result], size: int, estimator: str = "orthogonal") -> list[Result]:
+        """Return the small bootstraps of a size of some runs."""
+        return [part for result in results for part in parts(result, size, estimator, self.n_small)]
 
     @cached_property
-    def plain(self) -> Result:
-        """Return the plain replicates."""
-        return run(self.case, self.data, N_PLAIN, 20_000 + self.seed, estimator="standard")
+    def plain(self) -> list[Result]:
+        """Return standard bootstraps."""
+        n_resamples = min(MOST_PLAIN, 2 * self.case.n_truth // PLAIN) * PLAIN
+        result = run(self.case, self.data, n_resamples, 20_000 + self.seed, self.case.batched, estimator="standard")
+        return list(parts(result, PLAIN, "standard"))
 
     @property
     def variance(self) -> float:
         """Return the bootstrap's own variance."""
-        values = self.truth.replicates.values[:, 0]
-        return float(np.var(values, ddof=1))
+        return first(self.truth.variance)
+
+    def mean_square(self, results: list[Result], size: int, estimator: str = "orthogonal") -> float:
+        """Return the mean square of ``variance / truth - 1`` over the small bootstraps of a size."""
+        variances = [first(part.variance) for part in self.small(results, size, estimator)]
+        return mean_square(np.array(variances) / self.variance - 1)
 
 
-def _with_control(case: Case, result: Result) -> Result:
+def _with_control(case: Case, results: list[Result]) -> list[Result]:
+    """Return the same replicates with the control of a case, and none where it is refused."""
+    try:
+        return [_controlled(case, result) for result in results]
+    except ob.errors.ArgumentError:
+        return []
+
+
+def _controlled(case: Case, result: Result) -> Result:
     """Return the same replicates with the control of a case: they need not be simulated again."""
     found = replace(result.run, control_request=case.control, control_is_found=False).with_control()
     return replace(result, run=found)
-
-
-def variance_errors(answers: Answers) -> dict[tuple[str, int], np.ndarray]:
-    """Return ``variance / truth - 1`` for each estimator and size."""
-    columns = {
-        "standard": (answers.linear, "standard"),
-        "paper": (answers.linear, "paper"),
-        "linear": (answers.linear, "orthogonal"),
-        "control": (answers.control, "orthogonal"),
-    }
-    return {
-        (name, size): np.array(
-            [
-                first(part.variance) / answers.variance - 1
-                for result in results
-                for part in parts(result, size, estimator)
-            ]
-        )
-        for name, (results, estimator) in columns.items()
-        for size in SIZES
-    }
 
 
 def first(numbers: Any) -> float:
     return float(np.ravel(numbers)[0])
 
 
-def ends_of(result: Result, method: str) -> np.ndarray:
-    """Return both ends of the first output."""
-    return np.array([first(end) for end in result.interval(method=method)])
+def mean_square(numbers: Any, axis: int | None = None) -> Any:
+    return np.mean(np.square(numbers), axis=axis)
 
 
-def rms(numbers: Any) -> float:
-    return float(np.sqrt(np.mean(np.square(numbers))))
+def _slashed(numbers: Any, form: str = ".3f") -> str:
+    return " / ".join(format(number, form) for number in np.ravel(numbers))
 
 
-def print_variance(everything: list[list[Answers]]) -> None:
-    names = ("standard", "paper", "linear", "control")
-    print(f"\nRelative RMSE of the variance, B = {' / '.join(map(str, SIZES))}\n")
-    print("| case | standard | paper | linear part | control | asked |")
-    print("| --- " * 6 + "|")
-    for sets in everything:
-        errors = [variance_errors(answers) for answers in sets]
-        cells = [
-            " / ".join(f"{rms(np.concatenate([each[name, size] for each in errors])):.3f}" for size in SIZES)
-            for name in names
-        ]
-        case = sets[0].case
-        print(f"| {case.name} | " + " | ".join(cells) + f" | {case.goal} |", flush=True)
+# The variance
 
 
-def print_errors(everything: list[list[Answers]]) -> None:
-    print("\nBias: RMSE in standard errors. Reported simulation error over true, both averaged over data sets\n")
-    print("| case | B | bias, linear | bias, control | reported/true, std. error | reported/true, bias |")
-    print("| --- " * 6 + "|")
-    for sets in everything:
-        for size in ERROR_SIZES:
-            rows = np.array([_honesty(answers, size) for answers in sets])
-            linear, control = np.sqrt(np.mean(rows[:, :2] ** 2, axis=0))
-            of_error, of_bias = rows[:, 2].sum() / rows[:, 3].sum(), rows[:, 4].sum() / rows[:, 5].sum()
-            name = sets[0].case.name
-            print(f"| {name} | {size} | {linear:.3f} | {control:.3f} | {of_error:.2f} | {of_bias:.2f} |", flush=True)
+def variance_found(answers: Answers) -> np.ndarray:
+    """Return the mean squares of the relative errors of the variance, ``(columns, sizes)``."""
+    columns = (
+        (answers.linear, "standard"),
+        (answers.linear, "paper"),
+        (answers.linear, "orthogonal"),
+        (answers.control, "orthogonal"),
+    )
+    return np.array(
+        [[answers.mean_square(results, size, estimator) for size in SIZES] for results, estimator in columns]
+    )
+
+
+def variance_lines(case: Case, found: np.ndarray) -> Iterator[str]:
+    """Yield the line of a case; the median data set shows what a few wild ones do to the mean."""
+    cells = [_slashed(each) for each in np.sqrt(found.mean(axis=0))]
+    typical = _slashed(np.sqrt(np.median(found[:, -1], axis=0)))
+    yield f"| {case.name} | " + " | ".join(cells) + f" | {typical} | {case.goal} |"
+
+
+# The errors
+
+
+def errors_found(answers: Answers) -> np.ndarray:
+    """Return for each size what `_honesty` does, ``(sizes, 7)``; NaN where the control is refused."""
+    if not answers.control:
+        return np.full((len(ERROR_SIZES), 7), np.nan)
+    return np.array([_honesty(answers, size) for size in ERROR_SIZES])
 
 
 def _honesty(answers: Answers, size: int) -> tuple[float, ...]:
-    """Return the RMSE of the bias by both controls, and reported and true errors of standard error and of bias.
+    """Return the mean square error of the bias by both controls; reported and true errors; the share that warns.
 
-    All in standard errors. True errors are from the bootstrap's own answer, not from the mean of seeds: a bias of the
+    All in standard errors. Reported ones are means, of the standard error and of the bias; the true one of the standard
+    error is a mean square. True errors are from the bootstrap's own answer, not from the mean of seeds: a bias of the
     estimator counts. Runs have draws of their own, small bootstraps of one run share them: hence few of each.
     """
     spread = np.sqrt(answers.variance)
-    # The control knows the bias better than the mean of the plain replicates does.
-    truth = float(np.mean([first(result.bias) for result in answers.control]))
-    of_each = max(60 // len(answers.control), 1)
-    linear, control = (
-        [part for result in results for part in islice(parts(result, size), of_each)]
-        for results in (answers.linear, answers.control)
-    )
-    biases = [rms([(first(part.bias) - truth) / spread for part in some]) for some in (linear, control)]
+    truth = first(answers.truth.bias)
+    linear, control = (answers.small(results, size) for results in (answers.linear, answers.control))
+    biases = [mean_square([(first(part.bias) - truth) / spread for part in some]) for some in (linear, control)]
     errors = [part.simulation_error for part in control]
     return (
         *biases,
         float(np.mean([first(each.standard_error) for each in errors])) / spread,
-        rms([first(part.standard_error) / spread - 1 for part in control]),
+        mean_square([first(part.standard_error) / spread - 1 for part in control]),
         float(np.mean([first(each.bias) for each in errors])) / spread,
         biases[1],
+        float(np.mean([len(part.warnings) > 0 for part in control])),
     )
 
 
-def print_ends(everything: list[list[Answers]]) -> None:
-    print("\nEnds from ten refits: RMSE in standard errors, low / high, over that of 2000 plain refits\n")
-    print("| case | method | linear | control | 2000 refits | ratio |")
-    print("| --- " * 6 + "|")
-    for sets in everything:
-        if sets[0].case.control != "surrogate":
-            continue
-        for method in ("percentile", "bca"):
-            rows = np.array([_end_errors(answers, method) for answers in sets])
-            linear, control, plain = np.sqrt(np.mean(rows**2, axis=0))
-            ratio = np.sqrt(np.mean(control**2) / np.mean(plain**2))
-            cells = [f"{low:.3f} / {high:.3f}" for low, high in (linear, control, plain)]
-            print(f"| {sets[0].case.name} | {method} | " + " | ".join(cells) + f" | {ratio:.2f} |", flush=True)
+def errors_lines(case: Case, found: np.ndarray) -> Iterator[str]:
+    """Yield a line for each size."""
+    used = found[~np.isnan(found).any(axis=(1, 2))]
+    refused = f", refused in {len(found) - len(used)} of {len(found)}" if len(used) < len(found) else ""
+    for number, size in enumerate(ERROR_SIZES):
+        of_linear, of_control, error, true_error, bias, true_bias, warned = used[:, number].T
+        ratios = error / np.sqrt(true_error)
+        cells = (
+            *(f"{np.sqrt(each.mean()):.4f}" for each in (of_linear, of_control)),
+            f"{error.sum() / np.sqrt(true_error).sum():.2f}",
+            f"{ratios.min():.2f} to {ratios.max():.2f}",
+            f"{bias.sum() / np.sqrt(true_bias).sum():.2f}",
+            f"{warned.mean():.0%}{refused}",
+        )
+        yield f"| {case.name} | {size} | " + " | ".join(cells) + " |"
 
 
-def _end_errors(answers: Answers, method: str) -> np.ndarray:
-    """Return the RMSE of both ends by the linear part, by the control and by 2000 plain refits, shape ``(3, 2)``."""
+# The ends
+
+
+def ends_found(answers: Answers) -> np.ndarray:
+    """Return mean squares of the errors of both ends, ``(methods, 3, 2)``: linear part, control, 2000 plain refits."""
+    whole = answers.truth.with_estimator("standard")
+    kinds = (answers.small(answers.linear, 10), answers.small(answers.control, 10), answers.plain)
     spread = np.sqrt(answers.variance)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        truth = ends_of(answers.truth, method)
-        plain = [
-            answers.plain.with_estimator("standard", slice(start, start + 2000)) for start in range(0, N_PLAIN, 2000)
-        ]
-        kinds = (
-            [part for result in answers.linear for part in list(parts(result, 10))[:5]],
-            [part for result in answers.control for part in list(parts(result, 10))[:5]],
-            plain,
-        )
-        ends = [np.array([ends_of(part, method) for part in some]) for some in kinds]
-    return np.array([np.sqrt(np.mean(((each - truth) / spread) ** 2, axis=0)) for each in ends])
+        return np.array([[_end_errors(whole, some, method) / spread**2 for some in kinds] for method in METHODS])
+
+
+def _end_errors(whole: Result, some: Sequence[Result], method: str) -> np.ndarray:
+    """Return the mean squares of the distance of both ends from those of very many replicates."""
+    truth = _ends_of(whole, method)
+    return np.asarray(mean_square([_ends_of(part, method) - truth for part in some], axis=0))
+
+
+def _ends_of(result: Result, method: str) -> np.ndarray:
+    """Return both ends of the first output."""
+    return np.array([first(end) for end in result.interval(method=method)])
+
+
+def ends_lines(case: Case, found: np.ndarray) -> Iterator[str]:
+    """Yield a line for each method, with the ratio's standard error over data sets."""
+    for number, method in enumerate(METHODS):
+        squares = found[:, number]
+        cells = [_slashed(each) for each in np.sqrt(squares.mean(axis=0))]
+        ratio, error = _ratio_with_error(*squares[:, 1:].mean(axis=2).T)
+        yield f"| {case.name} | {method} | " + " | ".join(cells) + f" | {ratio:.2f} ± {error:.2f} |"
+
+
+def _ratio_with_error(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
+    """Return the root of the ratio of two means over data sets, and its standard error by the jackknife."""
+    n = len(above)
+    ratio = np.sqrt(above.mean() / below.mean())
+    if n < 2:
+        return float(ratio), float("nan")
+    without = np.sqrt((above.sum() - above) / (below.sum() - below))
+    return float(ratio), float(np.sqrt((n - 1) * np.var(without)))
+
+
+# Wrong surrogates
 
 
 WRONG: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
@@ -400,35 +297,28 @@ def _misled(case: Case, result: Result, name: str) -> Result:
     prepared = copy.copy(result.run.prepared)
     spread = np.sqrt(result.run.linear_variance)
     vars(prepared)["surrogate"] = WrongSurrogate(prepared.surrogate, prepared.estimate, spread, name)
-    return _with_control(case, replace(result, run=replace(result.run, prepared=prepared)))
+    return _controlled(case, replace(result, run=replace(result.run, prepared=prepared)))
 
 
-def print_wrong(everything: list[list[Answers]]) -> None:
-    print("\nWrong surrogates: relative RMSE of the variance over that of the linear part, B = 10 / 20 / 25\n")
-    print("| case | surrogate | linear | control | ratio |")
-    print("| --- " * 5 + "|")
-    sizes = (10, 20, 25)
-    for sets in everything:
-        if sets[0].case.control != "surrogate":
-            continue
-        linear = [_rms_of(sets, [answers.linear for answers in sets], size) for size in sizes]
-        for name in WRONG:
-            misled = [[_misled(answers.case, each, name) for each in answers.linear] for answers in sets]
-            control = [_rms_of(sets, misled, size) for size in sizes]
-            cells = [" / ".join(f"{each:.3f}" for each in some) for some in (linear, control)]
-            ratios = " / ".join(f"{new / old:.2f}" for old, new in zip(linear, control, strict=True))
-            print(f"| {sets[0].case.name} | {name} | " + " | ".join(cells) + f" | {ratios} |", flush=True)
-
-
-def _rms_of(sets: list[Answers], results: list[list[Result]], size: int) -> float:
-    return rms(
-        [
-            first(part.variance) / answers.variance - 1
-            for answers, runs in zip(sets, results, strict=True)
-            for result in runs
-            for part in parts(result, size)
-        ]
+def wrong_found(answers: Answers) -> np.ndarray:
+    """Return mean squares of the relative errors of the variance, ``(1 + wrong, sizes)``, the linear part first."""
+    misled = [[_misled(answers.case, each, name) for each in answers.linear] for name in WRONG]
+    return np.array(
+        [[answers.mean_square(results, size) for size in WRONG_SIZES] for results in (answers.linear, *misled)]
     )
+
+
+def wrong_lines(case: Case, found: np.ndarray) -> Iterator[str]:
+    """Yield a line for each wrong surrogate, with the standard errors of its ratios over data sets."""
+    for number, name in enumerate(WRONG, start=1):
+        linear, control = found[:, 0], found[:, number]
+        ratios = [_ratio_with_error(*each) for each in zip(control.T, linear.T, strict=True)]
+        cells = [_slashed(np.sqrt(each.mean(axis=0))) for each in (linear, control)]
+        shown = " / ".join(f"{ratio:.2f} ± {error:.2f}" for ratio, error in ratios)
+        yield f"| {case.name} | {name} | " + " | ".join(cells) + f" | {shown} |"
+
+
+# The time
 
 
 def print_time() -> None:
@@ -441,7 +331,7 @@ def print_time() -> None:
     model = ob.from_sklearn(LogisticRegression(), target="coef_")
     calls = {
         "default, ten refits": {"method": "bca"},
-        "2000 draws of the surrogate": {"method": "bca", "control": "surrogate"},
+        'control="surrogate"': {"method": "bca", "control": "surrogate"},
         "2000 refits": {"method": "bca", "estimator": "standard", "n_resamples": 2000},
     }
     seconds, found = {}, {}
@@ -458,27 +348,119 @@ def print_time() -> None:
     plain, slowest = found["2000 refits"], seconds["2000 refits"]
     for name, result in found.items():
         ends = np.array(result.confidence_interval) - np.array(plain.confidence_interval)
-        difference = rms(ends / np.ravel(plain.standard_error))
+        difference = np.sqrt(mean_square(ends / np.ravel(plain.standard_error)))
         print(f"| {name} | {seconds[name]:.2f} | {slowest / seconds[name]:.1f} | {difference:.3f} |", flush=True)
+
+
+# All of them
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is found for a data set, the lines of a case, and of how many runs and small bootstraps.
+
+    Attributes
+    ----------
+    only
+        The control of the cases that have a line; empty for all.
+    """
+
+    title: str
+    columns: str
+    found: Callable[[Answers], np.ndarray]
+    lines: Callable[[Case, np.ndarray], Iterator[str]]
+    n_runs: int
+    n_small: int
+    only: str = ""
+
+    def print_head(self) -> None:
+        """Print the title and the names of the columns."""
+        print(f"\n{self.title}\n\n{self.columns}")
+        print("| --- " * (self.columns.count("|") - 1) + "|", flush=True)
+
+
+TABLES = {
+    "variance": Table(
+        f"Relative RMSE of the variance, B = {_slashed(SIZES, 'd')}",
+        "| case | standard | paper | linear part | control | median data set | asked |",
+        variance_found,
+        variance_lines,
+        n_runs=4,
+        n_small=20,
+    ),
+    "errors": Table(
+        "Bias: RMSE in standard errors. Reported simulation error over true, both averaged over data sets",
+        "| case | B | bias, linear | bias, control | reported/true, s.e. | data sets | reported/true, bias | warn |",
+        errors_found,
+        errors_lines,
+        n_runs=40,
+        n_small=2,
+    ),
+    "ends": Table(
+        "Ends from ten refits: RMSE in standard errors, low / high, over that of 2000 plain refits",
+        "| case | method | linear | control | 2000 refits | ratio |",
+        ends_found,
+        ends_lines,
+        n_runs=10,
+        n_small=2,
+        only="surrogate",
+    ),
+    "wrong": Table(
+        f"Wrong surrogates: relative RMSE of the variance over the linear part's, B = {_slashed(WRONG_SIZES, 'd')}",
+        "| case | surrogate | linear | control | ratio |",
+        wrong_found,
+        wrong_lines,
+        n_runs=4,
+        n_small=20,
+        only="surrogate",
+    ),
+}
+
+
+def found_for(name: str, case: Case, seed: int, n_runs: int, folder: pathlib.Path | None) -> np.ndarray:
+    """Return what a table has for the data set of a seed, from the folder where it is kept."""
+    label = "".join(letter if letter.isalnum() else "-" for letter in case.name)
+    file = None if folder is None else folder / f"{name}-{label}-{n_runs}-{seed}.npy"
+    if file is not None and file.exists():
+        return np.load(file)
+    table = TABLES[name]
+    found = table.found(Answers.of(case, seed, n_runs, table.n_small))
+    if file is not None:
+        unfinished = file.with_suffix(".part.npy")
+        np.save(unfinished, found)
+        unfinished.rename(file)
+    return found
+
+
+def print_table(name: str, chosen: list[Case], seeds: range, runs: int | None, folder: pathlib.Path | None) -> None:
+    """Print a table, a case as soon as it is done."""
+    table = TABLES[name]
+    table.print_head()
+    for case in chosen:
+        if table.only in case.control:
+            found = [found_for(name, case, seed, runs or table.n_runs, folder) for seed in seeds]
+            for line in table.lines(case, np.array(found)):
+                print(line, flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-sets", type=int, default=8)
-    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("--runs", type=int, help="runs of a data set, each with draws of its own")
     parser.add_argument("--first-seed", type=int, default=100)
-    parser.add_argument("--tables", nargs="*", default=["variance", "errors", "ends", "wrong", "time"])
+    parser.add_argument("--folder", type=pathlib.Path)
+    parser.add_argument("--tables", nargs="*", choices=[*TABLES, "time"], default=[*TABLES, "time"])
     parser.add_argument("--cases", nargs="*", default=[""])
     options = parser.parse_args()
+    if options.folder is not None:
+        options.folder.mkdir(parents=True, exist_ok=True)
     chosen = [case for case in cases() if any(part in case.name for part in options.cases)]
     seeds = range(options.first_seed, options.first_seed + options.data_sets)
-    if "time" in options.tables:
-        print_time()
-    everything = [[Answers.of(case, seed, options.runs) for seed in seeds] for case in chosen]
-    tables = {"variance": print_variance, "errors": print_errors, "ends": print_ends, "wrong": print_wrong}
     for name in options.tables:
-        if name != "time":
-            tables[name](everything)
+        if name == "time":
+            print_time()
+        else:
+            print_table(name, chosen, seeds, options.runs, options.folder)
 
 
 if __name__ == "__main__":

@@ -130,6 +130,32 @@ def remainder_variance(run):
     return float(np.var(values - control.values))
 
 
+def test_the_third_order_has_its_closed_form():
+    """For the exponential of a mean all derivatives are equal, and delta_3 is half of the variance of the mean."""
+    x = RNG.gamma(2.0, size=40)
+    control = result_of(ob.function_of_means(lambda x: x[:, None], lambda m: np.exp(m[0])), x).run.control
+    np.testing.assert_allclose(control.third, x.var() / 80, rtol=1e-3)
+
+
+@pytest.mark.parametrize("statistic", [ob.mean, ob.variance])
+def test_what_has_no_third_order_has_none(statistic):
+    np.testing.assert_array_equal(result_of(statistic, ROWS[:, 0]).run.control.third, 0)
+
+
+SKEWED = np.random.default_rng(4).gamma(1.0, size=(40, 2))
+NORMAL = np.random.default_rng(4).multivariate_normal([5, 3], [[1, 0.5], [0.5, 1]], size=40)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "data"), [(ob.ratio, SKEWED), (ob.std, SKEWED), (ob.correlation, NORMAL)], ids=["ratio", "std", "r"]
+)
+def test_the_slope_on_it_is_one_to_third_order(statistic, data):
+    """Without the part of third order that moves with L the slopes are 1.04 to 1.15."""
+    with silenced():
+        result = ob.bootstrap(data, statistic, n_resamples=20_000, rng=0, control="quadratic", method="normal")
+    np.testing.assert_allclose(result.slope, 1, atol=0.015)
+
+
 def test_auto_takes_it_where_it_is_cheap():
     with silenced():
         small = ob.bootstrap(ROWS[:, 0], ob.std, n_resamples=10, rng=0)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import orthoboot as ob
-from orthoboot.controls.surrogate import _extremes
+from orthoboot.controls.surrogate import _extremes, _sides
 from orthoboot.functionals.surrogate import Surrogate
 from orthoboot.warning_scopes import silenced
 
@@ -38,9 +38,9 @@ def test_ten_refits_and_two_probes_are_worth_thousands(many):
     result = result_of()
     assert (result.control, result.run.control.probes.contradicted.any()) == ("surrogate", False)
     np.testing.assert_allclose(result.control_share, 1)
-    # Of 4000 refits and of 2000 draws, of which the linear part explains most: four standard errors.
+    # Of 4000 refits and of 8000 draws, of which the linear part explains most: four standard errors.
     relative = np.ravel(result.standard_error)[:3] / np.ravel(many.standard_error)[1:] - 1
-    assert np.abs(relative).max() < 4 * np.sqrt(1 / 8000 + 1 / 8000)
+    assert np.abs(relative).max() < 4 * np.sqrt(1 / 8000 + 1 / 16000)
     assert np.ravel(result.equivalent_resamples).min() > 2000
 
 
@@ -49,12 +49,28 @@ def test_percentile_ends_are_those_of_thousands_of_refits(many):
     plain = many.interval(method="percentile")
     for end, other in zip(result.confidence_interval, plain, strict=True):
         apart = (np.ravel(end)[:3] - np.ravel(other)[1:]) / np.ravel(many.standard_error)[1:]
-        # A quantile of 4000 replicates has an error of .05 standard errors, one of 2000 draws of .07.
-        assert np.abs(apart).max() < 4 * np.hypot(0.05, 0.07)
+        # A quantile of 4000 replicates has an error of .05 standard errors, one of 8000 draws of .035.
+        assert np.abs(apart).max() < 4 * np.hypot(0.05, 0.035)
 
 
 def test_more_replicates_go_on_from_the_same_draws():
     np.testing.assert_allclose(result_of().extend(5).variance, result_of(n_resamples=15).variance, rtol=1e-9)
+
+
+def test_draws_that_cost_next_to_nothing_are_more():
+    """Two thousand are asked for: of 30 rows, whose tails are heavy, they know the variance to a twentieth."""
+    model = ob.from_sklearn(linear_model.LinearRegression(), target="coef_")
+    rng = np.random.default_rng(3)
+
+    def n_draws(n, d):
+        X = rng.standard_normal((n, d))
+        with silenced():
+            result = ob.bootstrap((X, X.sum(axis=1) + rng.standard_normal(n)), model, paired=True, rng=0)
+        return len(result.run.control.draws.linear)
+
+    assert n_draws(30, 3) == 8000
+    assert 2000 < n_draws(1000, 10) < 8000
+    assert n_draws(2000, 20) == 2000
 
 
 def test_jobs_and_a_checkpoint_change_nothing(tmp_path):
@@ -183,6 +199,17 @@ def test_one_that_is_the_linear_part_is_not_used():
         assert ob.bootstrap(rows, nearest, rng=0).control == "linear"
 
 
+def test_an_output_with_a_heavy_tail_is_probed_at_its_own_extremes():
+    """Explosions of the first output stay hidden where a true extreme of the second is farther out."""
+    excess = np.random.default_rng(0).standard_normal((2000, 2))
+    assert _sides(excess, excess) == ([int(excess.min(axis=1).argmin())], [int(excess.max(axis=1).argmax())])
+    excess[7, 1], excess[100:110, 0] = 300.0, 50.0
+    below, above = _sides(excess, excess)
+    assert 7 in above
+    assert set(above) & set(range(100, 110))
+    assert len(below) == len(above) == 3
+
+
 def test_a_tolerance_that_the_draws_do_not_allow_ends_the_run():
     with pytest.warns(ob.errors.ToleranceWarning, match="draws of the surrogate"):
         result = ob.bootstrap((X, Y), MODEL, paired=True, tol=0.003, max_resamples=500, rng=0)
@@ -193,13 +220,31 @@ def test_draws_without_a_value_count_as_their_linear_part():
     _, wrong = misled(lambda s, rng: np.where(rng.random() < 0.03, np.nan, s), 10)
     draws = wrong.run.control.draws
     missing = (draws.surrogate == draws.linear).all(axis=1)
-    assert 20 < missing.sum() < 110  # 60 of 2000 are expected, give or take 7.6
+    assert missing.mean() == pytest.approx(0.03, abs=0.01)  # five standard errors of 8000 draws
     assert np.isfinite(wrong.variance).all()
 
 
 def test_one_that_has_too_often_no_value_is_refused():
     with pytest.raises(ob.errors.ArgumentError, match="has nothing to add"):
         misled(lambda s, rng: np.where(rng.random() < 0.2, np.nan, s), 10)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_few_draws_that_carry_the_variance_are_told(seed):
+    """Of classes that resamples nearly separate; reported errors of the standard error are half of the true ones."""
+    rng = np.random.default_rng([seed, 2])
+    wide = rng.standard_normal((100, 6))
+
+    def warned(size):
+        labels = (rng.random(100) < 1 / (1 + np.exp(-size * wide.sum(axis=1)))).astype(float)
+        with silenced():
+            result = ob.bootstrap(
+                (wide, labels), ob.logistic_regression, n_resamples=10, rng=0, paired=True, control="surrogate"
+            )
+        return any("the farthest of" in str(each) for each in result.warnings)
+
+    assert warned(1.5)
+    assert not warned(0.2)
 
 
 def test_one_without_values_is_given_up_after_a_hundred_draws():

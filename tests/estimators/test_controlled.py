@@ -100,7 +100,7 @@ def test_the_curvature_is_what_the_replicates_show_or_what_is_known():
     # Where a statistic bends in one direction the variance of second order is twice the square of its mean.
     assert by_linear_part(known_bias=3.0)[0].curvature[0] == pytest.approx(2 * 3.0**2 / V, rel=1e-12)
     replicates, control = sample()
-    of_control = moments_of(replicates, replace(control, beyond_linear=np.array([7.0])))
+    of_control = moments_of(replicates, replace(control, second_order=np.array([7.0])))
     assert of_control.curvature[0] == of_control.by_linear.curvature[0] == pytest.approx(7.0 / V)
 
 

@@ -1,4 +1,4 @@
-"""The quadratic part of a function of means: its values on resamples, and its exact moments."""
+"""The quadratic part of a function of means, and what of the next order moves with its linear part."""
 
 from __future__ import annotations
 
@@ -18,12 +18,30 @@ from orthoboot.typing import FloatArray, Influence
 _ROUNDING = 1e-10
 """Features are in units of their own size: one whose mean varies by this share of the others' is constant."""
 
+_STEP = 0.1
+"""In standard errors: how far the second derivatives are compared along the gradient."""
+
+_STRAIGHT = 1e-6
+"""A slope of third order below this is what differences leave of zero."""
+
+_SATURATION = 3.0
+"""How much less of the third order is left where the second has as much variance as the linear part.
+
+Where the second order is large the following ones turn against it: correlations and skewnesses have limits.
+"""
+
+_FURTHER_ORDERS = 2.5
+"""How far the slope on a control that knows the third order is off, in terms of its curvature and of ``1/sqrt(n)``.
+
+Over functions of means of 10 to 1000 rows; further orders move with the linear part as far as that is skewed.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class Quadratic(Control):
-    r"""The linear and the quadratic part together, ``C = L + Q``.
+    r"""The linear and the quadratic part together, and what of the cubic part moves with the linear one.
 
-    .. math:: Q_b = \tfrac12 d_b' g'' d_b, \qquad d_b = \sum_t x_t,
+    .. math:: C = (1 + \delta) L + Q, \qquad Q_b = \tfrac12 d_b' g'' d_b, \qquad d_b = \sum_t x_t,
 
     d_b the change of the means, a sum of independent draws from one or more populations u, m_u draws from each. With
     :math:`S_u` the covariance of population u, :math:`S = \sum m_u S_u` and :math:`q = x' g'' x`,
@@ -35,6 +53,14 @@ class Quadratic(Control):
 
     exactly, where x is centred in each population. For n rows drawn from one sample that is
     ``E[Q] = mean(q)/(2n)`` and ``Var(Q) = var(q)/(4 n^3) + (n-1) tr((g'' S)^2)/(2 n^3)`` with the features themselves.
+
+    The cubic part K is of the order of ``1/n`` beside L, and moves with it: to leading order, for a normal d,
+
+    .. math:: \delta_3 = \frac{\operatorname{Cov}(K, L)}{V} = \frac{1}{2V} \frac{d}{dt}
+              \operatorname{tr}\bigl(S\, g''(m + t S g')\bigr)\Big|_{t=0}, \qquad
+              \delta = \frac{\delta_3}{1 + 3 \operatorname{Var}(Q)/V}.
+
+    Without it the slope of the statistic on its control would be off by as much.
 
     Attributes
     ----------
@@ -49,6 +75,8 @@ class Quadratic(Control):
         g'' in these directions, shape ``(k, q, q)``.
     unit
         What the outputs are divided by, in the influence and in the bends, shape ``(k,)``.
+    third
+        delta_3, shape ``(k,)``; NaN where it is not known.
     """
 
     plan: Plan
@@ -56,22 +84,37 @@ class Quadratic(Control):
     scores: tuple[FloatArray, ...]
     bends: FloatArray
     unit: FloatArray
+    third: FloatArray
 
     name = "quadratic"
 
     def on(self, resamples: Resamples, linear: FloatArray, changes: FloatArray) -> ControlValues:
-        """Return ``L + Q`` on resamples, less its mean."""
+        """Return the control on resamples, less its mean."""
         moved = np.sum([resamples.sums(i, part) / len(part) for i, part in enumerate(self.scores)], axis=0)
         # Not row by row: where groups of unequal size are drawn the number of rows varies, and one feature is that.
         curved = _bent(self.bends, moved - self.plan.mean(self.scores)) / 2
         mean, variance = self._moments.mean, np.diag(self.covariance()).copy()
-        beyond_linear = np.diag(self._moments.quadratic).copy()
-        values = linear + curved - mean
-        return ControlValues(values, mean, variance, self.covariance, beyond_linear=beyond_linear)
+        second_order = np.diag(self._moments.quadratic).copy()
+        values = self._slope * linear + curved - mean
+        return ControlValues(
+            values,
+            mean,
+            variance,
+            self.covariance,
+            second_order=second_order,
+            slope_doubt=self._slope_doubt,
+        )
 
     def covariance(self) -> FloatArray:
-        """Return the exact covariance of ``L + Q``, shape ``(k, k)``."""
-        return self._moments.covariance
+        """Return the exact covariance of the control, shape ``(k, k)``."""
+        return self._moments.covariance(self._slope)
+
+    @cached_property
+    def _slope(self) -> FloatArray:
+        """Return ``1 + delta``, shape ``(k,)``."""
+        linear, quadratic = np.diag(self._moments.linear), np.diag(self._moments.quadratic)
+        bent = np.divide(quadratic, linear, out=np.zeros_like(linear), where=linear > 0)
+        return np.asarray(1 + np.nan_to_num(self.third) / (1 + _SATURATION * bent))
 
     def in_unit(self, unit: FloatArray) -> Quadratic:
         """Return the control of the outputs divided by a unit each."""
@@ -80,6 +123,12 @@ class Quadratic(Control):
             return self
         influence = tuple(part * factor for part in self.influence)
         return replace(self, influence=influence, bends=self.bends * factor[:, np.newaxis, np.newaxis], unit=unit)
+
+    @property
+    def _slope_doubt(self) -> FloatArray:
+        """Return how far the slope on the control may be off, in terms of its curvature, shape ``(k,)``."""
+        n_units = min(scheme.n_units for scheme in self.plan.schemes)
+        return np.where(np.isnan(self.third), np.inf, _FURTHER_ORDERS / np.sqrt(n_units))
 
     @property
     def description(self) -> str:
@@ -117,11 +166,11 @@ class _Moments(NamedTuple):
     crossed: FloatArray
     quadratic: FloatArray
 
-    @property
-    def covariance(self) -> FloatArray:
-        """Return the exact covariance of ``L + Q``, shape ``(k, k)``."""
+    def covariance(self, slope: FloatArray) -> FloatArray:
+        """Return the exact covariance of ``slope L + Q``, shape ``(k, k)``."""
+        crossed = slope[:, np.newaxis] * self.crossed
         # The sum of the crossed terms first: it is symmetric to the last bit, and so is the whole.
-        return self.linear + (self.crossed + self.crossed.T) + self.quadratic
+        return np.outer(slope, slope) * self.linear + (crossed + crossed.T) + self.quadratic
 
 
 def quadratic_control(form: MeansForm, plan: Plan, influence: Influence, unit: FloatArray) -> Quadratic | None:
@@ -139,7 +188,37 @@ def quadratic_control(form: MeansForm, plan: Plan, influence: Influence, unit: F
     bends = _bends(form, directions) * (form.unit / unit)[:, np.newaxis, np.newaxis]
     if not np.isfinite(bends).all():
         return None
-    return Quadratic(plan, influence, tuple(part @ inverse.T for part in features), bends, unit)
+    scores = tuple(part @ inverse.T for part in features)
+    gradient = _gradient(plan, influence, scores)
+    third = _third_order(form, directions, gradient * (unit / form.unit)[:, np.newaxis])
+    return Quadratic(plan, influence, scores, bends, unit, third)
+
+
+def _gradient(plan: Plan, influence: Influence, scores: tuple[FloatArray, ...]) -> FloatArray:
+    """Return g' in the directions of the scores, shape ``(k, q)``: their covariances with the linear part."""
+    k = influence[0].shape[1]
+    joint = tuple(np.concatenate(parts, axis=1) for parts in zip(influence, scores, strict=True))
+    return plan.covariance(joint)[:k, k:]
+
+
+def _third_order(form: MeansForm, directions: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Return delta_3 of each output, shape ``(k,)``; NaN where it is not known: see `Quadratic`.
+
+    With directions in which ``S = 1``, V is the square of the gradient and the derivative that along it.
+    """
+    unknown = np.full(len(gradient), np.nan)
+    if form.curvature is not None:
+        return unknown
+    sizes = np.sqrt((gradient**2).sum(axis=1))
+    found = unknown
+    for output in np.flatnonzero(sizes > 0):
+        along = directions @ (gradient[output] / sizes[output])
+        above, below = (
+            replace(form, point=form.point + side * _STEP * along).second_derivatives(directions)[output].sum()
+            for side in (1, -1)
+        )
+        found[output] = (above - below) / (2 * _STEP) / (2 * sizes[output])
+    return np.where(np.abs(found) < _STRAIGHT, 0.0, found)
 
 
 def _without_rounding(covariance: FloatArray) -> FloatArray:

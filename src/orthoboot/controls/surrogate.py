@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthoboot.controls.base import Control, ControlValues, SimulatedLaw, without_groups
+from orthoboot.controls.base import HEAVY_TAIL, Control, ControlValues, SimulatedLaw, tail_shares, without_groups
 from orthoboot.draws.resamples import Resamples
 from orthoboot.execution.evaluations import evaluations
 from orthoboot.execution.execution import Execution
@@ -35,6 +35,9 @@ _TOLERATED = 0.5
 _ROUNDING = 1e-9
 """Of the standard deviation of L: a surrogate that is nowhere farther from it is L."""
 
+_MORE_PROBES = 10
+"""So many draws more are probed at most where outputs have heavy tails."""
+
 _REACH = 1.5
 """How far beyond what replicates have confirmed a surrogate may go where a probe has contradicted it."""
 
@@ -51,14 +54,14 @@ class JointDraws(NamedTuple):
 
 
 class Probes(NamedTuple):
-    """What the statistic says at the two draws on which its surrogate is farthest from the linear part.
+    """What the statistic says at the draws on which its surrogate is farthest from the linear part.
 
     Attributes
     ----------
     contradicted
         On which side, below and above, they speak against the surrogate, shape ``(2, k)``.
     remainders
-        ``P - L`` of the statistic there, shape ``(2, k)``; zero where it has no value.
+        ``P - L`` of the statistic there, shape ``(probes, k)``; zero where it has no value.
     """
 
     contradicted: BoolArray
@@ -79,10 +82,11 @@ class SurrogateControl(Control):
     .. math:: E[C] = \overline{C - \gamma L}, \qquad
               \operatorname{Var}(C) = \gamma^2 V + s^2(C - \gamma L).
 
-    The statistic itself is evaluated at the draws with the largest and the smallest ``S - L``. Where it is far from S
-    there, or has no value, S may go on that side no farther than 1.5 times what the replicates have shown, or than the
-    statistic went at the draws probed: a few draws on which the surrogate explodes would else make its variance
-    anything. What limits twice as far would change counts as error.
+    The statistic itself is evaluated at the draws with the largest and the smallest ``S - L``, and at those of outputs
+    of which a few draws carry much of the variance. Where it is far from S there, or has no value, S may go on that
+    side no farther than 1.5 times what the replicates have shown, or than the statistic went at the draws probed: a few
+    draws on which the surrogate explodes would else make its variance anything. What limits twice as far would change
+    counts as error.
 
     Attributes
     ----------
@@ -156,7 +160,9 @@ class SurrogateControl(Control):
     def description(self) -> str:
         """Return what it is and what the probes found."""
         contradicted = self.probes.contradicted.any()
-        said = "contradicted by a probe, and limited" if contradicted else "confirmed by two probes"
+        number = len(self.probes.remainders)
+        confirmed = f"confirmed by {'two' if number == 2 else number} probes"
+        said = "contradicted by a probe, and limited" if contradicted else confirmed
         return f"surrogate ({len(self.draws.linear):,} draws, {said})"
 
     def _limits(self, remainders: FloatArray) -> FloatArray:
@@ -302,13 +308,14 @@ def _probed(
     spread: FloatArray,
     unit: FloatArray,
 ) -> Probes:
-    """Return what the statistic says at the two draws on which its surrogate is farthest from the linear part.
+    """Return what the statistic says at the draws on which its surrogate is farthest from the linear part.
 
     A probe that contradicts it in any output makes all outputs doubtful on its side, since the others' own extremes
     were not probed; and that output on both sides.
     """
     excess = draws.surrogate - draws.linear
-    probes = _extremes(np.divide(excess, spread, out=np.zeros_like(excess), where=spread > 0))
+    below, above = _sides(np.divide(excess, spread, out=np.zeros_like(excess), where=spread > 0), draws.surrogate)
+    probes = list(dict.fromkeys([*below, *above]))
     section = "probes of the surrogate " + " ".join(str(source.draws[probe]) for probe in probes)
     chosen = replace(source, draws=[source.draws[probe] for probe in probes])
     found = evaluations(prepared, chosen, len(probes), execution, section, ProgressBar(len(probes), shown=False))
@@ -316,9 +323,25 @@ def _probed(
     tolerated = _TOLERATED * np.maximum(np.abs(excess[probes]), spread)
     # A value that is missing is NaN, which is not within any bound.
     wrong = ~np.asarray(np.abs(changes - draws.surrogate[probes]) <= tolerated)
-    by_side, by_output = wrong.any(axis=1, keepdims=True), wrong.any(axis=0, keepdims=True)
+    by_side = np.array([[wrong[[probes.index(probe) for probe in side]].any()] for side in (below, above)])
     remainders = changes - draws.linear[probes]
-    return Probes(np.asarray(by_side | by_output), np.where(np.isfinite(remainders), remainders, 0.0))
+    return Probes(by_side | wrong.any(axis=0), np.where(np.isfinite(remainders), remainders, 0.0))
+
+
+def _sides(relative: FloatArray, surrogate: FloatArray) -> tuple[list[int], list[int]]:
+    """Return which draws to probe below and above the linear part, given ``S - L`` in its deviations, ``(N, k)``.
+
+    The two farthest of all; and those of the outputs with heavy tails, the heaviest first, since an extreme of another
+    output hides where these come from.
+    """
+    first, second = _extremes(relative)
+    below, above = [first], [second]
+    tails = tail_shares(surrogate)
+    for output in np.argsort(-tails, kind="stable")[: _MORE_PROBES // 2]:
+        if tails[output] > HEAVY_TAIL:
+            below.append(int(np.argmin(relative[:, output])))
+            above.append(int(np.argmax(relative[:, output])))
+    return below, above
 
 
 def _extremes(relative: FloatArray) -> list[int]:

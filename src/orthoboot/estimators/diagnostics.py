@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from orthoboot.arrays.passes import ranges, sums_of_squares
+from orthoboot.controls.base import FAR_DRAWS, HEAVY_TAIL, tail_shares
 from orthoboot.errors import (
     ConstantDataWarning,
     DigitsWarning,
@@ -44,8 +45,6 @@ LARGE_BIAS = 3.0
 _SLOPE_DISTANCE = 0.3
 _UNRELATED = 0.05
 _SLOPE_SIGNIFICANCE = 1e-4
-_ROUGH_TAIL = 0.15
-"""A relative error of the standard error that two thousand draws have only where a few of them carry it."""
 _UNEQUAL_SIZES = 0.35
 """A coefficient of variation of the number of rows in a resample: beyond it the jackknife is a tenth too small."""
 
@@ -325,14 +324,14 @@ def _about_tails(estimation: Estimation) -> Iterator[OrthobootWarning]:
     control = estimation.control_values
     if control is None or control.law is None:
         return
-    by_draws = np.asarray(estimation.error.log_variance_by_draws) / 2
-    rough = estimation.moments.control_is_nearer & (by_draws > _ROUGH_TAIL)
-    if rough.any():
-        worst = int(np.argmax(np.where(rough, by_draws, 0.0)))
+    tails = np.where(estimation.moments.control_is_nearer, tail_shares(control.law.control), 0.0)
+    worst = int(np.argmax(tails))
+    if tails[worst] > HEAVY_TAIL:
         yield WeakInfluenceWarning(
-            f"a few of {len(control.law.control):,} draws carry most of the variance of "
-            f"`{estimation.run.output.names[worst]}`: on some resamples it is far out, as where these nearly separate "
-            'the classes, and more replicates do not settle its standard error. Use method="percentile", or a penalty.'
+            f"the farthest of {len(control.law.control):,} draws, one in {FAR_DRAWS}, carry {tails[worst]:.0%} of the "
+            f"variance of `{estimation.run.output.names[worst]}`: on some resamples it is far out, as where these "
+            "nearly separate the classes. More replicates do not settle its standard error, whose simulation error may "
+            'be too small. Use method="percentile", or a penalty.'
         )
 
 

@@ -63,6 +63,8 @@ class Moments:
         known, and for a surrogate.
     is_expansion
         Whether C is the linear or the quadratic part, whose slope is off by the next order, and not a surrogate.
+    slope_doubt
+        How far the slope on C may be off one, in terms of the `curvature`; infinite where C knows no third order.
     parts
         What the sums are taken of; None where one replicate is left out.
     by_linear
@@ -82,6 +84,7 @@ class Moments:
     prior: float = PRIOR_REPLICATES
     second_order: FloatArray | float = 0.0
     is_expansion: bool = True
+    slope_doubt: FloatArray | float = np.inf
     parts: CentredParts | None = None
     by_linear: Moments | None = None
 
@@ -167,7 +170,7 @@ def moments_of(
     """
     known_bias = _known_bias(replicates, control)
     exact = control is None or control.law is None
-    second_order = None if control is None else control.beyond_linear
+    second_order = None if control is None else control.second_order
     if second_order is None:
         beyond = known_bias - linear_mean
         second_order = 2 * np.where(np.isnan(beyond), 0.0, beyond) ** 2
@@ -190,6 +193,7 @@ def moments_of(
         prior=PRIOR_REPLICATES if exact else prior,
         second_order=second_order,
         is_expansion=exact,
+        slope_doubt=control.slope_doubt,
         by_linear=by_linear,
     )
 

@@ -106,8 +106,9 @@ class Orthogonal(Estimator):
             tau   = 0.7 min(rho/(1 + 3 rho), 3 s(P - C)/sqrt(V))
             doubt = 2 tau sqrt(k/(B + k) min(1, 20/B))
 
-        The second bound on tau is that of Cauchy and Schwarz. The slope on a surrogate has no such size: there the
-        doubt is ``|log(S2(raw slope)/S2(beta))|``, S2 the variance.
+        The second bound on tau is that of Cauchy and Schwarz. A quadratic control that knows what of the third order
+        moves with the linear part is off by less, at most ``2.5 rho / sqrt(n)``. The slope on a surrogate has no such
+        size: there the doubt is ``|log(S2(raw slope)/S2(beta))|``, S2 the variance.
         """
         return _mixed(moments, _doubt)
 
@@ -124,9 +125,15 @@ def _doubt(moments: Moments) -> FloatArray:
     if not moments.is_expansion:
         return _shrinkage_effect(moments)
     left = ratio(moments.residual / (moments.size - 1), moments.control_variance, otherwise=0.0)
-    # rho/(1 + 3 rho), for an infinite rho too.
-    spread = np.minimum(1 / (1 / np.maximum(moments.curvature, _STRAIGHT) + _SATURATION), _UNSEEN * np.sqrt(left))
-    return np.asarray(2 * _OFF * spread * np.sqrt(moments.shrinkage * min(1.0, _FEW / moments.size)))
+    spread = np.minimum(_slope_spread(moments), _OFF * _UNSEEN * np.sqrt(left))
+    return np.asarray(2 * spread * np.sqrt(moments.shrinkage * min(1.0, _FEW / moments.size)))
+
+
+def _slope_spread(moments: Moments) -> FloatArray:
+    """Return how far slopes on an expansion spread about one, as the curvature has it, shape ``(k,)``."""
+    curvature = np.maximum(moments.curvature, _STRAIGHT)
+    # 0.7 rho/(1 + 3 rho), for an infinite rho too.
+    return np.minimum(_OFF / (1 / curvature + _SATURATION), moments.slope_doubt * curvature)
 
 
 def _bias_doubt(moments: Moments) -> FloatArray:

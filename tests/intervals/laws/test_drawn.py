@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from orthoboot.intervals.laws.drawn import DrawnDistribution
+from orthoboot.intervals.laws.drawn import DrawnDistribution, OrderedDraws
 from orthoboot.intervals.laws.saddlepoint import GRID, LinearDistribution
 from orthoboot.plans.base import Draws
 
@@ -21,9 +21,12 @@ def draws(n, seed):
     return linear + linear**2 - LAW.variance, linear
 
 
+def distribution(control, linear):
+    return DrawnDistribution(OrderedDraws.of(control, linear, LAW), np.zeros(1), control.var(axis=0))
+
+
 def at(z, n, seed):
-    control, linear = draws(n, seed)
-    known = DrawnDistribution(control, linear, control.var(axis=0), LAW)
+    known = distribution(*draws(n, seed))
     return float(known.scale[0] * known.standardised(np.array([[z]]))[0, 0])
 
 
@@ -46,7 +49,7 @@ def test_the_law_of_the_linear_part_takes_most_of_the_chance_out():
 
 def test_it_never_falls_and_goes_on_beyond_the_draws():
     control, linear = draws(300, 4)
-    known = DrawnDistribution(control, linear, control.var(axis=0), LAW)
+    known = distribution(control, linear)
     assert (np.diff(known.on_grid[0]) >= 0).all()
     assert known.scale[0] * known.on_grid[0, 0] < control.min()
     assert known.scale[0] * known.on_grid[0, -1] > control.max()
@@ -55,5 +58,13 @@ def test_it_never_falls_and_goes_on_beyond_the_draws():
 
 def test_an_output_that_does_not_vary_has_one_value():
     linear = draws(100, 5)[1]
-    known = DrawnDistribution(np.zeros((100, 1)), linear, np.zeros(1), LAW)
+    known = distribution(np.zeros((100, 1)), linear)
     np.testing.assert_array_equal(known.on_grid, np.zeros((1, len(GRID))))
+
+
+def test_leaving_draws_out_is_ordering_the_others():
+    control, linear = draws(200, 6)
+    kept = np.arange(200) % 20 != 3
+    left, again = OrderedDraws.of(control, linear, LAW).some(kept), OrderedDraws.of(control[kept], linear[kept], LAW)
+    np.testing.assert_array_equal(left.control, again.control)
+    np.testing.assert_array_equal(left.strata, again.strata)

@@ -4,19 +4,54 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from orthoboot.intervals.laws.saddlepoint import GRID, LinearDistribution
-from orthoboot.typing import BoolArray, FloatArray
+from orthoboot.typing import BoolArray, FloatArray, IntArray
 
-_BINS = 50
+_STRATA = 50
 """Intervals of the linear part, equally probable under its law, whose draws together get the probability they have."""
 
 _TAIL = 0.02
 """Share of the draws at either end whose slope goes on beyond them."""
+
+
+class OrderedDraws(NamedTuple):
+    """Draws of a control in increasing order, for each output by itself.
+
+    Attributes
+    ----------
+    control
+        The values, shape ``(k, N)``.
+    strata
+        In which of fifty intervals, equally probable under its law, the linear part of each draw lies, ``(k, N)``.
+    numbers
+        Which draw it was, shape ``(k, N)``.
+    """
+
+    control: FloatArray
+    strata: IntArray
+    numbers: IntArray
+
+    @staticmethod
+    def of(control: FloatArray, linear: FloatArray, law: LinearDistribution) -> OrderedDraws:
+        """Return draws of a control and of the linear part, of mean zero and of this law, shape ``(N, k)`` each."""
+        share = law.cdf(linear + law.mean).T
+        strata = np.minimum((share * _STRATA).astype(np.int64), _STRATA - 1)
+        numbers = np.argsort(control.T, axis=1, kind="stable")
+        ordered = np.take_along_axis(control.T, numbers, axis=1)
+        return OrderedDraws(ordered, np.take_along_axis(strata, numbers, axis=1), numbers)
+
+    def some(self, kept: BoolArray) -> OrderedDraws:
+        """Return the draws that are kept, shape ``(N,)``."""
+        where, shape = kept[self.numbers], (len(self.numbers), -1)
+        return OrderedDraws(
+            self.control[where].reshape(shape), self.strata[where].reshape(shape), self.numbers[where].reshape(shape)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,20 +63,15 @@ class DrawnDistribution:
 
     Parameters
     ----------
-    control
-        Less its mean, shape ``(N, k)``.
-    linear
-        The linear parts of the same draws, shape ``(N, k)``.
-    variance
-        Of the control, shape ``(k,)``.
-    law
-        The exact law of the linear part.
+    draws
+        The draws.
+    mean, variance
+        Of the control, shape ``(k,)`` each.
     """
 
-    control: FloatArray
-    linear: FloatArray
+    draws: OrderedDraws
+    mean: FloatArray
     variance: FloatArray
-    law: LinearDistribution
 
     @cached_property
     def scale(self) -> FloatArray:
@@ -51,8 +81,10 @@ class DrawnDistribution:
     @cached_property
     def on_grid(self) -> FloatArray:
         """Return the standardised values at `GRID`, shape ``(k, nodes)``."""
-        columns = zip(self.control.T, self._weights.T, self.scale, strict=True)
-        return np.array([_at_scores(values, weights) / scale for values, weights, scale in columns])
+        columns = zip(self.draws.control, self.draws.strata, self.mean, self.scale, strict=True)
+        return np.array(
+            [_at_scores(values - mean, _weights(strata)) / scale for values, strata, mean, scale in columns]
+        )
 
     def standardised(self, scores: FloatArray) -> FloatArray:
         """Return the standardised values at normal scores of shape ``(k, m)``."""
@@ -63,26 +95,19 @@ class DrawnDistribution:
         """Return False: there is always more beyond."""
         return np.zeros(np.broadcast_shapes(np.shape(p), self.variance.shape), dtype=bool)
 
-    @cached_property
-    def _weights(self) -> FloatArray:
-        """Return the probability of each draw, shape ``(N, k)``."""
-        share = self.law.cdf(self.linear + self.law.mean)
-        bins = np.minimum((share * _BINS).astype(np.int64), _BINS - 1)
-        weights = np.empty_like(self.control)
-        for output, mine in enumerate(bins.T):
-            counts = np.bincount(mine, minlength=_BINS)
-            weights[:, output] = 1 / np.maximum(counts, 1)[mine]
-        total: FloatArray = weights.sum(axis=0)
-        return weights / total
+
+def _weights(strata: IntArray) -> FloatArray:
+    """Return the probability of each draw, shape ``(N,)``: each stratum that has draws gets the same."""
+    counts = np.bincount(strata, minlength=_STRATA)
+    weights = (1 / np.maximum(counts, 1))[strata]
+    return np.asarray(weights / weights.sum())
 
 
-def _at_scores(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the quantiles of weighted values at the scores of `GRID`."""
-    order = np.argsort(values, kind="stable")
-    ordered, mass = values[order], weights[order]
-    scores = scipy.special.ndtri(np.cumsum(mass) - mass / 2)
+def _at_scores(ordered: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the quantiles of increasing values with weights at the scores of `GRID`."""
+    scores = scipy.special.ndtri(np.cumsum(weights) - weights / 2)
     inside: FloatArray = np.interp(GRID, scores, ordered)
-    few = max(int(_TAIL * len(values)), 2)
+    few = max(int(_TAIL * len(ordered)), 2)
     below = scores[0] > GRID
     above = scores[-1] < GRID
     inside[below] = ordered[0] + _slope(scores[:few], ordered[:few]) * (GRID[below] - scores[0])

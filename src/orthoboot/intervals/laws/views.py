@@ -12,7 +12,7 @@ from orthoboot.data.pieces import as_pieces, held
 from orthoboot.estimators import r_squared
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.laws.control import ControlDistribution, Law
-from orthoboot.intervals.laws.drawn import DrawnDistribution
+from orthoboot.intervals.laws.drawn import DrawnDistribution, OrderedDraws
 from orthoboot.intervals.laws.replicated import EmpiricalDistribution
 from orthoboot.intervals.laws.saddlepoint import LinearDistribution
 from orthoboot.plans import Draws, Iid, Scheme
@@ -158,14 +158,13 @@ def _fits(estimation: Estimation) -> BoolArray:
 def _control_view(control: ControlValues, outputs: slice, law: LinearDistribution, prior: float) -> View:
     """Return a control whose law is known from draws."""
     assert control.law is not None
-    drawn, linear = control.law.control[:, outputs], control.law.linear[:, outputs]
+    drawn = OrderedDraws.of(control.law.control[:, outputs], control.law.linear[:, outputs], law)
     values, mean = control.values[:, outputs], control.mean[outputs]
 
-    def without(kept: BoolArray, group_mean: FloatArray, variance: FloatArray) -> View:
-        known = DrawnDistribution(drawn[kept] - group_mean, linear[kept], variance, law)
-        return View(values + mean - group_mean, known, prior, _REACH)
+    def view(draws: OrderedDraws, drawn_mean: FloatArray, variance: FloatArray) -> View:
+        return View(values + mean - drawn_mean, DrawnDistribution(draws, drawn_mean, variance), prior, _REACH)
 
     law_without = control.law.means_without[:, outputs], control.law.variances_without[:, outputs]
-    groups = zip(without_groups(len(drawn)), *law_without, strict=True)
-    whole = without(np.ones(len(drawn), dtype=bool), mean, control.variance[outputs])
-    return whole._replace(without_draws=tuple(without(*group) for group in groups))
+    groups = zip(without_groups(len(control.law.control)), *law_without, strict=True)
+    without = tuple(view(drawn.some(kept), *moments) for kept, *moments in groups)
+    return view(drawn, mean, control.variance[outputs])._replace(without_draws=without)
