@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
 
 from orthoboot.arrays import threads
@@ -59,3 +60,16 @@ def test_tasks_are_run_after_one_that_failed():
     assert ran == [1]
     with pytest.raises(ValueError, match="broken"):
         line.check()
+
+
+def test_what_overflows_is_treated_in_threads_as_the_caller_has_it(pool):
+    barrier = threading.Barrier(2, timeout=60)
+    seen = []
+
+    def note():
+        barrier.wait()  # so that both threads have one
+        seen.append(np.geterr()["over"])
+
+    with np.errstate(over="ignore"):
+        pool.run([note, note])
+    assert seen == ["ignore", "ignore"]

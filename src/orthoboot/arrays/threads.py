@@ -11,6 +11,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from typing import Any
+
+import numpy as np
 
 _LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 """What limits the threads of a process; joblib and others set these in the processes they start."""
@@ -43,6 +46,12 @@ class _Line:
             raise self._errors[min(self._errors)]
 
 
+def _work_off(line: _Line, treatment: Any) -> None:
+    """Run tasks in another thread, where numpy treats what overflows as the caller has it."""
+    with np.errstate(**treatment):
+        line.work_off()
+
+
 class _Pool:
     """The threads of this process, made when they are first needed."""
 
@@ -65,7 +74,7 @@ class _Pool:
         line = _Line(tasks)
         futures: list[Future[None]] = []
         with suppress(RuntimeError):  # no thread can be started, as while the interpreter ends
-            futures.extend(self._started().submit(line.work_off) for _ in range(helpers))
+            futures.extend(self._started().submit(_work_off, line, np.geterr()) for _ in range(helpers))
         try:
             line.work_off()
         finally:

@@ -428,7 +428,7 @@ def _multinomial_counts(k0: Any, k1: Any, stream: Any, first: Any, law: Any, cap
 def _store_sums_of_one_chunk(bits: Any, first: Any, law: Any, capacity: Any, columns: Any, out: Any) -> None:
     n, memory, lanes = columns.shape[1], _memory(), _empty_lanes()
     bounds, rows = np.full(capacity, n, dtype=np.uint64), np.empty(capacity, dtype=np.int64)
-    counts = np.empty((min(_RESAMPLES_AT_ONCE, len(out)), _whole_masks(n)), dtype=np.uint8)
+    counts = np.empty((max(min(_RESAMPLES_AT_ONCE, len(out)), 1), _whole_masks(n)), dtype=np.uint8)
     out[:] = 0.0
     for place in range(0, len(out), len(counts)):
         number = min(len(counts), len(out) - place)
@@ -443,7 +443,7 @@ def _add_poisson_sums(
 ) -> None:
     """Add the sums over Poisson counts of the rows from `start` of `n` to `out`, and the counts to `totals`."""
     memory, lanes, stop = _memory(), _empty_lanes(), start + columns.shape[1]
-    counts = np.empty((min(_RESAMPLES_AT_ONCE, len(out)), _CHUNK), dtype=np.uint8)
+    counts = np.empty((max(min(_RESAMPLES_AT_ONCE, len(out)), 1), _CHUNK), dtype=np.uint8)
     for chunk in range(start // _CHUNK, -(-stop // _CHUNK)):
         begin = _CHUNK * chunk
         rows, lower, upper = min(_CHUNK, n - begin), max(start - begin, 0), min(stop - begin, _CHUNK)
