@@ -190,7 +190,7 @@ def test_refits_go_one_by_one_so_that_it_is_the_default(library: str) -> None:
     functional = ob.m_estimator(logistic(library), init=3, penalty=ridge_penalty)
     result = result_of(functional)
     assert (result.control, result.run.control.probes.contradicted.any()) == ("surrogate", False)
-    assert len(result.run.control.draws.linear) == 2000
+    assert 2000 <= len(result.run.control.draws.linear) <= 8000
     assert np.min(result.r_squared) > 0.9999
     assert result_of(functional, control="linear").control == "linear"
 
