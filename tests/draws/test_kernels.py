@@ -312,11 +312,11 @@ def test_no_task_is_run_twice_where_a_thread_can_be_started_no_more(monkeypatch)
     executor = pool._started()
     whole = executor.submit
 
-    def only_once(task):
+    def only_once(task, *arguments):
         monkeypatch.setattr(executor, "submit", refused)
-        return whole(task)
+        return whole(task, *arguments)
 
-    def refused(task):
+    def refused(task, *arguments):
         raise RuntimeError("cannot schedule new futures after interpreter shutdown")
 
     monkeypatch.setattr(executor, "submit", only_once)

@@ -19,6 +19,10 @@ _WORTH_A_THREAD = 250_000
 """Rows that are drawn in a third of a millisecond, several times what it takes to wake a thread."""
 
 
+_STRETCHES_OF_A_THREAD = 4
+"""So that no thread waits long for another which the system has held up."""
+
+
 class Kernels(Protocol):
     """The interface of the numpy and numba kernels; `first` is the number of the first of consecutive resamples."""
 
@@ -119,17 +123,25 @@ def kernels_for(rows: int) -> Kernels:
 
 
 def for_stretches(
-    replicates: Sequence[int], rows: int, task: Callable[[Kernels, int, slice], None], *, in_one_thread: bool = False
+    replicates: Sequence[int],
+    rows: int,
+    task: Callable[[Kernels, int, slice], None],
+    *,
+    most_of_a_thread: int = _STRETCHES_OF_A_THREAD,
 ) -> None:
     """Call `task` for all resamples, each of so many rows, with the first number and the places of consecutive ones.
 
-    On several processors where that pays; the many small steps of numpy would only wait for each other. Who shares out
-    the rows among the processors asks for one thread.
+    On several processors where that pays; the many small steps of numpy would only wait for each other.
+
+    Parameters
+    ----------
+    most_of_a_thread
+        Stretches for each thread, at most; 0 for a single one, where the rows are shared out among the threads already.
     """
     work = len(replicates) * rows
     kernels = kernels_for(work)
-    alone = in_one_thread or kernels is numpy_kernels
-    parts = 1 if alone else min(processors(), max(work // _WORTH_A_THREAD, 1))
+    most = 1 if kernels is numpy_kernels else max(most_of_a_thread * processors(), 1)
+    parts = min(most, max(work // _WORTH_A_THREAD, 1))
     longest = max(-(-len(replicates) // parts), 1)
     run_tasks([partial(task, kernels, int(replicates[part.start]), part) for part in _stretches(replicates, longest)])
 

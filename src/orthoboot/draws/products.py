@@ -195,8 +195,8 @@ def add_poisson_product_sums(
         found = totals[places], sums[places]
         kernels.poisson_sums(*key, stream, first, attempt, law, n_rows, start, *tables, products, *found)
 
-    # Each thread would compute the features anew, and the parts of the rows have a thread each already.
-    for_stretches(replicates, len(tables[0]), draw, in_one_thread=True)
+    # Every stretch computes the features anew, and the parts of the rows have a thread each already.
+    for_stretches(replicates, len(tables[0]), draw, most_of_a_thread=0)
     return True
 
 
@@ -216,5 +216,6 @@ def multinomial_product_sums(
     def draw(_: Kernels, first: int, places: slice) -> None:
         kernels.multinomial_sums(*key, stream, first, law, *tables, products, sums[places])
 
-    for_stretches(replicates, n, draw)
+    # Every stretch computes the features anew.
+    for_stretches(replicates, n, draw, most_of_a_thread=1)
     return sums
