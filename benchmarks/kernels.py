@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from orthoboot.arrays import threads as pool
 from orthoboot.draws import kernels, numpy_kernels, random_counts
 
 WORK = ((100, 10_000), (1_000, 10_000), (10_000, 1_000), (100_000, 100), (1_000_000, 10), (10_000_000, 10))
@@ -66,6 +67,7 @@ def summing(chosen: Any, threads: int, columns: np.ndarray, n_resamples: int) ->
         choice = kernels.Choice()
         choice._kernels, choice._left = chosen, 0
         kernels._choice, kernels.processors = choice, lambda: threads  # type: ignore[assignment]
+        pool.processors = lambda: threads  # those that there are, too: stretches go to any of them
         random_counts.multinomial_sums(KEY, 0, range(n_resamples), columns.T)
 
     return work

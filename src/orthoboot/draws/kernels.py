@@ -19,8 +19,8 @@ _WORTH_A_THREAD = 250_000
 """Rows that are drawn in a third of a millisecond, several times what it takes to wake a thread."""
 
 
-_STRETCHES_OF_A_THREAD = 4
-"""So that no thread waits long for another which the system has held up."""
+_STRETCHES_OF_A_THREAD, _FEWEST_OF_A_STRETCH = 4, 16
+"""So that no thread waits long for another which the system has held up; and resamples that make one more worth it."""
 
 
 class Kernels(Protocol):
@@ -140,7 +140,9 @@ def for_stretches(
     """
     work = len(replicates) * rows
     kernels = kernels_for(work)
-    most = 1 if kernels is numpy_kernels else max(most_of_a_thread * processors(), 1)
+    threads = 1 if kernels is numpy_kernels or not most_of_a_thread else processors()
+    # The values are read anew in every stretch, so that short ones do not pay.
+    most = max(min(most_of_a_thread * threads, len(replicates) // _FEWEST_OF_A_STRETCH), threads)
     parts = min(most, max(work // _WORTH_A_THREAD, 1))
     longest = max(-(-len(replicates) // parts), 1)
     run_tasks([partial(task, kernels, int(replicates[part.start]), part) for part in _stretches(replicates, longest)])
