@@ -1,8 +1,8 @@
 """Additions to the lanes of a chunk, compiled: the order of `orthoboot.draws.summation`, many lanes at a time.
 
-The innermost loop is written as vector instructions. What a compiler makes of the plain loop has the same bits and
-takes twice as long: it unpacks counts of one byte in long detours, and it fetches and writes back every lane for each
-row that is added to it.
+The innermost loop is written as vector instructions. What the compiler makes of the plain loop has the same bits and
+takes a third longer from two columns on: it converts every count for each column anew, and fetches and writes back
+every lane for each row that is added to it.
 """
 
 from __future__ import annotations
