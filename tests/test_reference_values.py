@@ -14,7 +14,6 @@ import pytest
 import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
-from orthoboot.intervals.linear import acceleration
 
 # ratio <- function(d, w) sum(d$x * w)/sum(d$u * w); empinf(data = city, statistic = ratio)
 CITY_INFLUENCE = [
@@ -72,7 +71,7 @@ def test_city_delete_one_jackknife(city):
 def test_city_third_cumulant_of_the_linear_part(city):
     result = ob.bootstrap(city, ob.ratio, rng=0)
     scale = 6 * result.jackknife_variance**1.5
-    exact = scale * acceleration(result.run.plan, result.run.influence)[0]
+    exact = scale * result.run.acceleration[0]
     assert exact == pytest.approx(7.7603339627878049e-05, rel=1e-10)  # k3.linear in tests/r/control.R
     # R's 7.831452e-05 is the cubes of its one-sided differences, which nearly cancel.
     one_sided = np.array(CITY_INFLUENCE)[:, None]
@@ -95,7 +94,7 @@ def test_aircondit_mean(load):
     assert result.estimate == pytest.approx(108.0833333, abs=5e-8)
     assert result.standard_error == pytest.approx(37.65255236, abs=5e-9)
     assert result.bias == pytest.approx(0, abs=1e-9)
-    a = acceleration(result.run.plan, result.run.influence)[0]
+    a = result.run.acceleration[0]
     assert a == pytest.approx(0.0937980739, abs=5e-11)
     # abc.ci(aircondit$hours, function(y, w) sum(y * w), conf = 0.9, eps = 0.1/12): 63.57491257 201.5466915. With R's
     # default eps = 0.001/12 the second differences of a linear statistic are rounding alone, divided by eps^2.
@@ -118,7 +117,7 @@ def test_gravity_difference_of_means(gravity):
     # closed form. abc.ci(grav1, mean.diff, strata = grav1$series, eps = 0.1/26): -6.707564558 -0.3939311591. With R's
     # default eps = 0.001/26 rounding shows (its example marks the digits as not comparable across machines).
     sigma = result.standard_error
-    a = acceleration(result.run.plan, result.run.influence)[0]
+    a = result.run.acceleration[0]
     for end, z in zip(result.confidence_interval, (-1.959963984540054, 1.959963984540054), strict=True):
         w = a + z
         assert end == pytest.approx(result.estimate + sigma * w / (1 - a * w) ** 2, abs=1e-8)

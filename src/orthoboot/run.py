@@ -61,7 +61,7 @@ class ReplicateBatch(NamedTuple):
     linear: FloatArray | None
 
 
-_OF_INFLUENCE = ("size", "unit", "linear_mean", "linear_variance", "_is_flat", "_plan_variance")
+_OF_INFLUENCE = ("size", "unit", "linear_mean", "linear_variance", "_is_flat", "_plan_variance", "acceleration")
 """What `Run` derives from its influence function, whatever its control: known once it was computed."""
 
 
@@ -296,6 +296,18 @@ class Run:
         found = zip(self.influence_function.largest_by_sample, self.influence, strict=True)
         rounding = [_ROUNDING * largest / len(part) ** 0.5 for largest, part in found]
         return np.asarray(self._plan_variance <= np.square(np.max(rounding, axis=0)))
+
+    @cached_property
+    def acceleration(self) -> FloatArray:
+        """Return ``k3 / (6 sigma**3)`` of the linear part for each output, shape ``(k,)``; zero where it is constant.
+
+        For independent rows this is ``sum I**3 / (6 (sum I**2)**1.5)``, the acceleration of BCa and ABC.
+        """
+        assert self.influence is not None
+        second, third = self._plan_variance, self.plan.third_cumulant(self.influence)
+        # Influence values may be tiny numbers in the user's units: their cube must not vanish against one.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(second > 0, third / (6 * second**1.5), 0.0)
 
     @cached_property
     def _plan_variance(self) -> FloatArray:

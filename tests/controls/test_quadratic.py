@@ -168,6 +168,18 @@ def test_auto_takes_it_where_it_is_cheap():
     assert given.run.control is None
 
 
+@pytest.mark.parametrize(("statistic", "data"), [(ob.mean, ROWS), (ob.mae, (ROWS[:, 0], ROWS[:, 1]))])
+def test_a_linear_statistic_needs_none(statistic, data):
+    options = {"n_resamples": 10, "rng": 0, "paired": isinstance(data, tuple)}
+    with silenced():
+        automatic = ob.bootstrap(data, statistic, **options)
+        asked = ob.bootstrap(data, statistic, control="quadratic", **options)
+    assert automatic.control == "linear"
+    assert asked.control == "quadratic"
+    for name in ("bias", "standard_error", "confidence_interval"):
+        np.testing.assert_allclose(getattr(automatic, name), getattr(asked, name), rtol=1e-9, atol=1e-12)
+
+
 def test_the_paper_and_the_others_do_not_use_it():
     for estimator in ("paper", "standard", "cheap"):
         with silenced():

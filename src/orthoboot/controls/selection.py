@@ -113,7 +113,8 @@ class ControlSearch:
         # function may be dear, or have a kink.
         independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
         is_plain = independent and not self.prepared.functional.by_user
-        return is_plain and n_features <= _MOST_FEATURES and products <= _MOST_PRODUCTS
+        adds_something = not form.is_linear  # independent rows have a fixed number
+        return is_plain and adds_something and n_features <= _MOST_FEATURES and products <= _MOST_PRODUCTS
 
     def _surrogate(self, *, limited: bool) -> Control | None:
         surrogate = self.prepared.surrogate

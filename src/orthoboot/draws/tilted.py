@@ -30,8 +30,17 @@ class Tilt:
         self._known_rows: list[tuple[int, IntArray, FloatArray]] = []
 
     def to(self, positions: FloatArray) -> TiltedResamples:
-        """Return k resamples: the j-th lies at the j-th position, shape ``(k,)``, of the line of output j."""
+        """Return k resamples: the j-th lies at the j-th position, shape ``(k,)``, of the line of output j.
+
+        Of a single line any number of positions can be taken at once.
+        """
         return TiltedResamples(self, positions)
+
+    def among(self, places: slice) -> Tilt:
+        """Return the lines of some outputs; a single line is that of all positions."""
+        if self.direction[0].shape[1] == 1:
+            return self
+        return Tilt(tuple(_columns(part, places) for part in self.direction))
 
     def sums(self, sample: int, values: FloatArray, *, own: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return the sums of `values` over the rows, shape ``(p,)``, and over the directions, shape ``(k, p)``.
@@ -63,6 +72,12 @@ class Tilt:
         return found
 
 
+def _columns(direction: FloatArray, places: slice) -> FloatArray:
+    """Return some columns of a direction, of rows that are read part by part too."""
+    columns: FloatArray = direction.columns_at(places) if hasattr(direction, "columns_at") else direction[:, places]
+    return columns
+
+
 def _cross_sums(direction: FloatArray, values: FloatArray) -> FloatArray:
     """Return ``direction.T @ values``, shape ``(k, p)``."""
     if hasattr(direction, "cross_sums") and hasattr(values, "cross_sums"):
@@ -88,7 +103,7 @@ class TiltedBlockWeights:
     directions
         Returns those of the rows of a block, shape ``(m, k)``.
     positions
-        Shape ``(k,)``.
+        Shape ``(k,)``; of any length where there is one direction.
     """
 
     directions: Callable[[Any], FloatArray]
@@ -97,12 +112,14 @@ class TiltedBlockWeights:
     def __call__(self, places: Sequence[int], start: int, block: Any) -> FloatArray:
         """Return the weights of the rows of a block, shape ``(len(places), m)``."""
         chosen = list(places)
-        weights: FloatArray = 1 + (self.directions(block)[:, chosen] * self.positions[chosen]).T
+        directions = self.directions(block)
+        own = directions if directions.shape[1] == 1 else directions[:, chosen]
+        weights: FloatArray = 1 + (own * self.positions[chosen]).T
         return weights
 
 
 class TiltedResamples(Resamples):
-    """One resample for each output, its weights tilted along that output's direction."""
+    """Resamples whose weights are tilted: one along each output's direction, or several along a single one."""
 
     def __init__(self, tilt: Tilt, positions: FloatArray) -> None:
         self._tilt, self._positions = tilt, positions
@@ -118,10 +135,7 @@ class TiltedResamples(Resamples):
     def some(self, chosen: range) -> TiltedResamples:
         """Return consecutive resamples of the batch."""
         places = slice(chosen.start, chosen.stop)
-        direction = tuple(
-            part.columns_at(places) if hasattr(part, "columns_at") else part[:, places] for part in self._tilt.direction
-        )
-        return TiltedResamples(Tilt(direction), self._positions[places])
+        return TiltedResamples(self._tilt.among(places), self._positions[places])
 
     def totals(self, sample: int) -> FloatArray:
         """Return the sum of the weights of each resample, shape ``(k,)``."""

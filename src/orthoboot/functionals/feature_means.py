@@ -158,6 +158,8 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     needs_weights = False
     order: ClassVar[int] = 2
     """The highest of the moments, where it is a function of such."""
+    is_linear: ClassVar[bool] = False
+    """Whether g is linear in the means."""
     own_features: ClassVar[bool] = False
     """Whether `features` returns a new array each time, column by column in memory, which may be overwritten."""
 
@@ -338,12 +340,14 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         n, p = means.deviations.shape
         units = power_of_two(means.scale)
         joint = covariance((_with_ones(means.deviations, units),))
+        quotient = self.derivative_along(means, units * joint[np.newaxis, :p, p]).reshape(-1)
+        if self.is_linear:
+            return means.unit * (0.0 - quotient)  # not minus zero
         directions = units[:, np.newaxis] * principal_directions(joint[:p, :p])
         trace = self.curvature(means.centre, directions)
         if trace is None:
             trace = curvature_by_differences(self.value, means.centre, directions, n)
-        quotient = self.derivative_along(means, units * joint[np.newaxis, :p, p])
-        return means.unit * (trace / 2 - quotient.reshape(-1))
+        return means.unit * (trace / 2 - quotient)
 
     def means_form(self, at: PreparedFormula[FeatureMeans]) -> MeansForm | None:
         """Return g as a function of the sums of the deviations and of the total weight, both divided by n.
@@ -356,7 +360,9 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         units = power_of_two(means.scale)
         point = np.append(np.zeros(len(units)), 1.0)
         features = partial(_held_with_ones, means.deviations, units)
-        return MeansForm(len(means.deviations), features, point, partial(self._at_sums, means, units), unit=means.unit)
+        value = partial(self._at_sums, means, units)
+        n = len(means.deviations)
+        return MeansForm(n, features, point, value, unit=means.unit, is_linear=self.is_linear)
 
     def _at_sums(self, means: FeatureMeans, units: FloatArray, points: FloatArray) -> FloatArray:
         """Return g at sums of deviations and totals, both divided by n, shape ``(p + 1, ...)``."""

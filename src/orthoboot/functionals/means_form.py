@@ -28,6 +28,8 @@ class MeansForm:
         differences of `value`.
     unit
         What both are multiplied with to be the statistic, a power of two, shape ``(k,)`` or a number.
+    is_linear
+        Whether g is linear where the number of rows is fixed, so that the linear part leaves nothing.
     """
 
     n_rows: int
@@ -36,6 +38,7 @@ class MeansForm:
     value: Callable[[FloatArray], FloatArray]
     curvature: Callable[[FloatArray], FloatArray] | None = None
     unit: FloatArray | float = 1.0
+    is_linear: bool = False
 
     def second_derivatives(self, directions: FloatArray) -> FloatArray:
         """Return ``u_l' g'' u_l`` for directions in the columns ``(p, q)``, as long as a standard error: ``(k, q)``."""

@@ -15,7 +15,6 @@ from orthoboot.estimators.estimation import Estimation
 from orthoboot.functionals import Functional
 from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
 from orthoboot.intervals.inversion import EndFunction, excluding_tail
-from orthoboot.intervals.linear import acceleration
 from orthoboot.plans import Plan
 from orthoboot.run import Run
 from orthoboot.typing import BoolArray, FloatArray, Influence
@@ -73,8 +72,7 @@ class Abc(Interval):
         tilt = _Tilt(estimation.run)
         curve = _curve(estimation, tilt)
         positions = [curve.position(probability) for probability in probabilities]
-        low, high = (tilt.values(position) for position in positions)
-        before = [tilt.values(_SHORT_OF_THE_END * position) for position in positions]
+        low, high, *before = tilt.values_at(positions + [_SHORT_OF_THE_END * position for position in positions])
         rising = [_rises(tilt, *end) for end in zip(positions, before, (low, high), strict=True)]
         low_error, high_error = (
             curve.sensitivity(probability) * _slope(tilt, *end) * estimation.error.bias
@@ -148,18 +146,25 @@ class _Tilt:
         self.weights = Tilt(tuple(part / np.where(self.sigma > 0, self.sigma, 1.0) for part in direction))
         self.failure: str | None = None
 
+    def values_at(self, positions: Sequence[FloatArray]) -> list[FloatArray]:
+        """Return `values` at several positions; those of one output that needs sums alone are found together."""
+        if len(self.sigma) > 1 or self.run.prepared.needs_weights:
+            return [self.values(position) for position in positions]
+        return list(self._evaluated(np.concatenate(positions)))
+
     def values(self, positions: FloatArray) -> FloatArray:
         """Return each output at weights tilted to its own position, shape ``(k,)``; NaN where it raised."""
-        tilted = self.weights.to(positions)
-        own = self.run.prepared.own_values(tilted) if len(positions) > 1 else None
-        if own is not None:
-            return own
+        own = self.run.prepared.own_values(self.weights.to(positions)) if len(positions) > 1 else None
+        return np.diag(self._evaluated(positions)).copy() if own is None else own
+
+    def _evaluated(self, positions: FloatArray) -> FloatArray:
+        """Return all outputs at tilted weights, a row for each position; NaN where they raised."""
         with np.errstate(all="ignore"):  # weights below zero are no weights to many formulas
-            evaluation = self.run.prepared.evaluate(tilted)
+            evaluation = self.run.prepared.evaluate(self.weights.to(positions))
         failure = evaluation.first_failure
         if failure is not None and failure.raised:
             self.failure = failure.reason
-        return np.diag(evaluation.values).copy()
+        return evaluation.values
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,17 +195,19 @@ class _Curve:
 
 
 def _curve(estimation: Estimation, tilt: _Tilt) -> _Curve:
-    skew = acceleration(estimation.run.plan, tilt.influence)
+    skew = tilt.run.acceleration
     scale = np.where(tilt.sigma > 0, tilt.sigma, 1.0)
-    short, long = (_curvature(estimation, tilt, scale, step) for step in (_STEP, _LONG_STEP))
+    short, long = _curvatures(tilt, scale)
     curvature = np.where(np.abs(short) > 3 * np.abs(long) + _KINK, long, short)
     return _Curve(tilt.sigma, skew, skew + curvature - estimation.bias / scale)
 
 
-def _curvature(estimation: Estimation, tilt: _Tilt, scale: FloatArray, step: float) -> FloatArray:
-    """Return half the second difference along the tilt, in standard errors, shape ``(k,)``."""
-    up, down = (tilt.values(np.full_like(tilt.sigma, sign * step)) for sign in (1, -1))
-    return np.asarray((up - 2 * estimation.run.prepared.centre + down) / (2 * step**2 * scale))
+def _curvatures(tilt: _Tilt, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return half the second differences along the tilt, over the short step and the long one, in standard errors."""
+    steps = (_STEP, -_STEP, _LONG_STEP, -_LONG_STEP)
+    up, down, far_up, far_down = tilt.values_at([np.full_like(tilt.sigma, step) for step in steps])
+    twice = 2 * tilt.run.prepared.centre
+    return (up - twice + down) / (2 * _STEP**2 * scale), (far_up - twice + far_down) / (2 * _LONG_STEP**2 * scale)
 
 
 def _beside(

@@ -13,7 +13,6 @@ from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.abc import Abc
 from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
 from orthoboot.intervals.laws.views import LARGEST_LAW, MANY
-from orthoboot.intervals.linear import acceleration
 from orthoboot.intervals.normal import NaturalNormal, Normal
 from orthoboot.intervals.percentile_family import LEAST_STANDARD, Bca, Percentile
 from orthoboot.typing import BoolArray, FloatArray
@@ -156,4 +155,4 @@ def _is_negligible(estimation: Estimation) -> bool:
     if run.influence is None or not run.plan.has_tilt or (error == 0).any():
         return False
     bias = np.abs(estimation.bias / error)
-    return bool((2 * bias + 4 * np.abs(acceleration(run.plan, run.influence)) < _NEGLIGIBLE).all())
+    return bool((2 * bias + 4 * np.abs(run.acceleration) < _NEGLIGIBLE).all())

@@ -28,7 +28,6 @@ from orthoboot.intervals.laws.replicated import (
 )
 from orthoboot.intervals.laws.saddlepoint import GRID
 from orthoboot.intervals.laws.views import View, linear_draws, views_of
-from orthoboot.intervals.linear import acceleration
 from orthoboot.intervals.scale import NaturalScale, natural_scale
 from orthoboot.plans import Draws, Plan
 from orthoboot.replicates import Replicates
@@ -355,8 +354,7 @@ class Bca(PercentileFamily):
 
     def skewness(self, estimation: Estimation) -> FloatArray:
         """Return the acceleration."""
-        assert estimation.run.influence is not None
-        return acceleration(estimation.run.plan, estimation.run.influence)
+        return estimation.run.acceleration
 
     def levels(
         self, distribution: Distribution, estimate: FloatArray, skewness: FloatArray, probabilities: ArrayLike

@@ -217,6 +217,7 @@ class Mean(ColumnMoment):
     name = "mean"
     order = 1
     degree = 1
+    is_linear = True
 
     def products(self, data: Data) -> RowProducts:
         """Return the rows themselves, in units of the data."""
@@ -230,10 +231,6 @@ class Mean(ColumnMoment):
     def partials(self, *moments: FloatArray) -> tuple[FloatArray, ...]:
         """Return ones."""
         return (np.ones_like(moments[0]),)
-
-    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray:
-        """Return zeros."""
-        return np.zeros(len(means))
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,8 @@ class Metric(Association):
 class MeanLoss(Metric):
     """A metric that is the mean of a loss of the rows: a linear statistic, without bias."""
 
+    is_linear = True
+
     def value(self, means: FloatArray) -> FloatArray:
         """Return the mean loss."""
         return means
@@ -74,7 +76,3 @@ class MeanLoss(Metric):
     def jacobian(self, means: FloatArray) -> FloatArray:
         """Return one."""
         return np.ones((1, 1))
-
-    def curvature(self, means: FloatArray, directions: FloatArray) -> FloatArray:
-        """Return zero."""
-        return np.zeros(1)
