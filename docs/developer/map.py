@@ -197,7 +197,7 @@ def drawn(house: House) -> str:
         f"| {_listed(house, now[room])} | {_listed(house, later[room] - now[room])} |"
         for room in house.rooms
     ]
-    head = ["| layer | room | what it is | imports | when called, or for types |", "| --- | --- | --- | --- | --- |"]
+    head = ["| layer | package | what it is | imports | when called, or for types |", "| --- | --- | --- | --- | --- |"]
     return "\n".join([*head, *rows]) + "\n"
 
 

@@ -65,22 +65,22 @@ from orthoboot.trials import (
 from orthoboot.typing import FloatArray
 
 _REMAINDER = 1e-9
-"""A remainder of replicates beyond their linear part that is not rounding, in the largest of the linear parts."""
+"""A remainder beyond the linear part that is larger than rounding, relative to the largest linear part."""
 
 _CAUTION = 3.0
-"""An error from B replicates is known to some 1/sqrt(B) of itself: so many of these more must be below a tolerance.
+"""An error from B replicates has a relative error of about 1/sqrt(B); this many of these are added as a margin.
 
-Else runs stop where luck has made the reported error small, and the true error is above the tolerance on average.
+Otherwise runs stop where the reported error is small by luck, and the true error is above `tol` on average.
 """
 
 _MARGIN = 1.15
-"""What that leaves of the luck, however many replicates there are: each round is another chance to stop too early."""
+"""A further margin for any number of replicates: each round is another chance to stop too early."""
 
 _CONFIRMING = 20
-"""Replicates of few rows that may meet a tolerance: ten follow the linear part by luck now and then."""
+"""Least replicates of few rows to meet a tolerance: ten sometimes follow the linear part by luck."""
 
 _TRIAL_RESAMPLES = 10
-"""On how many resamples a statistic that never moves is tried; a few might happen to leave it as it is."""
+"""Number of resamples on which a constant statistic is tried; a few might leave it unchanged by chance."""
 
 
 def bootstrap(
@@ -110,10 +110,10 @@ def bootstrap(
     progress: bool | None = None,
     rng: Any = None,
 ) -> Result:
-    """Return the bias, standard error and confidence interval of a statistic, and how far to trust them.
+    """Return the bias, standard error and confidence interval of a statistic, with their simulation errors.
 
-    A resample's statistic splits into a part that is linear in the resample, known in closed form through the influence
-    function, and a small remainder; only the remainder is simulated (``alg:cap``, ``alg:varestimateob``,
+    A replicate is the sum of a part that is linear in the resample, known in closed form from the influence function,
+    and a small remainder; only the remainder is simulated (``alg:cap``, ``alg:varestimateob``,
     ``alg:ciconstructionob``)::
 
         phi_b ~= phi_hat + linear_b,   linear_b = sum_i (1/n_i) weights_i . influence_i
@@ -122,63 +122,68 @@ def bootstrap(
     ----------
     data
         One sample: an array with rows first, a list of numbers, a series or a frame (pandas, polars, pyarrow). Or a
-        sequence of samples: independent, of any sizes, unless `paired`. Rows that do not lie in memory are read part by
-        part where the statistic can do with sums: a memory-mapped array, a dask array or frame, a polars scan, a
-        pyarrow dataset, a DuckDB relation.
+        sequence of samples, independent and of any sizes unless `paired`. Data that do not fit in memory are read part
+        by part if the statistic can be computed from sums: a memory-mapped array, a dask array or frame, a polars scan,
+        a pyarrow dataset, a DuckDB relation.
     statistic
         An entry of the catalogue (``ob.variance``, ``ob.quantile(0.9)``, ...), or a function. ``statistic(*samples)``
-        gets resampled rows, a frame where you passed one; with an `axis` parameter it gets a batch of them as arrays,
-        rows on the last axis, as in scipy; with a `weights` parameter it gets the data once, read-only, and the count
-        of each row (a tuple of counts for several samples). It returns a number, an array, or a dict of these.
-        ``np.mean``, ``np.var``, ``np.std`` and ``np.median`` are taken as their catalogue entries, which work on each
-        column.
+        gets resampled rows, as a frame if you passed one. With an `axis` parameter it gets a batch of resamples as
+        arrays, rows on the last axis, as in scipy. With a `weights` parameter it gets the data once, read-only, and the
+        count of each row (a tuple of counts for several samples). It returns a number, an array, or a dict of these.
+        ``np.mean``, ``np.var``, ``np.std`` and ``np.median`` are replaced by their catalogue entries, which work on
+        each column.
     n_resamples
-        How many replicates; by default 10 for "orthogonal", "paper" and "cheap", and 1000 for "standard" and where
-        there is no influence function. "orthogonal" takes as many as cost next to nothing where replicates are computed
-        together, as for sums, ranks and regressions of the catalogue: 4,000,000 over the number of rows, at most 2000.
-        "jackknife" uses none; those that are asked for are kept for `with_estimator`.
+        Number of replicates. The default is 10 for "orthogonal", "paper" and "cheap", and 1000 for "standard" and
+        without an influence function. "orthogonal" uses more where replicates are computed together, as for sums, ranks
+        and regressions of the catalogue: 4,000,000 divided by the number of rows, at most 2000. "jackknife" uses none;
+        replicates requested with it are kept for `with_estimator`.
     tol
-        Add replicates until the relative simulation error of the standard error is below it, with some certainty: an
-        error from few replicates is itself rough. They start from `n_resamples`.
+        Add replicates, starting from `n_resamples`, until the relative simulation error of the standard error is below
+        `tol`, with a safety margin, since an error from few replicates is itself rough.
     max_resamples
-        The most that `tol` may use.
+        The largest number of replicates with `tol`.
     confidence_level
         In (0, 1).
     method
-        "normal", "t", "abc", "percentile", "basic", "bca" or "studentized". "percentile", "basic" and "bca" need 5
-        replicates with an influence function in the estimator and 200 without. "studentized" (bootstrap-t) needs 200
-        with any, takes 1000 by default, and computes the influence function of every resample: of the catalogue, of
-        functions in jax or torch, or by `influence=` a function of the samples. "auto" takes the best that the run
+        "auto", "normal", "t", "abc", "percentile", "basic", "bca" or "studentized". "percentile", "basic" and "bca"
+        need 5 replicates if the estimator uses an influence function, and 200 otherwise. "studentized" (bootstrap-t)
+        needs 200, uses 1000 by default, and computes the influence function of every resample: from the catalogue, from
+        functions in jax or torch, or from a function passed as `influence`. "auto" chooses the best that the run
         supports, which the result names: BCa where many replicates or a surrogate show the tails, percentiles for
-        dependent rows, ABC for a smooth statistic that follows its linear part, and else the normal interval, within
-        the range of the statistic.
+        dependent rows, ABC for a smooth statistic that follows its linear part, and otherwise the normal interval,
+        within the range of the statistic.
     alternative
         "two-sided"; "less" for an upper bound, "greater" for a lower bound, as in scipy.
     transform
-        The scale of the interval, where the range of the statistic has limits: "log" for positive values, "logit" for
-        shares, "fisher" for correlations, or the limits ``(low, high)`` themselves. Normal and t intervals are made on
-        that scale, and others stay within the limits. Statistics of the catalogue know their range; "auto" uses it.
+        The scale of the interval, for a statistic with a limited range: "log" for positive values, "logit" for
+        proportions, "fisher" for correlations, or the limits ``(low, high)``. Normal and t intervals are computed on
+        that scale, and the others stay within the limits. Statistics of the catalogue know their range; "auto" uses it.
     simultaneous
-        Whether the intervals of all outputs hold together with `confidence_level`: each has the higher level at which
+        Whether the intervals of all outputs hold jointly with `confidence_level`: each has the higher level at which
         the largest of all standardised outputs, normal with their correlations, stays inside. Needs the covariance
         matrix.
     estimator
         "orthogonal", "paper", "standard", "cheap" or "jackknife".
     influence
-        "auto"; "jax" or "torch" for a function with `weights` written in that library, which differentiates it; an
-        engine, "finite-difference" or "jackknife"; values, ``(n,)`` or ``(n, k)``, a tuple of these for several
-        samples; or a function of the samples that returns values. "regression" fits a value for every row to the
-        replicates, 1000 by default and at least half as many again as the rows; `regression_on` fits a few features of
-        the rows instead, from a few more replicates than features. "auto" takes the statistic's own; for a function
-        with `weights` its derivative where it is written in jax or torch, else finite differences, two evaluations a
-        row, or the jackknife, one a row; for a plain function the jackknife; none, and the standard bootstrap, where
-        these would take more evaluations than its 1000 replicates (or `n_resamples`, if that is more). With `groups`
-        both take whole groups in place of rows.
+        How the influence function is found:
+
+        - "auto": the statistic's own. Otherwise, for a function with `weights`, its derivative if it is written in jax
+          or torch, or else finite differences (two evaluations per row) or the jackknife (one per row); for a plain
+          function, the jackknife. If these would take more evaluations than the 1000 replicates of the standard
+          bootstrap (or `n_resamples`, if that is more), the standard bootstrap is used. With `groups`, groups take the
+          place of rows.
+        - "jax" or "torch": automatic differentiation of a function with `weights` written in that library.
+        - "finite-difference" or "jackknife": this engine.
+        - "regression": one value per row, fitted to the replicates, 1000 by default and at least 1.5 times the number
+          of rows. `regression_on` fits a few features of the rows instead, with a few more replicates than features.
+        - Values ``(n,)`` or ``(n, k)``, a tuple of these for several samples, or a function of the samples that returns
+          them.
     control
-        What is known of a replicate without evaluating it, for estimator="orthogonal". "linear": the linear part.
-        "quadratic": the quadratic part as well, for smooth functions of means. "surrogate": a few Newton steps, for
-        fitted models and constrained optima, drawn 2000 times and corrected by the replicates. "auto": one of these
-        where it costs little, for large models with fewer draws. It counts by how near it is to the replicates.
+        The approximation of a replicate that is computed instead of simulated, for estimator="orthogonal". "linear":
+        the linear part. "quadratic": the quadratic part as well, for smooth functions of means. "surrogate": a few
+        Newton steps, for fitted models and constrained optima, drawn 2000 times and corrected by the replicates.
+        "auto": one of these where it costs little, with fewer draws for large models. A control is weighted by how
+        close it is to the replicates.
     paired
         Whether the rows of several samples belong together and are drawn together.
     strata
@@ -186,31 +191,32 @@ def bootstrap(
         samples a tuple.
     groups
         Labels of the rows; whole groups are drawn. For several samples a tuple. The name of a column of the data frame
-        instead says that this column holds nothing but labels: in the rows that your function gets, a group that is
-        drawn twice is two groups, with labels of their own. A statsmodels fit with clustered standard errors
-        brings its own where none of the three is given.
+        means that this column holds only labels: in the rows that your function gets, a group that is drawn twice is
+        two groups with different labels. A statsmodels fit with clustered standard errors uses its own groups if
+        `strata`, `groups` and `block_length` are all None.
     block_length
-        Length of the blocks of a time series that are drawn whole. For several samples a tuple. "auto" finds it from
+        Length of the blocks of a time series, which are drawn whole. For several samples a tuple. "auto" finds it from
         the autocorrelations of the data, sample by sample, by the rule of Politis and White (2004), corrected by
-        Patton, Politis and White (2009): the largest over the columns, in whole rows. `Result.block_length` names it.
+        Patton, Politis and White (2009): the largest over the columns, in whole rows. `Result.block_length` reports it.
     block_kind
-        "circular", "moving", or "stationary" with `block_length` the mean of random lengths.
+        "circular", "moving", or "stationary", for which `block_length` is the mean of random lengths.
     vectorized
         Whether `statistic` takes batches; None looks for an `axis` parameter.
     batch
-        How many resamples are held at once; the answer does not depend on it.
+        Number of resamples in memory at once; the result does not depend on it.
     n_jobs
-        How many jobs share the replicates, and the evaluations that an engine makes; -1 for one per core. Statistics in
-        compiled code run in threads, Python functions and models in processes; `joblib.parallel_config` chooses another
-        backend, such as Dask's. No number depends on it. None: one, or what `joblib.parallel_config` says.
+        Number of jobs for the replicates and for the evaluations of an engine; -1 for one per core. Statistics in
+        compiled code run in threads, Python functions and models in processes; `joblib.parallel_config` selects another
+        backend, such as Dask's. The result does not depend on it. None: one, or the setting of
+        `joblib.parallel_config`.
     checkpoint
         A file that stores every finished replicate, for runs of hours: the same call resumes a run that was killed, and
-        ends with the same numbers. A file of other data, another statistic, plan or seed is refused; with ``rng=None``
-        the seed of the file is taken.
+        ends with the same numbers. A file from other data, another statistic, plan or seed raises an error; with
+        ``rng=None`` the seed of the file is used.
     progress
-        Whether to show a progress bar; None shows it on a terminal when the work takes long and tqdm is installed.
+        Whether to show a progress bar; None shows it on a terminal if the work takes long and tqdm is installed.
     rng
-        None, a whole number, a SeedSequence or a Generator. Replicate b depends on the seed and b alone.
+        None, a whole number, a SeedSequence or a Generator. Replicate b depends only on the seed and b.
 
     Returns
     -------
@@ -278,7 +284,7 @@ def bootstrap(
     reading = (name, method, confidence_level, alternative)
     result = Result(first.run, replicates, *reading, (), standing, simultaneous=simultaneous)
     trial_warnings = _trials(first, replicates, labels.groups)
-    # Mostly there are none, and the run keeps what it has found out about the linear part.
+    # Without warnings, keep the run with its cached results on the linear part.
     if trial_warnings:
         result = replace(result, run=replace(first.run, trial_warnings=trial_warnings))
     return reported(result, unmet, shown=standing)
@@ -287,7 +293,7 @@ def bootstrap(
 def _needing_rows(
     interval: Interval, estimator: Estimator, options: dict[str, Any], influence: Any, *, grouped: bool
 ) -> dict[str, Any]:
-    """Return the options of the call for which all rows must be at hand; of groups their totals are."""
+    """Return the options that need all rows in memory; for groups their totals are enough."""
     needing = {name: value for name, value in options.items() if value is not None}
     if not (isinstance(influence, str) and influence == "auto"):
         needing["influence"] = influence
@@ -329,7 +335,7 @@ def _check_control(control: str, first: _FirstRound) -> None:
 
 
 def _plan_options(statistic: Any, samples: Data, given: dict[str, Any]) -> dict[str, Any]:
-    """Return how the rows are drawn: as the user says, else as the statistic does, which may know of groups."""
+    """Return how the rows are drawn: as the user says, or as the statistic does, which may have its own groups."""
     is_given = any(option is not None for option in given.values())
     return given if is_given or not isinstance(statistic, Functional) else statistic.plan_options(samples)
 
@@ -346,14 +352,14 @@ class _FirstRound(NamedTuple):
     estimator: Estimator
     replicates: Replicates
     more: int
-    """How many replicates are to be drawn before that."""
+    """Number of replicates to draw before it."""
     free: int = 0
-    """How many cost next to nothing, and are worth it where those leave a remainder."""
+    """Number of replicates that cost next to nothing, drawn if the first ones have a remainder."""
     warnings: tuple[OrthobootWarning, ...] = ()
 
 
 def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval, budget: Budget) -> _FirstRound:
-    """Return the run with its influence function, and the estimator that this allows."""
+    """Return the run with its influence function, and the estimator that can be used."""
     regression = requested_regression(influence)
     if interval.needs_influence_of_resamples:
         check_of_resamples(f"method={interval.name!r}", influence, run.prepared)
@@ -376,7 +382,7 @@ def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval
 def _found(run: Run, influence: Any, estimator: Estimator, interval: Interval, budget: Budget) -> InfluenceFunction:
     """Return the influence function; compute it by extra evaluations only if the estimator needs it.
 
-    Where the standard bootstrap could do without, none is found that costs more than its replicates.
+    If the standard bootstrap can be used instead, it may cost no more evaluations than its replicates.
     """
     automatic = isinstance(influence, str) and influence == "auto"
     if automatic and not (estimator.needs_influence or interval.needs_influence):
@@ -388,7 +394,7 @@ def _found(run: Run, influence: Any, estimator: Estimator, interval: Interval, b
 
 
 def _usable(estimator: Estimator, interval: Interval, found: InfluenceFunction) -> Estimator:
-    """Return the estimator that the influence function allows: the standard one where there is none."""
+    """Return the estimator that can be used: the standard one if there is no influence function."""
     if found.values is not None:
         return estimator
     if interval.needs_influence or not estimator.simulates:
@@ -398,7 +404,7 @@ def _usable(estimator: Estimator, interval: Interval, found: InfluenceFunction) 
 
 
 def _fallback(estimator: Estimator, found: InfluenceFunction, budget: Budget, n_resamples: int) -> OrthobootWarning:
-    # Who has asked for a number knows it, and may ask for more later.
+    # A number that the user asked for need not be repeated.
     cost = f", with {n_resamples:,} evaluations of the statistic" if budget.n_resamples is None else ""
     return FallbackWarning(
         f"the standard bootstrap is used instead of estimator={estimator.name!r}{cost}; influence function: "
@@ -426,13 +432,13 @@ def _simulated(first: _FirstRound, budget: Budget) -> tuple[Replicates, tuple[Or
 
 
 def _is_confirmed(run: Run, replicates: Replicates, error: float) -> bool:
-    """Return whether a small error is no luck: replicates or rows are enough, or nothing beyond rounding is left."""
+    """Return whether a small error can be trusted: enough replicates or rows, or only rounding is left."""
     n_units = min(scheme.n_units for scheme in run.plan.schemes)
     return len(replicates) >= _CONFIRMING or n_units >= FEW_ROWS or error < _REMAINDER
 
 
 def _drawn(first: _FirstRound, replicates: Replicates, more: int) -> Replicates:
-    """Return the replicates with so many more; raise if they are too few for any answer."""
+    """Return the replicates with `more` added; raise if they are too few for any answer."""
     if more > 0 and not replicates.interrupted:
         replicates = extended(first.run, replicates, more, partial(progress_note, first.run, first.estimator))
     _check_enough(first.estimator, replicates)
@@ -440,7 +446,7 @@ def _drawn(first: _FirstRound, replicates: Replicates, more: int) -> Replicates:
 
 
 def _has_remainder(replicates: Replicates) -> bool:
-    """Return whether the replicates are more than their linear parts: those of a mean are not."""
+    """Return whether the replicates differ from their linear parts: those of a mean do not."""
     if replicates.linear is None:
         return True
     remainder = np.abs(replicates.values - replicates.estimate - replicates.linear).max(axis=0, initial=0.0)
@@ -448,14 +454,14 @@ def _has_remainder(replicates: Replicates) -> bool:
 
 
 def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[OrthobootWarning, ...]:
-    """Return warnings from a few more evaluations; Ctrl-C there, or before, keeps the replicates."""
+    """Return warnings from a few more evaluations; Ctrl-C during or before them keeps the replicates."""
     run, found = first.run, list[OrthobootWarning]()
     if replicates.interrupted or not run.functional.by_user or run.data.is_in_pieces:
         return ()
     standard_error = Estimation(run, replicates, first.estimator).standard_error
     try:
         found += row_order_finding(run.prepared, run.plan, standard_error)
-        # A function of the order of rows is another on the rows of a resample for that alone.
+        # A function that depends on the order of rows changes on the rows of a resample for that reason alone.
         if not found:
             found += unweighted_parts_finding(run.prepared, standard_error)
         found += merged_groups_finding(run.prepared, run.plan, run.key, groups, standard_error)
@@ -472,9 +478,9 @@ def _trials(first: _FirstRound, replicates: Replicates, groups: Any) -> tuple[Or
 
 
 def _relative_errors(first: _FirstRound, replicates: Replicates) -> tuple[float, float]:
-    """Return the largest relative simulation error of a standard error, and the part that the draws of a control have.
+    """Return the largest relative simulation error of a standard error, and the part due to the draws of a control.
 
-    Infinite where it is not known: replicates that are all equal although the output varies know nothing of it.
+    Infinite if unknown: all replicates are equal although the output varies.
     """
     estimation = Estimation(first.run, replicates, first.estimator)
     sums = estimation.moments
@@ -501,7 +507,7 @@ def _limited_by_draws(by_draws: float, replicates: Replicates, budget: Budget) -
 
 def _unmet(error: float, replicates: Replicates, budget: Budget) -> OrthobootWarning:
     assert budget.tol is not None
-    how = "above" if error > budget.tol else "too near to"
+    how = "above" if error > budget.tol else "too close to"
     return ToleranceWarning(
         f"after {replicates.n_drawn} replicates the relative simulation error of the standard error is still "
         f"{error:.2g}, {how} tol = {budget.tol:g}; max_resamples = {budget.max_resamples}. Raise one of the two."

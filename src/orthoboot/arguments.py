@@ -15,7 +15,7 @@ from orthoboot.errors import ArgumentError
 _ALTERNATIVES = ("two-sided", "less", "greater")
 
 _TRANSFORMS = {"log": (0.0, math.inf), "logit": (0.0, 1.0), "fisher": (-1.0, 1.0)}
-"""The range of a statistic whose intervals are made on another scale, by the name of that."""
+"""The range of the statistic for each named transform."""
 
 
 def checked_confidence_level(level: Any) -> float:
@@ -62,7 +62,7 @@ def checked_jobs(value: Any) -> int | None:
 
 
 def checked_nonnegative(name: str, value: Any) -> float:
-    """Return `value` if it is a finite number not below zero."""
+    """Return `value` if it is a finite, nonnegative number."""
     if not is_real(value) or not 0 <= float(value) < np.inf:
         raise ArgumentError(f"`{name}` must be a finite number not below 0; got {value!r}.")
     return float(value)
@@ -93,7 +93,7 @@ def checked_flag(name: str, value: Any) -> bool:
 
 
 def checked_name(argument: str, value: Any, known: Iterable[str]) -> str:
-    """Return `value` if it is one of `known`; otherwise raise, list them and suggest the closest."""
+    """Return `value` if it is one of `known`; otherwise raise an error that lists them and suggests the closest."""
     names = list(known)
     if isinstance(value, str) and value in names:
         return value
@@ -108,7 +108,7 @@ def checked_alternative(value: Any) -> str:
 
 
 def checked_transform(transform: Any) -> tuple[float, float] | None:
-    """Return the limits of the range that a transform stands for, or None."""
+    """Return the range of the statistic for a transform, or None."""
     if transform is None:
         return None
     if isinstance(transform, str):

@@ -15,7 +15,7 @@ class DataError(ValueError):
 
 
 class InfluenceError(ValueError):
-    """The influence function that was asked for or given cannot be used."""
+    """The requested or given influence function cannot be used."""
 
 
 class StatisticError(RuntimeError):
@@ -31,11 +31,11 @@ class ReplicationError(RuntimeError):
 
 
 class FitError(RuntimeError):
-    """A fit did not converge or has no unique solution: on the data an error, on a resample a failed replicate."""
+    """A fit did not converge or has no unique solution; raised for the data, while a resample fails its replicate."""
 
 
 class MissingDependencyError(RuntimeError):
-    """An optional package is needed; the message names the extra that installs it."""
+    """An optional package is missing; the message names the extra that installs it."""
 
 
 class WorkerError(RuntimeError):
@@ -43,7 +43,7 @@ class WorkerError(RuntimeError):
 
 
 class ClusterError(RuntimeError):
-    """The cluster that reads the data cannot be reached, or lost its workers."""
+    """The cluster that reads the data cannot be reached, or has lost its workers."""
 
 
 class CheckpointError(RuntimeError):
@@ -59,7 +59,7 @@ class FewReplicatesWarning(OrthobootWarning):
 
 
 class FewRunsWarning(OrthobootWarning):
-    """Too few simulation runs for the influence of the inputs to be known, or for its error to be trusted."""
+    """Too few simulation runs to estimate the influence of the inputs, or to trust its error."""
 
 
 class IgnoredInputWarning(OrthobootWarning):
@@ -71,7 +71,7 @@ class SmallSampleWarning(OrthobootWarning):
 
 
 class RepeatedRowsWarning(OrthobootWarning):
-    """Rows stand in the data more than once, so that those left out of a resample have copies in it."""
+    """The data contain copies of rows, so that rows left out of a resample may have copies in it."""
 
 
 class ConstantDataWarning(OrthobootWarning):
@@ -83,7 +83,7 @@ class NonSmoothWarning(OrthobootWarning):
 
 
 class DominantRowWarning(OrthobootWarning):
-    """One row or group carries nearly all of the variance, or one group holds many of the rows."""
+    """One row or group contributes nearly all of the variance, or one group holds many of the rows."""
 
 
 class WeakInfluenceWarning(OrthobootWarning):
@@ -99,11 +99,11 @@ class InfluenceMismatchWarning(OrthobootWarning):
 
 
 class FitWarning(OrthobootWarning):
-    """A fit was found, but something about it weakens its influence function."""
+    """The fit succeeded, but its influence function may be inaccurate."""
 
 
 class UnweightedRowsWarning(OrthobootWarning):
-    """A target reads rows from outside, perhaps those of the data, and does not count them as the resample does."""
+    """A target reads an array with as many rows as the data, and does not weight it by the resample."""
 
 
 class FallbackWarning(OrthobootWarning):
@@ -115,7 +115,7 @@ class FailedReplicatesWarning(OrthobootWarning):
 
 
 class ToleranceWarning(OrthobootWarning):
-    """`max_resamples` was reached before the simulation error fell below `tol`."""
+    """The simulation error did not fall below `tol`: `max_resamples` was reached, or more replicates do not help."""
 
 
 class InterruptedWarning(OrthobootWarning):
@@ -123,7 +123,7 @@ class InterruptedWarning(OrthobootWarning):
 
 
 class IntervalWarning(OrthobootWarning):
-    """An end does not exist at this level, or is the most extreme that replicates or resamples have."""
+    """An end of the interval does not exist at this level, or is the most extreme replicate or resample."""
 
 
 class EqualReplicatesWarning(OrthobootWarning):
@@ -135,11 +135,11 @@ class MergedGroupsWarning(OrthobootWarning):
 
 
 class GroupValuesWarning(OrthobootWarning):
-    """The statistic reads the labels of groups as values, which a group that is drawn again does not keep."""
+    """The statistic reads the labels of groups as values, but copies of a group get new labels."""
 
 
 class RepeatedLabelsWarning(OrthobootWarning):
-    """The statistic aligns rows by their index, and confuses rows that were drawn twice."""
+    """The statistic aligns rows by their index, and mixes up rows that were drawn twice."""
 
 
 class LargeBiasWarning(OrthobootWarning):
@@ -151,11 +151,11 @@ class DigitsWarning(OrthobootWarning):
 
 
 class RowOrderWarning(OrthobootWarning):
-    """The statistic depends on the order of the rows, which resampling does not keep."""
+    """The statistic depends on the order of the rows, which resampling does not preserve."""
 
 
 class MissingBiasWarning(OrthobootWarning):
-    """The second-order bias was not available and was taken as zero."""
+    """The second-order bias was not available and was set to zero."""
 
 
 def first_line(error: BaseException) -> str:

@@ -44,21 +44,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LARGEST_COVARIANCE = 500
-"""Outputs up to which `to_dict` holds their covariance matrix unasked: five megabytes of JSON."""
+"""Outputs up to which `to_dict` includes their covariance matrix by default: five megabytes of JSON."""
 
 
 class ConfidenceInterval(NamedTuple):
-    """The two ends, each in the statistic's own shape."""
+    """The two ends of an interval, each in the shape of the statistic."""
 
     low: Value
     high: Value
 
 
 class SimulationError(NamedTuple):
-    """Simulation errors, each in the statistic's own shape: what another seed would change.
+    """Simulation errors, each in the shape of the statistic: what another seed would change.
 
-    Standard deviations over seeds; those of bias and ends are widened where few replicates show them, so that three of
-    them are enough.
+    They are standard deviations over seeds. Those of the bias and the ends are widened if they come from few
+    replicates, so that three of them make a safe bound.
     """
 
     bias: Value
@@ -71,21 +71,21 @@ class SimulationError(NamedTuple):
 class Result:
     """The result of a bootstrap: estimates, intervals, simulation errors and warnings.
 
-    Numbers come in the statistic's own shape: a float, an array, or a dict of these. Arrays are copies.
+    Numbers have the shape of the statistic: a float, an array, or a dict of these. Arrays are copies.
 
     Attributes
     ----------
     run
         The statistic at its data, the plan and the seed.
     replicates
-        What was simulated.
+        The simulated replicates.
     estimator, method, confidence_level, alternative, simultaneous
-        How the replicates are read.
+        The options of the estimate and the interval.
     warnings
-        All that a careful reader should know.
+        All warnings of the run, its replicates and its interval.
     standing
-        Those among them that stay true however many replicates are added: of the influence function, and of what was
-        used in its place.
+        The warnings that remain however many replicates are added: those about the influence function, or about the
+        fallback used in its place.
     """
 
     run: Run
@@ -98,7 +98,7 @@ class Result:
     standing: tuple[OrthobootWarning, ...] = field(default=())
     simultaneous: bool = field(default=False, kw_only=True)
 
-    # What was found
+    # Estimates
 
     @property
     def estimate(self) -> Value:
@@ -132,20 +132,20 @@ class Result:
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:
-        """Return the interval that the run was asked for, with fields `low` and `high`."""
+        """Return the interval that was requested, with fields `low` and `high`."""
         return ConfidenceInterval(self._packed(self._ends.low), self._packed(self._ends.high))
 
     @property
     def interval_method(self) -> str:
-        """Return how the interval was made: the method that was asked for, or chosen where that was "auto"."""
+        """Return the method of the interval: the requested one, or the one that "auto" chose."""
         return self._ends.method
 
     @property
     def interval_reason(self) -> str:
-        """Return why "auto" chose it; empty where the method was asked for."""
+        """Return why "auto" chose the method; empty if the method was requested."""
         return self._ends.reason
 
-    # How far to trust it
+    # Diagnostics
 
     @property
     def simulation_error(self) -> SimulationError:
@@ -161,7 +161,7 @@ class Result:
 
     @property
     def equivalent_resamples(self) -> Value:
-        """Return how many ordinary replicates would give the variance with the same relative simulation error."""
+        """Return the number of ordinary replicates that give the variance with the same relative simulation error."""
         return self._packed(self._estimation.error.equivalent_resamples)
 
     @property
@@ -173,7 +173,7 @@ class Result:
 
     @property
     def slope(self) -> Value:
-        """Return the shrunken slope of the replicates on their control; one means that it moves as they do."""
+        """Return the shrunken slope of the replicates on their control; one if the control has the right scale."""
         if self.replicates.linear is None:
             return self._packed(np.full_like(self.replicates.estimate, np.nan))
         return self._packed(slope(self._estimation.moments))
@@ -185,10 +185,10 @@ class Result:
 
     @property
     def n_failed(self) -> int:
-        """Return how many replicates raised or were not finite, and were left out."""
+        """Return the number of replicates that raised or were not finite, and were left out."""
         return self.replicates.n_failed
 
-    # What it rests on
+    # Details
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -221,7 +221,7 @@ class Result:
 
     @property
     def block_length(self) -> int | tuple[int | None, ...] | None:
-        """Return the rows of a block, their mean number for stationary blocks; None where no blocks are drawn.
+        """Return the number of rows in a block, the mean for stationary blocks; None without blocks.
 
         For several samples a tuple, with None for those that are drawn row by row.
         """
@@ -232,23 +232,23 @@ class Result:
 
     @property
     def control(self) -> str:
-        """Return what each replicate was compared with: "linear", "quadratic" or "surrogate"; "none" without one."""
+        """Return the control of the replicates: "linear", "quadratic" or "surrogate"; "none" without one."""
         return self._estimation.control_name
 
     @property
     def control_share(self) -> Value:
-        """Return how much a control beyond the linear part counts beside it, from 0 to 1, by output; 0 without one."""
+        """Return the weight of a control beyond the linear part, from 0 to 1, for each output; 0 without one."""
         moments = self._estimation.moments
         share = np.zeros_like(self.replicates.estimate) if moments.by_linear is None else moments.control_share
         return self._packed(share)
 
     @property
     def jackknife_variance(self) -> Value:
-        """Return V, the infinitesimal jackknife's variance: the exact variance of the linear part."""
+        """Return V, the variance of the infinitesimal jackknife: the exact variance of the linear part."""
         variance = self.run.linear_variance
         return self._packed(np.full_like(self.replicates.estimate, np.nan) if variance is None else variance)
 
-    # What more can be asked
+    # Further answers
 
     def interval(
         self,
@@ -265,12 +265,12 @@ class Result:
         confidence_level
             In (0, 1).
         method
-            "auto", "normal", "t", "abc", "percentile", "basic", "bca" or "studentized", with as many replicates as
-            `bootstrap` asks for. "studentized" draws the resamples again and finds the influence function of each.
+            "auto", "normal", "t", "abc", "percentile", "basic", "bca" or "studentized". Each needs as many replicates
+            as in `bootstrap`. "studentized" draws the resamples again and computes the influence function of each.
         alternative
             "two-sided"; "less" for an upper bound, "greater" for a lower bound.
         simultaneous
-            Whether the intervals of all outputs hold together with `confidence_level`, as in `bootstrap`.
+            Whether the intervals of all outputs hold jointly with `confidence_level`, as in `bootstrap`.
         """
         asked = self._asked(confidence_level, method, alternative, simultaneous)
         for warning in asked._ends.warnings:
@@ -281,28 +281,27 @@ class Result:
         """Return the p-value of the hypothesis that the parameter equals `null`, from the same replicates.
 
         It is the smallest alpha for which the interval of level ``1 - alpha`` excludes `null`: in closed form for
-        "normal" and "t", by bisection of the level for the others. Of simultaneous intervals it is adjusted for the
-        number of outputs. The smallest that replicates can show is 1/(B + 1) on one side, where the ends are theirs; a
-        p-value at such a limit comes with a warning. ABC takes about fifty evaluations more.
+        "normal" and "t", by bisection of the level for the others. For simultaneous intervals it is adjusted for the
+        number of outputs. If the ends are quantiles of the replicates, the smallest one-sided p-value is 1/(B + 1); a
+        p-value at such a limit comes with a warning. ABC takes about fifty more evaluations.
 
-        The data are resampled as they are, not as if the hypothesis were true; for two samples `permutation_test` does
-        that.
+        The data are resampled as they are, not under the hypothesis; for two samples `permutation_test` does that.
 
         Parameters
         ----------
         null
-            A number for all outputs, or a value in the statistic's own shape.
+            A number for all outputs, or a value in the shape of the statistic.
         alternative
-            "two-sided"; "less": the parameter is less than `null`, "greater": it is greater. As in scipy the test
-            "less" belongs to the interval "less", which has an upper bound: it rejects where that bound is below
-            `null`. None takes the one of the result.
+            "two-sided"; "less": the parameter is less than `null`; "greater": it is greater. As in scipy, the test
+            "less" belongs to the interval "less", which has an upper bound: it rejects if that bound is below `null`.
+            None for that of the result.
         method
-            The interval to invert; that of the result by default.
+            The method of the interval to invert; that of the result by default.
 
         Returns
         -------
         float, array or dict
-            In the statistic's own shape.
+            In the shape of the statistic.
 
         Examples
         --------
@@ -343,7 +342,7 @@ class Result:
     def _asked(
         self, confidence_level: float | None, method: str | None, alternative: str | None, simultaneous: bool | None
     ) -> Result:
-        """Return the result with other settings of its interval, checked; None leaves one as it is."""
+        """Return the result with other settings of its interval, checked; None keeps a setting."""
         changes: dict[str, Any] = {}
         if confidence_level is not None:
             changes["confidence_level"] = checked_confidence_level(confidence_level)
@@ -354,7 +353,7 @@ class Result:
         if simultaneous is not None:
             changes["simultaneous"] = checked_flag("simultaneous", simultaneous)
         asked = replace(self, **changes)
-        # The replicates are read alike; a control on them need not be found again.
+        # The estimation does not change; its control need not be found again.
         vars(asked)["_estimation"] = self._estimation
         interval = INTERVALS[asked.method]
         if method is not None:
@@ -371,12 +370,12 @@ class Result:
         Parameters
         ----------
         estimator
-            "orthogonal", "paper", "standard", "cheap" or "jackknife". Where it needs an influence function and the run
-            had none, one is found as by ``influence="auto"``.
+            "orthogonal", "paper", "standard", "cheap" or "jackknife". If it needs an influence function and the run has
+            none, one is found as with ``influence="auto"``.
         replicates
-            Which of those that did not fail to use, all by default. Replicate b depends on the seed and b alone, so
-            that ``slice(5)`` is what a run with five would have given, if none of these fails and the influence
-            function is not fitted to the replicates.
+            Which of the successful replicates to use, all by default. Replicate b depends only on the seed and b, so
+            that ``slice(5)`` gives the result of a run with five, if none of these fails and the influence function is
+            not fitted to the replicates.
 
         Examples
         --------
@@ -399,12 +398,12 @@ class Result:
         return base._reported_anew(estimator=estimator, standing=standing)
 
     def extend(self, n_resamples: int) -> Result:
-        """Return the result with more replicates; twice ten more are the same as twenty.
+        """Return the result with more replicates; adding ten twice is the same as adding twenty.
 
         Parameters
         ----------
         n_resamples
-            How many to add to those that there are.
+            Number of replicates to add.
         """
         more = checked_count("n_resamples", n_resamples, least=1)
         return self._reported_anew(replicates=extended(self.run, self.replicates, more, self._progress_note))
@@ -420,13 +419,13 @@ class Result:
         ----------
         kind
             "interval": the interval, with the simulation errors of its ends. "convergence": the standard error against
-            the number of replicates, beside the standard bootstrap's from the same ones. "control": the replicates
-            against their control, with the slope. "influence": what every row does, the ten most influential ones
-            named. "forest": the intervals of all outputs. "distribution": the replicates, with the normal law.
+            the number of replicates, with that of the standard bootstrap from the same ones. "control": the replicates
+            against their control, with the slope. "influence": the influence of every row, with labels for the ten
+            largest. "forest": the intervals of all outputs. "distribution": the replicates, with a normal density.
         ax
-            The axes to draw into, in their own style; None for a figure of pyplot.
+            The axes to draw into, in their own style; None for a new pyplot figure.
         output
-            The name or the number of the output to show, where there are several; the first by default.
+            The name or the number of the output to show, if there are several; the first by default.
 
         Examples
         --------
@@ -445,19 +444,19 @@ class Result:
     def to_html(
         self, path: str | PathLike[str], *, output: str | int | None = None, command: str | None = None
     ) -> Path:
-        """Write a page about the result that needs nothing from elsewhere, and return its path.
+        """Write a self-contained HTML page about the result, and return its path.
 
-        It has the numbers, what to worry about, the plots for light and dark screens (where matplotlib is installed),
-        the most influential rows, what was assumed, and how to make the result again.
+        It has the numbers, the warnings, the plots for light and dark mode (if matplotlib is installed), the most
+        influential rows, the assumptions, and a program that reproduces the result.
 
         Parameters
         ----------
         path
-            Of the file, which is replaced where there is one.
+            The file to write; an existing one is replaced.
         output
-            The name or the number of the output to show in plots, where there are several; the first by default.
+            The name or the number of the output to plot, if there are several; the first by default.
         command
-            The shell command that made the result, to be shown before the program that makes it again.
+            The shell command that made the result, shown before the program that reproduces it.
 
         Examples
         --------
@@ -476,14 +475,14 @@ class Result:
     def to_dict(self, *, covariance: bool | None = None) -> dict[str, Any]:
         """Return the result as a dict of Python numbers, lists and strings, ready for JSON.
 
-        NaN and infinity become None: JSON has neither. The keys of a statistic that returns a dict become text; where
-        two become the same, as 1 and "1", they are numbered in their order, ``"1 (1)"`` and ``"1 (2)"``, like `names`.
+        NaN and infinity become None, since JSON has neither. The keys of a statistic that returns a dict become text.
+        Keys with the same text, such as 1 and "1", are numbered in order, ``"1 (1)"`` and ``"1 (2)"``, like `names`.
 
         Parameters
         ----------
         covariance
-            Whether to put in the covariance matrix, of k x k numbers; None for up to 500 outputs. The entry
-            ``"covariance"`` is None where it is left out.
+            Whether to include the covariance matrix, k x k numbers; None includes it for up to 500 outputs. The entry
+            ``"covariance"`` is None if it is left out.
         """
         if covariance is not None and not isinstance(covariance, (bool, np.bool_)):
             raise ArgumentError(f"`covariance` must be True, False or None; got {covariance!r}.")
@@ -608,7 +607,7 @@ def reported(
     more
         Warnings of this call beyond those of the run, the replicates and the interval.
     shown
-        What the user has seen already: what stands among it is not shown again.
+        Warnings that the user has already seen; they are not shown again.
     """
     if not ESTIMATORS[result.estimator].simulates and result.replicates.second_order_bias is None:
         bias = result.run.second_order_bias
@@ -621,7 +620,7 @@ def reported(
     for warning in (*new, *of_answer):
         emit(warning)
     answer = replace(result, warnings=(*standing, *of_answer))
-    # What is computed already need not be computed again when it is printed.
+    # Keep what is computed already, so that printing need not compute it again.
     vars(answer).update(_estimation=estimation, _ends=ends)
     return answer
 

@@ -108,7 +108,7 @@ def test_by_gives_an_interval_for_each_group(law, run):
         same(result["outputs"][0], ob.bootstrap(rows[["GPA"]], ob.mean, rng=0))
     shown = run("ci", "law.csv", "-c", "GPA", "--by", "sex")[1]
     assert "sex=f GPA" in shown
-    assert "To worry about:" in shown
+    assert "Warnings:" in shown
 
 
 @pytest.mark.parametrize(

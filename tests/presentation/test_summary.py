@@ -137,7 +137,7 @@ def test_zero_variance_is_shown_and_worried_about():
     assert row(text, "mean") == "3.00 0.000 0.000 3.00 to 3.00"
     assert "worth" not in text
     assert "explains" not in text
-    assert "To worry about:\n- the statistic does not vary" in text
+    assert "Warnings:\n- the statistic does not vary" in text
 
 
 def test_a_constant_zero_is_shown():
@@ -171,7 +171,7 @@ def test_one_replicate_leaves_the_simulation_error_unknown():
     text = summarized(X, ob.variance, estimator="cheap", n_resamples=1)
     assert text.startswith("Cheap bootstrap of variance: 300 rows, 1 resample\n")
     assert row(text, "variance").count("± ?") == 3
-    assert "- ± ? means that there are too few resamples to tell the simulation error." in text
+    assert "- ± ? means that there are too few resamples to estimate the simulation error." in text
     assert "what another seed would change" not in text
 
 
@@ -194,7 +194,7 @@ def test_the_method_and_the_level_head_the_interval():
 def test_every_worry_is_listed():
     with pytest.warns(errors.SmallSampleWarning), pytest.warns(errors.FewReplicatesWarning):
         result = ob.bootstrap(X[:7], ob.mean, n_resamples=3, rng=0)
-    worries = result.summary().partition("To worry about:\n")[2]
+    worries = result.summary().partition("Warnings:\n")[2]
     assert len(result.warnings) == 2
     flat = " ".join(worries.split())
     assert all(str(warning) in flat for warning in result.warnings)

@@ -190,7 +190,7 @@ def test_a_summary_says_what_was_found(result):
     assert repr(result).startswith("InputUncertainty(estimate=")
     with pytest.warns(errors.FewRunsWarning):
         few = ob.input_uncertainty(mean_wait, INPUTS, horizon=10, n_runs=100, rng=0)
-    assert "To worry about:" in str(few)
+    assert "Warnings:" in str(few)
     assert result._repr_html_().count("<table>") == 2
 
 

@@ -144,5 +144,5 @@ def _with_sandwich(answer: Answer) -> Answer:
     errors = {name: float(value) ** 0.5 for name, value in zip(result.names, variance, strict=True)}
     listed = ", ".join(f"{name} {error:.4g}" for name, error in errors.items())
     note = f"- Sandwich standard errors, by the linear part alone: {listed}."
-    head, worries, rest = answer.text.partition("\n\nTo worry about:")
+    head, worries, rest = answer.text.partition("\n\nWarnings:")
     return replace(answer, details={"sandwich_standard_errors": errors}, text=f"{head}\n{note}{worries}{rest}")

@@ -399,7 +399,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         degrees = estimator.degrees_of_freedom(len(self._refits), np.array(np.nan))
         return float(special.stdtrit(np.asarray(degrees, dtype=np.float64), probability))
 
-    # What to worry about
+    # Warnings
 
     def _warnings(self, tried_rows: Any) -> list[OrthobootWarning]:
         """Return warnings about the refits, judged at some rows of the data."""

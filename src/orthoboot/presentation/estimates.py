@@ -1,4 +1,4 @@
-"""What the answer of a bootstrap and that of a simulation have in common, so that plots and pages can show either."""
+"""The common interface of bootstrap and simulation results, for plots and pages."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Estimates(Protocol):
 
     @property
     def level_words(self) -> str:
-        """Return what the intervals are, such as ``"95% interval"``."""
+        """Return a description of the intervals, such as ``"95% interval"``."""
 
     @property
     def simultaneous(self) -> bool:
-        """Return whether the intervals hold together."""
+        """Return whether the intervals hold jointly."""
 
     def decimals(self, j: int) -> int:
         """Return how many decimals of the estimate of output `j` are shown."""

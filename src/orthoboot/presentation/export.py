@@ -1,4 +1,4 @@
-"""A result for other programs: values for JSON, and a frame of pandas."""
+"""Results for other programs: values for JSON, and pandas frames."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _frame(names: tuple[str, ...], columns: dict[str, Any]) -> pd.DataFrame:
 
 
 def jsonable(value: Any) -> Any:
-    """Return `value` of Python's own numbers, lists and dicts, None for what is not finite."""
+    """Return `value` as Python numbers, lists and dicts, with None for values that are not finite."""
     if isinstance(value, dict):
         # 1 and "1" are two keys, and one text.
         keys = unique_names([str(key) for key in value])

@@ -10,13 +10,13 @@ from typing import Any
 
 from orthoboot.presentation.style import figure_style
 
-# A date, or the version of what drew it, would make every run's file another one.
+# A date or a version would change the file in every run.
 _METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture: its name, what it shows, and the function that draws it into an empty matplotlib figure."""
+    """A figure: its name, its caption, and the function that draws it into an empty matplotlib figure."""
 
     name: str
     caption: str
@@ -38,7 +38,7 @@ def drawn(figure: Figure) -> Picture:
 
 
 def files(figure: Figure, forms: Iterable[str], settings: Mapping[str, Any] = MappingProxyType({})) -> dict[str, bytes]:
-    """Return the files of `figure` by their form, "png" or "svg", `settings` of matplotlib over the shared ones."""
+    """Return the files of `figure` by format, "png" or "svg"; `settings` override the shared matplotlib style."""
     with figure_style(settings):
         # Not pyplot, whose figures are the user's and stay open.
         from matplotlib.figure import Figure as Canvas
@@ -49,7 +49,7 @@ def files(figure: Figure, forms: Iterable[str], settings: Mapping[str, Any] = Ma
 
 
 def file_of(canvas: Any, form: str) -> bytes:
-    """Return a figure of matplotlib as a file, "png" or "svg"."""
+    """Return a matplotlib figure as a file, "png" or "svg"."""
     stream = BytesIO()
     canvas.savefig(stream, format=form, metadata=_METADATA[form])
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""The rows that move the statistic most."""
+"""The most influential rows."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from orthoboot.typing import FloatArray
 
 MOST_NAMED = 10
 _EQUAL = 1e-9
-"""Relative differences of influence that are rounding."""
+"""Relative differences of influence that count as rounding."""
 
 
 class InfluentialRow(NamedTuple):
-    """A row and what it does.
+    """A row and its influence.
 
     Attributes
     ----------
     sample, row
         Its place, counted from 0.
     name
-        What the user calls it: its label in the index of a frame, or its number.
+        Its label in the index of a frame, or its number.
     change
-        About how much the statistic would change if the row counted once more: its influence over the number of rows.
+        About how much the statistic would change if the row counted once more: its influence divided by the number
+        of rows.
     share
-        Of the squared influence of all rows.
+        Its share of the squared influence of all rows.
     """
 
     sample: int
@@ -40,7 +41,7 @@ class InfluentialRow(NamedTuple):
 
 
 def missing_influence(run: Run) -> str:
-    """Return why what needs an influence function is not there, where there is none, and what to do."""
+    """Return the message that an influence function is needed, and what to do."""
     return (
         f"it needs an influence function, and the run has none ({run.influence_source}). "
         'Use `with_estimator("orthogonal")` first, or run again with `influence=`.'
@@ -48,7 +49,7 @@ def missing_influence(run: Run) -> str:
 
 
 def missing_rows(answer: Answer) -> str:
-    """Return why the influence of the rows is not at hand, and what to do; empty where it is."""
+    """Return why the influence of the rows is not available, and what to do; empty if it is."""
     run = answer.estimation.run
     if run.influence is None:
         return missing_influence(run)
@@ -65,29 +66,29 @@ def row_changes(answer: Answer, j: int) -> tuple[FloatArray, ...]:
 
 
 def influential_rows(answer: Answer, j: int) -> list[InfluentialRow]:
-    """Return up to ten rows that move output `j` most, the first one most."""
+    """Return up to ten rows with the largest influence on output `j`, in decreasing order."""
     run = answer.estimation.run
     return largest_changes(row_changes(answer, j), lambda sample, row: row_name(run, sample, row))
 
 
 def largest_changes(changes: Sequence[FloatArray], name: Callable[[int, int], str]) -> list[InfluentialRow]:
-    """Return up to ten rows with the largest changes among all samples, the first one largest.
+    """Return up to ten rows with the largest changes among all samples, in decreasing order.
 
-    Rows that move the answer as much as others that would not be among the ten are left out: which of them are named
-    would be chance. So none is named where all move it alike, as they do the median.
+    Rows tied with others beyond the ten are left out, since the choice among them would be arbitrary. So none is
+    returned if all rows have the same change, as for the median.
 
     Parameters
     ----------
     changes
-        By sample the changes of its rows, shape ``(n_i,)``.
+        The changes of the rows of each sample, shape ``(n_i,)``.
     name
-        What the user calls a row, by the numbers of its sample and of the row.
+        A function of the numbers of the sample and of the row that returns the name of the row.
     """
     sizes = np.concatenate([np.abs(part) for part in changes])
     largest = float(sizes.max(initial=0.0))
     if not largest > 0:
         return []
-    # Divided by the largest, so that squares are in the range of numbers.
+    # Divided by the largest, so that squares do not overflow.
     shares = (sizes / largest) ** 2
     starts = np.cumsum([0, *map(len, changes)])
     found = []
@@ -104,7 +105,7 @@ def largest_changes(changes: Sequence[FloatArray], name: Callable[[int, int], st
 
 
 def row_name(run: Run, sample: int, row: int) -> str:
-    """Return what the user calls a row: its label in the index of a frame, or its number."""
+    """Return the name of a row: its label in the index of a frame, or its number."""
     tables = (table for table, i in zip(run.data.tables, run.data.sample_of, strict=True) if i == sample)
     labels = next((table.row_labels for table in tables if table.row_labels is not None), None)
     name = f"row {row:,}" if labels is None or labels[row] == row else shortened(str(labels[row]))

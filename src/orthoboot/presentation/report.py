@@ -1,4 +1,4 @@
-"""Words, tables and figures that are shown together."""
+"""Text, tables and figures that are shown together."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Report:
     title
         Of the section.
     paragraphs
-        What was done, and how to read it.
+        The description of the experiment, and how to read it.
     tables, figures
-        In the order in which they are shown, tables first.
+        In the order shown, tables first.
     """
 
     title: str

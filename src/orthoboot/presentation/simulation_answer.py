@@ -26,9 +26,9 @@ class Call(NamedTuple):
     Attributes
     ----------
     options
-        Of `input_uncertainty`, names and values, as far as they were given.
+        Names and values of the given options of `input_uncertainty`.
     then
-        Methods of the result that were called after it, as they are written.
+        Methods of the result that were called after it, as code.
     """
 
     options: tuple[tuple[str, Any], ...] = ()
@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
     @property
     def seed(self) -> int | None:
-        """Return the number that was given for the seed; None where there was none."""
+        """Return the seed if it was given as a number, or None."""
         return dict(self.options).get("rng")
 
     def followed(self, call: str) -> Call:
@@ -53,14 +53,14 @@ class InputWords(NamedTuple):
 
 
 class Doubled(NamedTuple):
-    """What twice the rows of an input would do.
+    """The effect of twice the rows of an input.
 
     Attributes
     ----------
     name
         Of the input, or "all inputs".
     ratio, error
-        The input error then over that now, and its simulation error, shape ``(k,)``; NaN where that is not known.
+        The new input error divided by the present one, and its simulation error, shape ``(k,)``; NaN if unknown.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Doubled(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SimulationAnswer:
-    """What is known of the k outputs of a simulation.
+    """The results for the k outputs of a simulation.
 
     Attributes
     ----------
@@ -95,12 +95,12 @@ class SimulationAnswer:
     regime, regime_reason
         How the input variance was found, and why.
     warnings
-        What to worry about.
+        The warnings.
     call
         How the result was made.
     read_influence, read_doubled
-        Return what takes a while and most readers of a summary never see: by input the influence of its rows in the
-        order of the data, shape ``(n_i, k)``, and what twice the rows would do.
+        Functions for results that take a while and that a summary does not show: the influence of the rows of each
+        input, in the order of the data, shape ``(n_i, k)``, and the effect of twice the rows.
     """
 
     model: str
@@ -134,7 +134,7 @@ class SimulationAnswer:
 
     @property
     def level_words(self) -> str:
-        """Return what the interval is, such as ``"95% interval"``."""
+        """Return a description of the interval, such as ``"95% interval"``."""
         return f"{100 * self.confidence_level:g}% interval"
 
     def decimals(self, j: int) -> int:
@@ -144,7 +144,7 @@ class SimulationAnswer:
 
     @property
     def title(self) -> str:
-        """Return what was found, and of what."""
+        """Return the title of the summary."""
         return f"Input uncertainty of {self.model}"
 
     @property
@@ -160,7 +160,7 @@ class SimulationAnswer:
 
     @property
     def notes(self) -> list[str]:
-        """Return what the numbers are, in sentences."""
+        """Return notes that explain the numbers."""
         notes = [
             "input error: other data would change the estimate so much; run error: other runs at these data would.",
             f"Input variance by {self.way}.",
@@ -171,15 +171,15 @@ class SimulationAnswer:
         return notes
 
     def row_changes(self, j: int) -> tuple[FloatArray, ...]:
-        """Return by input about how much output `j` would change if a row counted once more, shape ``(n_i,)``."""
+        """Return, for each input, the change of output `j` if a row counted once more, shape ``(n_i,)``."""
         return tuple(values[:, j] / len(values) for values in self.read_influence())
 
     def influential_rows(self, j: int) -> list[InfluentialRow]:
-        """Return up to ten rows of all inputs that move output `j` most, the first one most."""
+        """Return up to ten rows of all inputs with the largest influence on output `j`, in decreasing order."""
         return largest_changes(self.row_changes(j), lambda i, row: f"row {row:,} of {self.inputs[i].name}")
 
     def rows_of_input(self, i: int, j: int) -> tuple[FloatArray, list[InfluentialRow]]:
-        """Return the changes of all rows of input `i`, and up to ten that move output `j` most."""
+        """Return the changes of all rows of input `i`, and up to ten with the largest influence on output `j`."""
         changes = self.row_changes(j)[i]
         return changes, largest_changes([changes], lambda _, row: f"row {row:,}")
 

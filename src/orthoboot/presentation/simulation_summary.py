@@ -27,7 +27,7 @@ def text(answer: SimulationAnswer) -> str:
         *wrapped_list([*answer.notes, *left_out(answer)]),
     ]
     if answer.warnings:
-        lines += ["", "To worry about:", *wrapped_list([str(warning) for warning in answer.warnings])]
+        lines += ["", "Warnings:", *wrapped_list([str(warning) for warning in answer.warnings])]
     return "\n".join(lines)
 
 
@@ -35,8 +35,8 @@ def table(answer: SimulationAnswer) -> str:
     """Return the summary as HTML."""
     tables = "".join(_html_table(cells) for cells in (_estimates(answer), _shares(answer)))
     remarks = "".join(f"<li>{html.escape(note)}</li>" for note in [*answer.notes, *left_out(answer)])
-    worries = "".join(f"<li><b>{html.escape(str(warning))}</b></li>" for warning in answer.warnings)
-    return f"<div><p><b>{html.escape(answer.heading)}</b></p>{tables}<ul>{remarks}{worries}</ul></div>"
+    cautions = "".join(f"<li><b>{html.escape(str(warning))}</b></li>" for warning in answer.warnings)
+    return f"<div><p><b>{html.escape(answer.heading)}</b></p>{tables}<ul>{remarks}{cautions}</ul></div>"
 
 
 def _html_table(cells: list[list[str]]) -> str:
@@ -85,7 +85,7 @@ def share_text(share: float, error: float) -> str:
 
 
 def shown_parts(answer: SimulationAnswer) -> list[int]:
-    """Return the places of inputs, and of interactions that are not zero; of many those that matter most."""
+    """Return the places of inputs and of nonzero interactions; if there are many, of the largest."""
     largest = np.nan_to_num(answer.shares).max(axis=1)
     found = [p for p, name in enumerate(answer.parts) if " x " not in name or largest[p] >= _SMALL_SHARE]
     most = sorted(found, key=lambda p: (-largest[p], p))[:MOST_ROWS]
@@ -97,9 +97,9 @@ def left_out(answer: SimulationAnswer) -> list[str]:
     notes = []
     outputs, inputs = len(answer.names), sum(" x " not in name for name in answer.parts)
     if outputs > MOST_ROWS:
-        notes.append(f"The first {MOST_ROWS} of {outputs:,} outputs are shown; `to_frame()` has all.")
+        notes.append(f"The first {MOST_ROWS} of {outputs:,} outputs are shown; `to_frame()` has them all.")
     if inputs > MOST_ROWS:
-        notes.append(f"The {MOST_ROWS} largest shares of {inputs:,} inputs are shown; `contributions` has all.")
+        notes.append(f"The {MOST_ROWS} largest shares of {inputs:,} inputs are shown; `contributions` has them all.")
     return notes
 
 

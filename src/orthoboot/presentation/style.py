@@ -17,7 +17,7 @@ COLOURS = {
     "orthogonal": "#c1121f",
     "naive": "#222222",
 }
-"""By the name of the estimator; naive is the plain estimate."""
+"""Colours by the name of the estimator; naive is the plain estimate."""
 
 WORDS = {
     "standard": "standard",
@@ -26,12 +26,12 @@ WORDS = {
     "orthogonal": "orthogonal (ours)",
     "naive": "naive",
 }
-"""What the reports call the estimators."""
+"""Names of the estimators in reports."""
 
 INK = "#222222"
 GRID = "#e3e3e3"
 ACCENT, QUIET, SECOND = COLOURS["orthogonal"], COLOURS["standard"], COLOURS["paper"]
-"""Of the plots of a result: what it says, what it is compared with, and a third thing."""
+"""Colours of the plots of a result: the result, what it is compared with, and a third one."""
 
 IN_THE_DARK = {
     INK: "#e4e2dc",
@@ -40,7 +40,7 @@ IN_THE_DARK = {
     QUIET: "#a5a29a",
     SECOND: "#8fc1e6",
 }
-"""What each colour of a plot becomes on a dark page."""
+"""The colours of a plot on a dark page."""
 
 PLOT_SETTINGS: Mapping[str, Any] = MappingProxyType(
     {
@@ -61,7 +61,7 @@ PLOT_SETTINGS: Mapping[str, Any] = MappingProxyType(
         "ytick.labelsize": 8.5,
     }
 )
-"""Beside those of all figures: the plots of a result are smaller."""
+"""Further settings for the plots of a result, which are smaller than other figures."""
 
 _SETTINGS = {
     "axes.axisbelow": True,

@@ -37,7 +37,7 @@ class Answer:
     simultaneous: bool = False
     alternative: str = "two-sided"
     method: str = "auto"
-    """The interval that was asked for; that of `ends` is what was made."""
+    """The requested method; that of `ends` is the one used."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ class Answer:
 
     @property
     def level_words(self) -> str:
-        """Return what the interval is, such as ``"95% interval (abc)"``."""
+        """Return a description of the interval, such as ``"95% interval (abc)"``."""
         return f"{100 * self.confidence_level:g}% interval ({self.ends.method})"
 
     def decimals(self, j: int) -> int:
@@ -106,7 +106,7 @@ def text(answer: Answer) -> str:
     lines = [heading(answer), "", *_aligned(cells(answer)), ""]
     lines += wrapped_list(notes(answer))
     if answer.warnings:
-        lines += ["", "To worry about:", *wrapped_list([str(warning) for warning in answer.warnings])]
+        lines += ["", "Warnings:", *wrapped_list([str(warning) for warning in answer.warnings])]
     return "\n".join(lines)
 
 
@@ -116,10 +116,10 @@ def table(answer: Answer) -> str:
     header = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     remarks = "".join(f"<li>{html.escape(note)}</li>" for note in notes(answer))
-    worries = "".join(f"<li><b>{html.escape(str(warning))}</b></li>" for warning in answer.warnings)
+    cautions = "".join(f"<li><b>{html.escape(str(warning))}</b></li>" for warning in answer.warnings)
     return (
         f"<div><p><b>{html.escape(heading(answer))}</b></p><table><thead><tr>{header}</tr></thead>"
-        f"<tbody>{body}</tbody></table><ul>{remarks}{worries}</ul></div>"
+        f"<tbody>{body}</tbody></table><ul>{remarks}{cautions}</ul></div>"
     )
 
 
@@ -141,14 +141,14 @@ def notes(answer: Answer) -> list[str]:
             f"± is the simulation error: what another seed would change{rough}. More resamples make it smaller."
         )
     if np.isnan(answer.errors).any():
-        remarks.append("± ? means that there are too few resamples to tell the simulation error.")
+        remarks.append("± ? means that there are too few resamples to estimate the simulation error.")
     if answer.ends.reason:
         remarks.append(f'Interval: "{answer.ends.method}", since {answer.ends.reason}.')
     return remarks + _block_notes(answer.estimation.run.plan) + _influence_notes(answer.estimation)
 
 
 def _block_notes(plan: Plan) -> list[str]:
-    """Return a note on the lengths of blocks that were found from the data; the heading has all lengths."""
+    """Return a note on block lengths found from the data; the heading shows all lengths."""
     lengths = plan.automatic_lengths
     if not lengths:
         return []
@@ -171,7 +171,7 @@ def _influence_notes(estimation: Estimation) -> list[str]:
 
 
 def _control(estimation: Estimation) -> str:
-    """Return what the replicates are compared with, in words."""
+    """Return the name of the control."""
     control = estimation.run.control
     if control is None or not estimation.moments.control_is_nearer.any():
         return "The linear part"
@@ -193,7 +193,7 @@ def _resamples(answer: Answer) -> str:
 
 
 def _rounded(worth: float, *, several: bool) -> str:
-    """Return a number as text, the least of several outputs."""
+    """Return a number as text; for several outputs it is the smallest."""
     if worth > 1e6:
         return "more than a million"
     digits = max(len(str(int(worth))) - 2, 0)
@@ -201,7 +201,7 @@ def _rounded(worth: float, *, several: bool) -> str:
 
 
 def cells(answer: Answer) -> list[list[str]]:
-    """Return the table of the summary as text, its head first; each simulation error follows its number."""
+    """Return the cells of the summary as text, with the header first; each simulation error follows its number."""
     together = answer.simultaneous and len(answer.names) > 1
     level = answer.level_words
     if together:

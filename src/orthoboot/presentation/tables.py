@@ -1,4 +1,4 @@
-"""Tables of simulated figures, each beside the figure that the paper prints."""
+"""Tables of simulated figures, next to the figures that the paper prints."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 MARK = "≠"
-"""Beside a printed figure that ours does not agree with."""
+"""Marks a printed figure that ours does not agree with."""
 FAR = 3.0
-"""How many errors of the difference are too many."""
+"""Largest difference, in standard errors, that counts as agreement."""
 _MORE_DIGITS = 2
-"""How many decimals may be added for a small error to be seen."""
+"""Decimals that may be added to show a small error."""
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A figure of ours, its Monte Carlo error, and what the paper prints for it.
+    """A simulated figure, its Monte Carlo error, and the paper's figure.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Simulated:
 
     @property
     def shown(self) -> str:
-        """Return ours in words."""
+        """Return our figure as text."""
         digits = self.digits
         # An error that rounds to zero would look like certainty.
         while digits < self.digits + _MORE_DIGITS and 0 < self.error < 0.5 * 10.0**-digits:
@@ -75,7 +75,7 @@ class Simulated:
 
     @property
     def shown_printed(self) -> str:
-        """Return the paper's in words, marked where ours does not agree."""
+        """Return the paper's figure as text, marked if ours does not agree."""
         if self.printed is None:
             return ""
         return self.printed if self.agrees else f"{self.printed} {MARK}"
@@ -156,7 +156,7 @@ class ReportTable:
         return shown
 
     def records(self) -> tuple[list[str], list[list[str]]]:
-        """Return headings and rows for a CSV file: every number in full, in its own column."""
+        """Return headings and rows for a CSV file, with all digits of every number in its own column."""
         headings: list[str] = []
         for number, heading in enumerate(self.columns):
             headings.append(heading)
@@ -179,7 +179,7 @@ class ReportTable:
 
     @property
     def disagreements(self) -> list[str]:
-        """Return where ours differs from the paper's by more than three errors, in words."""
+        """Return descriptions of the cells that differ from the paper's by more than three errors."""
         return [
             f"{self._place(row)}: {heading} {cell.shown}, paper {cell.printed}, {cell.distance:+.1f} errors"
             for row in self.rows

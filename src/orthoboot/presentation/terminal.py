@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 _UNBOUNDED = 1000
-"""Columns in a pipe, where nothing needs to fit and a broken row cannot be searched."""
+"""Columns in a pipe, where rows need not fit and should not be broken."""
 
 
 def console(stream: IO[str] | None = None) -> Console:
-    """Return where reports are shown: standard output by default, as wide as the terminal or, in a pipe, as needed."""
+    """Return the console for reports: standard output by default, as wide as the terminal or, in a pipe, as needed."""
     try:
         from rich.console import Console
     except ImportError as error:

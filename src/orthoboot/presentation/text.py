@@ -23,7 +23,7 @@ def _within_row(cell: str) -> str:
 
 
 def csv_table(table: ReportTable) -> str:
-    """Return a table as CSV: every number in full, errors and the paper's in columns of their own."""
+    """Return a table as CSV: all digits, with errors and the paper's numbers in separate columns."""
     stream = StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     headings, rows = table.records()

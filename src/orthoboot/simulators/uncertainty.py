@@ -340,19 +340,19 @@ class InputUncertainty:
     def to_html(
         self, path: str | PathLike[str], *, output: str | int | None = None, command: str | None = None
     ) -> Path:
-        """Write a page about the result that needs nothing from elsewhere, and return its path.
+        """Write a self-contained HTML page about the result, and return its path.
 
-        It has the numbers, what to worry about, where the error comes from and what more data would do, the plots
-        (where matplotlib is installed), the most influential rows, what was assumed, and how to make it again.
+        It has the numbers, the warnings, the sources of the error and the effect of more data, the plots (if matplotlib
+        is installed), the most influential rows, the assumptions, and a program that reproduces the result.
 
         Parameters
         ----------
         path
-            Of the file, which is replaced where there is one.
+            The file to write; an existing one is replaced.
         output
-            The name or the number of the output to show in plots, where there are several; the first by default.
+            The name or the number of the output to plot, if there are several; the first by default.
         command
-            The shell command that made the result, to be shown before the program that makes it again.
+            The shell command that made the result, shown before the program that reproduces it.
         """
         from orthoboot.presentation.pages.simulation_page import written_page
 

@@ -38,7 +38,7 @@ _COLUMNS = (
 
 
 def summary(publication: Publication, *, all_rows: bool = False) -> str:
-    """Return the text of one answer, or a table of several with what there is to worry about."""
+    """Return the text of one answer, or a table of several with their warnings."""
     answers = publication.answers
     lines = [f"Note: {note}" for note in publication.notes]
     lines += [""] if lines else []
@@ -53,7 +53,7 @@ def summary(publication: Publication, *, all_rows: bool = False) -> str:
     if any(row[place] for row in shown for place in _ERRORS):
         lines += ["- ± is the simulation error: what another seed would change."]
     worries = _worries(answers)
-    lines += ["", "To worry about:", *wrapped_list(worries)] if worries else []
+    lines += ["", "Warnings:", *wrapped_list(worries)] if worries else []
     return "\n".join(lines).rstrip()
 
 

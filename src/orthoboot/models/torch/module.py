@@ -346,7 +346,7 @@ class FittedTorchModel(Prepared[TorchModel]):
         name, undefined = self.functional.name, self.functional.undefined
         return f"`{name}` is not defined where {undefined}" if undefined else ""
 
-    # What to worry about
+    # Warnings
 
     def _moved(self) -> list[str]:
         """Return a warning if the module was far from the minimum."""

@@ -1,4 +1,4 @@
-"""What stands on a page: words, numbers, lists, tables and programs, as HTML."""
+"""The elements of a page: words, numbers, lists, tables and programs, as HTML."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def listed(sentences: Iterable[str], kind: str) -> str:
     return f'<ul class="{kind}">\n' + "\n".join(f"<li>{worded(one)}</li>" for one in sentences) + "\n</ul>"
 
 
-def worries(warnings: Sequence[OrthobootWarning | str], checked: str) -> str:
-    """Return the warnings as a list, or that there is none: `checked` is what was looked at."""
+def warnings_or_none(warnings: Sequence[OrthobootWarning | str], checked: str) -> str:
+    """Return the warnings as a list, or a note that there are none; `checked` is what was checked."""
     if not warnings:
-        return f"<p>Nothing: the checks of {escape(checked)} found nothing.</p>"
-    return listed([str(warning) for warning in warnings], "worries")
+        return f"<p>None: the checks of {escape(checked)} found no problem.</p>"
+    return listed([str(warning) for warning in warnings], "warnings")
 
 
 def table(name: str, caption: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
@@ -65,7 +65,7 @@ def table(name: str, caption: str, head: tuple[str, ...], rows: Iterable[tuple[s
 def table_of_rows(rows: Sequence[InfluentialRow], of: str) -> str:
     """Return the most influential rows as a table; `of` says of which output, where there are several."""
     if not rows:
-        return "<p>No row stands out: many move the answer as much as any.</p>"
+        return "<p>No row stands out: many rows have the same influence.</p>"
     caption = f"About how much the estimate{of} would change if the row counted twice; rows are counted from 0."
     cells = [
         (escape(row.name), f'<data value="{row.change!r}">{row.change:+#.3g}</data>', f"{100 * row.share:.1f}%")

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from orthoboot.presentation.pages.elements import number, program, table, terms, worded, worries
+from orthoboot.presentation.pages.elements import number, program, table, terms, warnings_or_none, worded
 from orthoboot.presentation.pages.frame import answer_page, checked_path, written
 from orthoboot.presentation.pages.pictures import pictures
 from orthoboot.presentation.plots.predictions import PREDICTIONS, Predictions
@@ -23,11 +23,11 @@ def written_page(answer: Predictions, path: Any, command: str | None = None) -> 
 def prediction_page(answer: Predictions, command: str | None = None) -> str:
     """Return the page."""
     sections = [
-        ("The answer", _sentence(answer) + _numbers(answer)),
-        ("What to worry about", worries(answer.warnings, "the data, the model and its refits")),
-        ("Pictures", pictures(answer, [PREDICTIONS], 0)),
-        ("What was assumed", _assumptions(answer)),
-        ("How to make it again", program(answer.code, command)),
+        ("Result", _sentence(answer) + _numbers(answer)),
+        ("Warnings", warnings_or_none(answer.warnings, "the data, the model and its refits")),
+        ("Plots", pictures(answer, [PREDICTIONS], 0)),
+        ("Assumptions", _assumptions(answer)),
+        ("How to reproduce it", program(answer.code, command)),
     ]
     title = f"Predictions of {shortened(answer.target)}"
     return answer_page(title, f"{title} by the {answer.model} model for {_rows(answer)}", sections)
@@ -38,7 +38,7 @@ def _rows(answer: Predictions) -> str:
 
 
 def _sentence(answer: Predictions) -> str:
-    more = f" The table has the first {MOST_ROWS} rows." if len(answer.names) > MOST_ROWS else ""
+    more = f" The table shows the first {MOST_ROWS} rows." if len(answer.names) > MOST_ROWS else ""
     by = ", ".join(f"<code>{escape(shortened(name))}</code>" for name in answer.features)
     return f"<p>Predicted by {by}.{more}</p>\n"
 
@@ -65,7 +65,7 @@ def _numbers(answer: Predictions) -> str:
 
 def _assumptions(answer: Predictions) -> str:
     sentence = (
-        "That the new rows come from where those of the fit come from, that these are independent, and that the noise "
-        "is about normal and as large everywhere: no bootstrap can check this."
+        "The new rows come from the same population as those of the fit, these are independent, and the noise is "
+        "about normal with constant variance. No bootstrap can check this."
     )
     return f"<p>{worded(sentence)}</p>\n{terms(answer.terms)}"

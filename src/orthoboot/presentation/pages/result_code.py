@@ -41,6 +41,6 @@ def _arguments(answer: Answer) -> Iterator[str]:
         low, high = (float(limit[0]) for limit in run.given_limits)
         yield f'    transform=(float("{low!r}"), float("{high!r}")),'
     if run.seed is None:
-        yield "    rng=0,  # the run had no number for its seed: these draws cannot be made again"
+        yield "    rng=0,  # the run had no number for its seed: these draws cannot be reproduced"
     else:
         yield f"    rng={run.seed},"

@@ -9,7 +9,16 @@ from typing import Any
 
 from orthoboot.presentation.influential_rows import influential_rows, missing_rows
 from orthoboot.presentation.outputs import output_number
-from orthoboot.presentation.pages.elements import listed, number, program, table, table_of_rows, terms, worded, worries
+from orthoboot.presentation.pages.elements import (
+    listed,
+    number,
+    program,
+    table,
+    table_of_rows,
+    terms,
+    warnings_or_none,
+    worded,
+)
 from orthoboot.presentation.pages.frame import answer_page, checked_path, written
 from orthoboot.presentation.pages.pictures import pictures
 from orthoboot.presentation.pages.result_code import result_code
@@ -19,8 +28,8 @@ from orthoboot.presentation.wording import shortened
 
 _SIDES = {
     "two-sided": "two ends",
-    "less": "an upper end alone",
-    "greater": "a lower end alone",
+    "less": "upper end only",
+    "greater": "lower end only",
 }
 
 
@@ -34,12 +43,12 @@ def written_page(answer: Answer, path: Any, output: Any = None, command: str | N
 def result_page(answer: Answer, j: int, command: str | None = None) -> str:
     """Return the page; the pictures and rows are those of output `j` where there are several."""
     sections = [
-        ("The answer", _sentence(answer) + _numbers(answer) + listed(notes(answer), "notes")),
-        ("What to worry about", worries(answer.warnings, "the data, the statistic and the replicates")),
-        ("Pictures", pictures(answer, KINDS.values(), j)),
+        ("Result", _sentence(answer) + _numbers(answer) + listed(notes(answer), "notes")),
+        ("Warnings", warnings_or_none(answer.warnings, "the data, the statistic and the replicates")),
+        ("Plots", pictures(answer, KINDS.values(), j)),
         ("The most influential rows", _rows(answer, j)),
-        ("What was assumed", _assumptions(answer)),
-        ("How to make it again", program(result_code(answer), command)),
+        ("Assumptions", _assumptions(answer)),
+        ("How to reproduce it", program(result_code(answer), command)),
     ]
     title = f"Bootstrap of {shortened(answer.estimation.run.functional.name)}"
     return answer_page(title, heading(answer), sections)
@@ -51,7 +60,7 @@ def result_page(answer: Answer, j: int, command: str | None = None) -> str:
 def _sentence(answer: Answer) -> str:
     k = len(answer.names)
     if k > 1:
-        more = f" The table has the first {MOST_ROWS}." if k > MOST_ROWS else ""
+        more = f" The table shows the first {MOST_ROWS}." if k > MOST_ROWS else ""
         return f"<p>The statistic has {k:,} outputs.{more}</p>\n"
     estimate, low, high, error, _ = _values(answer, 0)
     return (
@@ -97,7 +106,7 @@ def _rows(answer: Answer, j: int) -> str:
 
 def _assumptions(answer: Answer) -> str:
     return (
-        "<p>That the rows represent what is asked about, and that what is drawn independently is independent: no "
+        "<p>The rows represent the population, and the units that are drawn independently are independent. No "
         f"bootstrap can check this.</p>\n{terms(_terms(answer))}"
     )
 
@@ -109,10 +118,10 @@ def _terms(answer: Answer) -> Iterator[tuple[str, str]]:
     yield "Resampling plan", run.plan.description
     failed = f", of which {replicates.n_failed:,} failed and were left out" if replicates.n_failed else ""
     yield "Resamples", f"{replicates.n_drawn:,}{failed}" if estimation.estimator.simulates else "none"
-    yield "Seed", f"`rng={run.seed}`" if run.seed is not None else "not a number; the draws cannot be made again"
+    yield "Seed", f"`rng={run.seed}`" if run.seed is not None else "not a number; the draws cannot be reproduced"
     yield "Estimator", f"{estimation.estimator.title}, `{estimation.estimator.name}`"
     yield "Influence function", run.influence_source
     yield "Control", estimation.control_name
     together = ", simultaneous over all outputs" if answer.simultaneous and len(answer.names) > 1 else ""
-    reason = f", since {ends.reason}" if ends.reason else ", as asked for"
+    reason = f", since {ends.reason}" if ends.reason else ", as requested"
     yield "Interval", f"{answer.level_words}, {_SIDES[answer.alternative]}{together}{reason}"

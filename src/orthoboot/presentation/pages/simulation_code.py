@@ -20,4 +20,4 @@ def _arguments(answer: SimulationAnswer) -> Iterator[str]:
     yield f"    inputs,  # {'; '.join(f'{entry.name}: {entry.description}' for entry in answer.inputs)}"
     yield from (f"    {name}={value!r}," for name, value in answer.call.options)
     if answer.call.seed is None:
-        yield "    rng=0,  # the run had no number for its seed: these draws cannot be made again"
+        yield "    rng=0,  # the run had no number for its seed: these draws cannot be reproduced"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.presentation.outputs import output_number
-from orthoboot.presentation.pages.elements import listed, number, program, table, table_of_rows, terms, worries
+from orthoboot.presentation.pages.elements import listed, number, program, table, table_of_rows, terms, warnings_or_none
 from orthoboot.presentation.pages.frame import answer_page, checked_path, written
 from orthoboot.presentation.pages.pictures import pictures
 from orthoboot.presentation.pages.simulation_code import simulation_code
@@ -32,13 +32,13 @@ def simulation_page(answer: SimulationAnswer, j: int, command: str | None = None
     of = f" of {shortened(answer.names[j])}" if len(answer.names) > 1 else ""
     notes = listed([*answer.notes, *left_out(answer)], "notes")
     sections = [
-        ("The answer", _sentence(answer) + _numbers(answer) + notes),
-        ("What to worry about", worries(answer.warnings, "the data, the model and the runs")),
+        ("Result", _sentence(answer) + _numbers(answer) + notes),
+        ("Warnings", warnings_or_none(answer.warnings, "the data, the model and the runs")),
         ("Where it comes from", _shares(answer, j, of) + _doubled(answer, j, of)),
-        ("Pictures", pictures(answer, page_kinds(answer, j), j)),
+        ("Plots", pictures(answer, page_kinds(answer, j), j)),
         ("The most influential rows", table_of_rows(answer.influential_rows(j), of)),
-        ("What was assumed", _assumptions(answer)),
-        ("How to make it again", program(simulation_code(answer), command)),
+        ("Assumptions", _assumptions(answer)),
+        ("How to reproduce it", program(simulation_code(answer), command)),
     ]
     return answer_page(answer.title, answer.heading, sections)
 
@@ -52,8 +52,8 @@ def _sentence(answer: SimulationAnswer) -> str:
         return f"<p>The model has {k:,} outputs.</p>\n"
     estimate, low, high, input_error, run_error, _ = _values(answer, 0)
     return (
-        f'<p class="lead">The estimate is <strong>{estimate}</strong>. Because the inputs are known through data alone '
-        f"it has an error of {input_error}, and because the runs are finite in number one of {run_error}. The "
+        f'<p class="lead">The estimate is <strong>{estimate}</strong>. Its input error, from the limited '
+        f"data, is {input_error}; its run error, from the limited number of runs, is {run_error}. The "
         f"{answer.level_words} with both goes from <strong>{low}</strong> to <strong>{high}</strong>.</p>\n"
     )
 
@@ -101,7 +101,7 @@ def _doubled(answer: SimulationAnswer, j: int, of: str) -> str:
         )
         for entry in answer.read_doubled()
     ]
-    caption = f"What twice the rows of an input would do to the input error{of}, other inputs as they are."
+    caption = f"Input error{of} with twice the rows of an input, other inputs unchanged."
     return table("doubled", caption, ("input", "input error", "change"), rows)
 
 
@@ -117,8 +117,8 @@ def _percent(value: float, error: float, sign: str = "") -> str:
 
 def _assumptions(answer: SimulationAnswer) -> str:
     return (
-        "<p>That the model is right, that the rows represent what the inputs will be, and that the inputs, and what is "
-        f"drawn independently, are independent: no bootstrap can check this.</p>\n{terms(_terms(answer))}"
+        "<p>The model is right, the rows represent future inputs, and the inputs, and the units that are drawn "
+        f"independently, are independent. No bootstrap can check this.</p>\n{terms(_terms(answer))}"
     )
 
 
@@ -128,6 +128,6 @@ def _terms(answer: SimulationAnswer) -> Iterator[tuple[str, str]]:
         yield f"Input {entry.name}", entry.description
     yield "Runs", f"{answer.n_runs:,}"
     seed = answer.call.seed
-    yield "Seed", f"`rng={seed}`" if seed is not None else "not a number; the draws cannot be made again"
+    yield "Seed", f"`rng={seed}`" if seed is not None else "not a number; the draws cannot be reproduced"
     yield "Input variance", answer.way
     yield "Interval", f"{answer.level_words}, normal, with the input error and the run error"

@@ -67,7 +67,7 @@ RESULT_STYLE = """
 .notes, .versions { color: var(--quiet); font-size: 0.92rem; }
 ul { max-width: 44rem; padding-left: 1.3rem; overflow-wrap: anywhere; }
 li + li { margin-top: 0.35rem; }
-.worries { border-left: 4px solid var(--differs); padding-left: 2rem; }
+.warnings { border-left: 4px solid var(--differs); padding-left: 2rem; }
 tbody th { font-weight: 400; border-bottom: 0; }
 tbody tr + tr th { border-top: 1px solid var(--hair); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.35rem 1.5rem; max-width: 50rem; }

@@ -38,7 +38,7 @@ class Predictions:
     code
         The program that makes them again.
     warnings
-        What to worry about.
+        The warnings.
     """
 
     model: str
