@@ -343,11 +343,15 @@ class Run:
     def second_order_bias(self) -> FloatArray | None:
         """Return the infinitesimal jackknife's bias, shape ``(k,)``, or None at a kink or where it would cost too much.
 
-        In closed form where the statistic has one, else by second differences: two evaluations per row, or group where
-        groups are drawn. A nonzero mean of the linear part, as for moving blocks, is a bias too.
+        In closed form where the statistic has one; from the rows left out where it takes no weights; else by second
+        differences: two evaluations per row, or group where groups are drawn. A nonzero mean of the linear part, as for
+        moving blocks, is a bias too.
         """
         if self._closed_bias is not None:
             return self._closed_bias
+        by_engine = self.influence_function.bias
+        if not self.functional.fractional and by_engine is not None:
+            return by_engine if np.isfinite(by_engine).all() else None
         independent = all(isinstance(scheme, (Iid, Stratified, Cluster)) for scheme in self.plan.schemes)
         # Refits, or evaluations of a user's function, cost more than they are worth from where a bootstrap is cheaper.
         most = _MOST_EVALUATIONS // 2 if self.prepared.one_by_one else FINITE_DIFFERENCE_ROWS
@@ -361,12 +365,15 @@ class Run:
     def known_bias(self) -> FloatArray | None:
         """Return the bias of second order where that costs next to nothing, shape ``(k,)``, else None.
 
-        None, too, where the user asks for the linear part alone.
+        None, too, where the user asks for the linear part alone. NaN for outputs of which an engine cannot tell.
         """
+        if self.control_request == "linear":
+            return None
         by_search = self.prepared.bias_is_cheap
         is_plain = self.prepared.exact_influence and (by_search or self.functional.batched)
         most = _PRODUCTS_OF_A_STEP if by_search else _FEW_PRODUCTS
-        return self._closed_bias if self.control_request != "linear" and is_plain and self._products <= most else None
+        closed = self._closed_bias if is_plain and self._products <= most else None
+        return self.influence_function.bias if closed is None else closed
 
     @property
     def _products(self) -> int:

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.arrays.units import root_mean_square
 from orthoboot.errors import InfluenceError
 from orthoboot.execution.evaluations import evaluations
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.base import Prepared
-from orthoboot.influence.engine_values import complete_values
+from orthoboot.influence.engine_values import EngineInfluence, SampleValues, complete_values, engine_influence
 from orthoboot.influence.units import Units, UnitsMoved, units_of
 from orthoboot.plans import Plan
-from orthoboot.typing import FloatArray, Influence, IntArray
+from orthoboot.typing import FloatArray, IntArray
 
 _ENGINE = "finite-difference"
 
@@ -30,10 +31,15 @@ _LONGER, _GROWTH, _NOTABLE = 8, 3, 0.1
 _ACCURACY = 1e-4
 """Rounding may be this share of the influence values before a longer step is taken."""
 
+_NOISE = 1e-3
+"""Rounding in a bias from short steps, in standard errors, beyond which it is not known; sums have several times it."""
+
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
-def finite_difference_influence(prepared: Prepared[Any], execution: Execution, plan: Plan | None = None) -> Influence:
+def finite_difference_influence(
+    prepared: Prepared[Any], execution: Execution, plan: Plan | None = None
+) -> EngineInfluence:
     """Return ``(phi(towards row j) - phi(away from row j)) / (2 step)`` for every row.
 
     Row j's weight grows at the cost of all: weights ``(1 - e) + e n`` on row j and ``1 - e`` elsewhere. It costs two
@@ -43,15 +49,17 @@ def finite_difference_influence(prepared: Prepared[Any], execution: Execution, p
     Where the plan draws whole groups their rows are moved together, ``(1 - e) + e G`` on group g of G, at two
     evaluations a group. The rows of a group share its difference, ``n / (G n_g)`` times it each: the mean of their own
     influence values for a function that does not change when all weights are multiplied.
+
+    The second differences of the same evaluations give the bias, as in `finite_difference_bias`.
     """
     _check(prepared)
     samples = units_of(prepared.data.sizes, plan)
     with ProgressBar(2 * sum(units.number for units in samples), unit="evaluation", shown=execution.progress) as bar:
-        return tuple(units.shared(_differences(prepared, units, execution, bar)) for units in samples)
+        return engine_influence([_differences(prepared, units, execution, bar) for units in samples], plan)
 
 
-def _differences(prepared: Prepared[Any], units: Units, execution: Execution, bar: ProgressBar) -> FloatArray:
-    """Return the differences for the units of one sample, shape ``(G, k)``; rounding alone counts as zero."""
+def _differences(prepared: Prepared[Any], units: Units, execution: Execution, bar: ProgressBar) -> SampleValues:
+    """Return the first and second differences for the units of one sample; rounding alone counts as zero."""
     estimate = np.abs(prepared.estimate)
     for step in (step / np.sqrt(units.number) for step in _FIRST_ORDER_STEPS):
         rounding = _EPSILON * estimate / step
@@ -61,7 +69,12 @@ def _differences(prepared: Prepared[Any], units: Units, execution: Execution, ba
         spread = np.abs(values).max(axis=0)
         if (rounding <= _ACCURACY * spread).all():
             break
-    return np.where(spread > 10 * rounding, values, 0.0)
+    second = (towards - 2 * prepared.centre + away).sum(axis=0)
+    scale = 2 * step**2 * units.number**2
+    error = root_mean_square(values) / np.sqrt(units.number)
+    is_known = _EPSILON * estimate * np.sqrt(units.number) / scale <= _NOISE * error
+    bias = np.where(is_known, second / scale, np.nan)
+    return SampleValues(units, np.where(spread > 10 * rounding, values, 0.0), bias)
 
 
 def finite_difference_bias(

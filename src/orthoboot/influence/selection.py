@@ -21,7 +21,7 @@ from orthoboot.execution.execution import Execution
 from orthoboot.functionals.base import Functional, Prepared
 from orthoboot.functionals.user.differentiable import DifferentiableCallable
 from orthoboot.functionals.user.user_function import CallableFunctional
-from orthoboot.influence.engine_values import not_finite
+from orthoboot.influence.engine_values import EngineInfluence, not_finite
 from orthoboot.influence.finite_difference import finite_difference_influence
 from orthoboot.influence.given import GivenFunction, given_influence
 from orthoboot.influence.jackknife import jackknife_influence
@@ -38,7 +38,7 @@ FINITE_DIFFERENCE_ROWS = 10_000
 _LAST_DIGITS = 8 * float(np.finfo(np.float64).eps)
 """Influence values below this share of the value are rounding."""
 
-ENGINES: dict[str, Callable[[Prepared[Any], Execution, Plan | None], Influence]] = {
+ENGINES: dict[str, Callable[[Prepared[Any], Execution, Plan | None], EngineInfluence]] = {
     "finite-difference": finite_difference_influence,
     "jackknife": jackknife_influence,
 }
@@ -82,7 +82,9 @@ class InfluenceFunction:
 
     `values` is None where there is none, and `advice` then says what would bring one, where something would. `own` says
     that they are the statistic's own, unchanged, so that it can give their linear part itself. `of_rows` finds the
-    influence function again on the rows of a resample; None where that would take evaluations of the statistic.
+    influence function again on the rows of a resample; None where that would take evaluations of the statistic. `bias`
+    is the second-order bias, shape ``(k,)``, where the evaluations that found the values show it; NaN for outputs where
+    it cannot be trusted.
     """
 
     values: Influence | None
@@ -91,12 +93,13 @@ class InfluenceFunction:
     advice: str = ""
     own: bool = False
     of_rows: InfluenceOfRows | None = None
+    bias: FloatArray | None = None
 
     def divided_by(self, unit: FloatArray) -> InfluenceFunction:
         """Return the influence function of the statistic divided by a unit, shape ``(k,)``."""
         values = None if self.values is None else tuple(part / unit for part in self.values)
         of_rows = None if self.of_rows is None else self.of_rows.divided_by(unit)
-        return replace(self, values=values, of_rows=of_rows)
+        return replace(self, values=values, of_rows=of_rows, bias=None if self.bias is None else self.bias / unit)
 
     def to_keep(self) -> InfluenceFunction:
         """Return it without a function that no other process could read, such as a lambda: results can be pickled."""
@@ -184,15 +187,16 @@ class _Search:
         grouped = any(units.groups is not None for units in self.units)
         return ", ".join([engine, *([_OF_GROUPS[engine]] if grouped else []), self.cost(engine)])
 
-    def values(self, engine: str) -> Influence:
-        """Return the influence values of an engine, or raise an `InfluenceError`."""
+    def by_engine(self, engine: str, why: str) -> InfluenceFunction:
+        """Return the influence function by an engine, with the reason for it, or raise an `InfluenceError`."""
         try:
-            values = ENGINES[engine](self.prepared, self.execution, self.plan)
+            values, bias = ENGINES[engine](self.prepared, self.execution, self.plan)
         except InfluenceError as error:
             raise InfluenceError(f"{error}{self.prepared.data.samples_hint}") from error
-        if not InfluenceFunction(values, engine).is_finite:
+        found = InfluenceFunction(values, f"{self.described(engine)} ({why})", bias=bias)
+        if not found.is_finite:
             raise not_finite(engine)
-        return values
+        return found
 
 
 def _named(request: str, search: _Search, replaced: int | None) -> InfluenceFunction:
@@ -203,7 +207,7 @@ def _named(request: str, search: _Search, replaced: int | None) -> InfluenceFunc
     if request not in ENGINES:
         names = ", ".join(repr(name) for name in ("auto", *PACKAGES, *ENGINES, "regression"))
         raise ArgumentError(f"`influence` must be one of {names}, an array or a function; got {request!r}.")
-    return InfluenceFunction(search.values(request), f"{search.described(request)} (as asked)")
+    return search.by_engine(request, "as asked")
 
 
 def closed_form(prepared: Prepared[Any], execution: Execution) -> InfluenceFunction | None:
@@ -305,15 +309,12 @@ def _automatic(search: _Search, replaced: int | None) -> InfluenceFunction:
         return own
     kind = _kind(prepared.functional)
     engine = _affordable(search, replaced)
-    n = sum(prepared.data.sizes)
     if engine is None:
         return _too_dear(kind, search, replaced)
     try:
-        values = search.values(engine)
+        return search.by_engine(engine, f"automatic for a {kind} of {sum(prepared.data.sizes):,} rows")
     except InfluenceError as error:  # the automatic choice must not end a run that the standard bootstrap can do
         return InfluenceFunction(None, f"none ({str(error).rstrip('.')})")
-    why = f"automatic for a {kind} of {n:,} rows"
-    return InfluenceFunction(values, f"{search.described(engine)} ({why})")
 
 
 def _kind(functional: Functional) -> str:
