@@ -155,13 +155,14 @@ def function_of_means(
         ``(n,)``, or a list of p arrays of length n.
     g
         Takes the means with the components first, shape ``(p,)`` or ``(p, B)`` for B resamples at once, and returns
-        shape ``()`` or ``(k,)``, with B last for resamples. One written in jax or torch takes one point, ``(p,)``.
+        shape ``()`` or ``(k,)``, with B last for resamples. A function written in jax or torch takes one point,
+        ``(p,)``.
     gradient
-        The derivative of g at one point, shape ``(p,)`` or ``(k, p)``; or "jax" or "torch", in which g is then
-        evaluated and differentiated. Without it: automatic where g is written in one of them, else central differences
-        of fourth order, whose steps follow the spread of the features.
+        The derivative of g at one point, shape ``(p,)`` or ``(k, p)``; or "jax" or "torch", to evaluate and
+        differentiate g with that package. By default automatic differentiation if g is written in one of them,
+        otherwise central differences of fourth order, with steps scaled by the spread of the features.
     name
-        What tables and messages call the statistic.
+        The name of the statistic in tables and messages.
 
     Examples
     --------

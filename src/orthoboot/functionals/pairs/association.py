@@ -174,7 +174,7 @@ class CovarianceOfTwo(Association):
     Parameters
     ----------
     ddof
-        What is taken off n in the divisor; n is the number of rows whatever the weights sum to.
+        The divisor is ``n - ddof``; n is the number of rows, whatever the weights sum to.
 
     Examples
     --------
