@@ -43,12 +43,13 @@ class _Described(UnnamedInput):
 def fitted(name: str, data: Any, **fixed: float) -> UnnamedInput:
     """Return an input of `input_uncertainty` with a distribution of `scipy.stats` fitted to data.
 
-    The parameters are those of maximum likelihood; resampled data would give others. Their influence on the output
-    goes through the score functions: with s the score of a draw, the derivative of the mean output is ``E[Y sum s]``,
+    The parameters are estimated by maximum likelihood, and vary over resamples. Their influence on the output is
+    computed from the score functions: with s the score of a draw, the derivative of the mean output is ``E[Y sum s]``,
     and a row of the data moves the parameters by the inverse information times its own score.
 
-    That is the first order of the fit. The bias has its second order too; the variance has not, nor the third order of
-    the output, which is about 2% of the input error of a gamma of 200 rows. Runs under resamples fit anew, and have it.
+    This is the first order of the fit. The bias also includes its second order; the variance does not, nor the third
+    order of the output, which is about 2% of the input error for a gamma fitted to 200 rows. Runs under resamples refit
+    the distribution, and include both.
 
     Parameters
     ----------
@@ -57,9 +58,9 @@ def fitted(name: str, data: Any, **fixed: float) -> UnnamedInput:
     data
         Numbers.
     **fixed
-        Parameters that are not fitted, by their names in `scipy.stats`: its shapes, `loc` and `scale`. Where values
-        begin at zero, as those of "gamma" do, `loc` is 0 unless given; where they lie between 0 and 1, as those of
-        "beta", `scale` is 1.
+        Parameters that are not fitted, by their names in `scipy.stats`: its shapes, `loc` and `scale`. For
+        distributions on positive values, such as "gamma", `loc` is 0 by default; for those on (0, 1), such as "beta",
+        `scale` is 1 too.
 
     Examples
     --------
