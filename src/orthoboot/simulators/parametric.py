@@ -383,7 +383,7 @@ def _fitted_input(name: str, family: Any, data: Any, fixed: Mapping[str, float])
     free = np.array([parameter not in held for parameter in names])
     if not free.any() or rows[0] == rows[-1]:
         why = "all its rows are equal" if free.any() else "all its parameters are fixed"
-        raise DataError(f"`inputs[{name!r}]`: there is nothing to fit to the data of {family.name!r}, since {why}.")
+        raise DataError(f"`inputs[{name!r}]`: there is nothing to fit by {family.name!r}, since {why}.")
     arguments = {
         given: held[parameter]
         for given, parameter in zip(_fixed_names(family), names, strict=True)
@@ -395,8 +395,8 @@ def _fitted_input(name: str, family: Any, data: Any, fixed: Mapping[str, float])
             found = _newton(_Law(family.name, start, free), rows, np.ones(len(rows)))
     except Exception as error:  # scipy raises various errors for data outside of the support
         raise FitError(
-            f"`inputs[{name!r}]`: fitting {family.name!r} failed: {type(error).__name__}: {first_line(error)}. Look "
-            "whether its values may be those of the data."
+            f"`inputs[{name!r}]`: fitting {family.name!r} failed: {type(error).__name__}: {first_line(error)}. Check "
+            "that the data lie in the support of this distribution."
         ) from error
     law = _Law(family.name, start, free) if found is None else found
     made = FittedInput(name, family.name, rows, empirical.order, law.parameters, free)

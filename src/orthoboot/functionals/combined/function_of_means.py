@@ -65,14 +65,13 @@ class CustomFunctionOfMeans(FunctionOfMeans):
         rows = self.features(data)
         if rows.shape[1] != width:
             raise StatisticError(
-                f"`features` must return as many features for all rows; got {rows.shape[1]} for rows that are read "
-                f"together, and {width} for the first row."
+                f"`features` must return the same number of features for all rows; got {rows.shape[1]} for rows that "
+                f"are read together, and {width} for the first row."
             )
         if len(rows) > 1 and not self._is_of_itself(rows, data):
             raise StatisticError(
                 "`features` must compute the features of a row from that row alone, since the data are read part by "
-                "part; the same row had others when it came with other rows. Take means and the like in `g`, of "
-                "features that are no means themselves."
+                "part; the features of a row changed with the rows read beside it. Compute means and the like in `g`."
             )
         return rows
 
