@@ -93,4 +93,4 @@ def test_files_without_a_column_in_common_are_refused(files, run):
     OFFERS[["name"]].to_csv("offers.csv", index=False)
     code, _, complaints = run(*COMMAND)
     assert code == 2
-    assert "offers.csv has no column of numbers of houses.csv, by which to predict." in complaints
+    assert "offers.csv has none of the numeric columns of houses.csv, from which to predict." in complaints

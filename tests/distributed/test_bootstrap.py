@@ -482,7 +482,7 @@ def doubled(x):
 
 @pytest.mark.parametrize(
     ("features", "match"),
-    [(fewer_where_large, "as many features"), (about_their_mean, "from that row alone"), (doubled, "read-only")],
+    [(fewer_where_large, "same number of features"), (about_their_mean, "from that row alone"), (doubled, "read-only")],
 )
 @pytest.mark.parametrize("kind", ["memmap", "dask"])
 def test_features_that_break_the_rules(kind, features, match, tmp_path):

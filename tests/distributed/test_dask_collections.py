@@ -175,7 +175,7 @@ def other_rows(number, n_rows=200):
 def test_partitions_that_come_out_otherwise_the_next_time_are_refused(scheduler):
     found = source(frames.from_map(other_rows, range(3), meta=other_rows(0).iloc[:0]))
     all_rows(found)
-    with pytest.raises(DataError, match="same rows .* each time; this time came others in partition 0 .*`persist`"):
+    with pytest.raises(DataError, match="same rows .* each time; they changed in partition 0 .*`persist`"):
         all_rows(found)
 
 
@@ -187,7 +187,7 @@ def test_a_partition_that_loses_a_row_is_refused(tmp_path):
 
     found = source(frames.from_map(rows, range(3), meta=rows(9).iloc[:0]))
     all_rows(found)
-    with pytest.raises(DataError, match="this time came others in partition 2"):
+    with pytest.raises(DataError, match="they changed in partition 2"):
         all_rows(found)
 
 

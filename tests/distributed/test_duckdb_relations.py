@@ -82,7 +82,7 @@ def test_a_connection_that_was_closed_is_told(connection, relation):
     connection.close()
     with pytest.raises(DataError, match="`data` must have a connection that is open .*; got one that was closed"):
         all_rows(found)
-    with pytest.raises(DataError, match="got one that was closed. Connect anew"):
+    with pytest.raises(DataError, match="got one that was closed. Connect again"):
         source(relation)
 
 

@@ -99,7 +99,7 @@ def test_a_file_that_has_grown_is_refused(tmp_path):
     found = source(polars.scan_csv(tmp_path / "rows.csv"))
     with (tmp_path / "rows.csv").open("a") as file:
         file.write("4.0\n")
-    with pytest.raises(DataError, match="this time came 4 rows where there were 3"):
+    with pytest.raises(DataError, match="this time it gave 4 rows where there were 3"):
         list(found.each(lambda part, _: part))
 
 

@@ -43,7 +43,7 @@ def coverage(estimator: Any, X: Any, y: Any, noise: str) -> float:
 )
 def test_intervals_cover_alike_with_and_without_copies(estimator: Any, noise: str) -> None:
     alone = coverage(estimator, X, Y, noise)
-    with pytest.warns(RepeatedRowsWarning, match="400 of the 500 rows repeat another one, X and y alike. Copies are"):
+    with pytest.warns(RepeatedRowsWarning, match="400 of the 500 rows repeat another one, X and y alike. Copies count"):
         copied = coverage(estimator, np.repeat(X, 5, axis=0), np.repeat(Y, 5), noise)
     # The same draws, of rows and of groups of five, and neighbours and trees that do not see copies: the same refits.
     assert alone > 0.9
@@ -83,7 +83,7 @@ def test_copies_that_may_be_observations_of_their_own_are_told_and_left() -> Non
     assert found.groups is None
     (warning,) = found.warnings()
     assert "200 of the 300 rows" in str(warning)
-    assert "observations of their own that happen to agree, nothing is wrong" in str(warning)
+    assert "separate observations that happen to agree, ignore this warning" in str(warning)
 
 
 def test_frames_with_text_have_copies_too() -> None:

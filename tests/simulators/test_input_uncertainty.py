@@ -322,7 +322,7 @@ def test_a_variance_that_is_not_told_from_zero_is_said():
     def mostly_noise(x, rng):
         return 0.01 * x.sum(axis=1) + rng.normal(size=len(x))
 
-    with pytest.warns(errors.FewRunsWarning, match="not told from zero"):
+    with pytest.warns(errors.FewRunsWarning, match="cannot be distinguished from zero"):
         result = ob.input_uncertainty(mostly_noise, {"x": noise}, horizon=1, n_runs=500, rng=0)
     assert result.runs_needed(0.1) > 500
 

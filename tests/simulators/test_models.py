@@ -143,7 +143,7 @@ def test_an_output_that_is_always_the_same_has_no_input_variance():
 
 
 def test_an_input_that_is_ignored_is_named():
-    with pytest.warns(errors.IgnoredInputWarning, match="whatever is drawn of 'service'"):
+    with pytest.warns(errors.IgnoredInputWarning, match="does not depend on the draws of 'service'"):
         _result(lambda arrival, service: arrival.sum(axis=1), horizon=3)
 
     def ignores(draw):
@@ -224,7 +224,7 @@ class TestBadModels:
         def says(number):
             return lambda x: (x.sum(axis=1), {"x": np.full(len(x), number)})
 
-        assert "says 1, and gives something else" in self.raised(says(1))
+        assert "says 1, but its output changes with later draws" in self.raised(says(1))
         assert "says 0" in self.raised(says(0))
         assert "says 1" in self.raised(lambda x: (x.sum(), {"x": 1}), vectorized=False)
         _result(lambda x: (x[:, 0], {"x": np.ones(len(x), dtype=int)}), {"x": X})
@@ -238,7 +238,7 @@ class TestBadModels:
 
     def test_random_numbers_without_a_seed(self):
         unseeded = np.random.default_rng()
-        assert "Take the argument `rng`" in self.raised(lambda x: x.sum(axis=1) + unseeded.normal(size=len(x)))
+        assert "from an argument `rng`" in self.raised(lambda x: x.sum(axis=1) + unseeded.normal(size=len(x)))
 
     def test_an_input_that_there_is_not(self):
         assert "there is no input 'y'; the inputs are x" in self.raised(lambda draw: draw.y(), horizon=None)
@@ -247,8 +247,8 @@ class TestBadModels:
         ("run", "options", "message"),
         [
             (lambda y: y, {}, "one argument for each input, by its name: x"),
-            (lambda draw, y: y, {}, "takes at most `rng` beside it"),
-            (lambda x: x, {"horizon": None}, "`horizon` must say how many draws of x"),
+            (lambda draw, y: y, {}, "may also take `rng`"),
+            (lambda x: x, {"horizon": None}, "`horizon` must give the largest number of draws of x"),
             (lambda x: x, {"horizon": 0}, "`horizon` must be a positive whole number"),
             (lambda x: x, {"horizon": {"y": 2}}, "`horizon` must be"),
             (lambda x: x, {"n_runs": 10}, "`n_runs` must be"),

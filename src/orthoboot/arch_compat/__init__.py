@@ -1,4 +1,4 @@
-"""``arch.bootstrap.IIDBootstrap`` by another import: the same calls, sooner where the catalogue has the statistic."""
+"""A drop-in replacement for ``arch.bootstrap.IIDBootstrap``, faster if the catalogue has the statistic."""
 
 from orthoboot.arch_compat.iid import IIDBootstrap
 

@@ -19,18 +19,18 @@ _RESERVED = frozenset({"data", "kw_data", "pos_data", "_estimates", "_index"})
 
 
 class IIDBootstrap:
-    r"""The bootstrap of independent rows, as ``arch.bootstrap.IIDBootstrap`` does it.
+    r"""The bootstrap of independent rows, with the interface of ``arch.bootstrap.IIDBootstrap``.
 
     Names, defaults, formulas and errors are arch's. A function that the catalogue computes, as
-    `orthoboot.scipy_compat.bootstrap` explains, is not called on resampled rows, and has other replicates of the same
-    law; any other is called on the resamples that arch would draw with the same seed, and gives the same numbers. One
-    thing differs: the acceleration of ``method="bca"`` is of each parameter by itself, where arch subtracts the mean
-    over all parameters.
+    `orthoboot.scipy_compat.bootstrap` explains, is not called on resampled rows, and has other replicates with the same
+    distribution. Any other function is called on the resamples that arch would draw with the same seed, and gives the
+    same numbers. One thing differs: the acceleration of ``method="bca"`` is computed for each parameter separately,
+    where arch subtracts the mean over all parameters.
 
     Parameters
     ----------
     args, kwargs
-        Arrays, series or data frames with as many rows each, which the function gets by position or by name.
+        Arrays, series or data frames with the same number of rows, passed to the function by position or by name.
     seed
         A whole number, or a generator of random numbers, which is advanced.
 
@@ -104,7 +104,7 @@ class IIDBootstrap:
         return self._index
 
     def reset(self, use_seed: bool = True) -> None:
-        """Go back to the data and to the first state of the generator."""
+        """Reset to the data and to the first state of the generator."""
         self._show(np.arange(self._n))
         self.state = self._start
 
@@ -121,12 +121,12 @@ class IIDBootstrap:
         return rows
 
     def bootstrap(self, reps: int) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
-        """Yield the data by position and by name of each of `reps` resamples."""
+        """Yield the positional and the keyword data of each of `reps` resamples."""
         for _ in range(reps):
             yield self._show(self.update_indices())
 
     def apply(self, func: Any, reps: int = 1000, extra_kwargs: dict[str, Any] | None = None) -> FloatArray:
-        """Return the values of a function on `reps` resamples, shape ``(reps, k)``; `reuse` does not see them."""
+        """Return the values of a function on `reps` resamples, shape ``(reps, k)``; `reuse` does not use them."""
         return self._found(func, reps, extra_kwargs).values
 
     def cov(
@@ -168,25 +168,25 @@ class IIDBootstrap:
         func
             A function of the data that returns a number or a vector, or a statistic of the catalogue.
         reps
-            How many resamples.
+            The number of resamples.
         method
             "basic", "percentile", "norm" (also "var", "cov"), "bc" (also "debiased", "bias-corrected"), "bca" or
             "studentized".
         size
-            The level.
+            The confidence level.
         tail
             "two"; "upper" for an upper bound, "lower" for a lower one.
         extra_kwargs
             Further arguments of the function.
         reuse
-            Whether to take the values of the last call, where it was of the same function and number of resamples.
+            Whether to reuse the values of the last call, if it had the same function and number of resamples.
         sampling
             "nonparametric"; or "semi" and "parametric", where the function gets the estimates on the data as `params`,
             and for "parametric" the generator as `state`.
         std_err_func
             A function of the parameters and the data that returns standard errors, for "studentized".
         studentize_reps
-            How many resamples of each resample give its standard errors, where there is no such function.
+            The number of resamples of each resample that give its standard errors, if there is no such function.
         """
         if not 0.0 < size < 1.0:
             raise ValueError("size must be strictly between 0 and 1")

@@ -62,8 +62,8 @@ class Jax(Autodiff):
                 return f
             except jax.errors.TracerArrayConversionError as error:
                 raise InfluenceError(
-                    "a function that JAX differentiates must not turn its arrays into numpy arrays, as a function of "
-                    "numpy does inside it; use `jax.numpy` instead."
+                    "a function that JAX differentiates must not convert its arrays to numpy arrays, as numpy "
+                    "functions do; use `jax.numpy` instead."
                 ) from error
             key = _fingerprint(steps)
             if "custom_" in key[0]:

@@ -85,9 +85,9 @@ class InfluenceCheck:
     source
         Where the influence values come from.
     mean
-        Their mean in units of their standard deviation, of the sample where it is farthest from zero, shape ``(k,)``.
+        Their mean in units of their standard deviation, for the sample where it is farthest from zero, shape ``(k,)``.
     directions
-        The changes that they predict in random directions, and those that the statistic shows.
+        The changes that they predict in random directions, and those of the statistic.
     disagreement
         The root mean square difference between the two, relative to the changes, shape ``(k,)``.
     r_squared
@@ -153,11 +153,12 @@ def check_influence(
     n_directions: int = 5,
     rng: Any = 0,
 ) -> InfluenceCheck:
-    """Return whether influence values are those of the statistic: their mean, directions, r_squared and a verdict.
+    """Check influence values against the statistic, and return their mean, directions, r_squared and a verdict.
 
-    In each of a few random directions the weights of some rows grow and those of others shrink, and the statistic's
-    change is set beside ``sum_i (1/n_i) direction_i . influence_i``. Weights of a smooth statistic move by a hundredth;
-    a function of whole rows has rows dropped and doubled, and may disagree by half.
+    In each of a few random directions the weights of some rows grow and those of others shrink, and the change of the
+    statistic is compared with ``sum_i (1/n_i) direction_i . influence_i``. For a smooth statistic the weights move by a
+    hundredth. For a function of whole rows, rows are dropped and doubled, and a disagreement of up to a half is
+    tolerated.
 
     Parameters
     ----------
@@ -166,16 +167,16 @@ def check_influence(
     data
         One sample or several, as in `bootstrap`.
     influence
-        What `bootstrap` takes: "auto" for what it would use, the name of an engine, values, or a function of the
-        samples that returns values. None, which `bootstrap` refuses, is "auto" here.
+        As in `bootstrap`: "auto" for the default, the name of an engine, values, or a function of the samples that
+        returns values. None, which `bootstrap` does not accept, is "auto" here.
     paired, vectorized
         As in `bootstrap`.
     n_resamples
-        How many replicates r_squared is learnt from.
+        The number of replicates from which r_squared is computed.
     n_directions
-        How many directions are tried, at two evaluations each.
+        The number of directions, at two evaluations each.
     rng
-        The seed of both.
+        The seed of the replicates and the directions.
 
     Examples
     --------

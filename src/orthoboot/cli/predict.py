@@ -101,7 +101,7 @@ def _task(file: str, new: str, target: str, columns: list[str], *, drop: bool) -
     there = set(map(str, rows.frame.columns))
     names = columns or [name for name in numeric_columns(train, [target]) if name in there]
     if not names:
-        raise ArgumentError(f"{rows.name} has no column of numbers of {train.name}, by which to predict.")
+        raise ArgumentError(f"{rows.name} has none of the numeric columns of {train.name}, from which to predict.")
     check_columns(names, [str(name) for name in rows.frame.columns], rows.name)
     train, n_dropped = complete(train, [target, *names], drop=drop)
     complete(rows, names, drop=False)

@@ -248,9 +248,9 @@ def _refuse_rounded(known: SurveyedSource, number: int, argument: str) -> None:
     largest = max((part.rounded[number] for part in known.parts if part.rounded), key=abs, default=0)
     if largest:
         raise ArgumentError(
-            f"`{argument}` must lie in a table of numbers that a float holds where data are read part by part, which "
-            f"whole numbers beyond 2**53 may not be; got {largest}. Number them anew, subtract the smallest of them, "
-            "or leave out the column if it is not that of the labels."
+            f"`{argument}` must lie in a table of numbers that a float represents exactly if data are read part by "
+            f"part, as whole numbers beyond 2**53 may not be; got {largest}. Renumber them, subtract the smallest of "
+            "them, or leave out the column if it does not hold the labels."
         )
 
 

@@ -38,7 +38,7 @@ class _Piece(NamedTuple):
         except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's own classes derive from these
             raise DataError(
                 f"`data` must have the same columns in every file; {self.name} cannot be read as the others are: "
-                f"{first_line(error)}. Write that file anew with the types of the others."
+                f"{first_line(error)}. Rewrite that file with the types of the others."
             ) from error
 
 
@@ -68,7 +68,7 @@ class _Pieces(Source):
         rows = b"".join(read)
         if self._seen.setdefault(part, rows) != rows:
             raise DataError(
-                f"`data` must give the same rows in the same order each time; this time came others in "
+                f"`data` must give the same rows in the same order each time; they changed in "
                 f"{self.part_name(part)}. Let nothing write to the file while it is read, and start again."
             )
 
@@ -208,12 +208,12 @@ def _check_schema(fragment: Any, dataset: Any, label: str) -> None:
         if column.name not in found and (folders is None or column.name not in folders.names):
             raise DataError(
                 f"`{label}` must have the same columns in every file; column {column.name!r} is missing in "
-                f"{fragment.path!r}. Leave that file out, or write it anew with all columns."
+                f"{fragment.path!r}. Leave that file out, or rewrite it with all columns."
             )
         if typed and found.get(column.name, column.type) != column.type:
             raise DataError(
                 f"`{label}` must have the same columns in every file; column {column.name!r} is {found[column.name]} "
-                f"in {fragment.path!r} and {column.type} in the dataset. Write that file anew with the type of the "
+                f"in {fragment.path!r} and {column.type} in the dataset. Rewrite that file with the type of the "
                 "others."
             )
 

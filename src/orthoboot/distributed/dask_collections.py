@@ -59,8 +59,8 @@ class DaskCollections(Source):
             if self._seen.setdefault(part, rows) != rows:
                 raise DataError(
                     f"`{'`, `'.join(one.label for one in self.expected)}` must give the same rows in the same order "
-                    f"each time; this time came others in {self.part_name(part)}. Give whatever is random in them a "
-                    "seed, sort what comes in any order, or call `persist` on them first."
+                    f"each time; they changed in {self.part_name(part)}. Seed random operations, sort rows that come "
+                    "in any order, or call `persist` on the collections first."
                 )
             yield result
 

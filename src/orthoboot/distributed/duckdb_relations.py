@@ -71,8 +71,8 @@ def _own_connection(label: str) -> Iterator[None]:
     except Exception as error:  # DuckDB's own classes are not imported for this
         if "already been closed" in str(error):
             raise DataError(
-                f"`{label}` must have a connection that is open whenever it is read, also for what is asked of a "
-                "result later; got one that was closed. Connect anew and make the relation again."
+                f"`{label}` must have a connection that is open whenever it is read, also by methods of the "
+                "result later; got one that was closed. Connect again and recreate the relation."
             ) from error
         if not any(words in str(error) for words in ("open result", "busy with another")):
             raise

@@ -39,7 +39,7 @@ class _MappedFile:
         if size < self.end:
             raise DataError(
                 f"`{self.label}` must not change while it is read; got a file of {size:,} bytes, of which {self.end:,} "
-                "were mapped. Write the file anew and map it again."
+                "were mapped. Rewrite the file and map it again."
             )
 
 

@@ -82,8 +82,8 @@ class Stream(Source):
 
     def _changed(self, what: str) -> DataError:
         return DataError(
-            f"`{'`, `'.join(self.labels)}` must give the same rows in the same order each time; this time came {what}. "
-            "Sort the rows by columns that tell them apart, or write them to a Parquet file and read that."
+            f"`{'`, `'.join(self.labels)}` must give the same rows in the same order each time; this time it gave "
+            f"{what}. Sort the rows by columns that tell them apart, or write them to a Parquet file and read that."
         )
 
 

@@ -28,7 +28,7 @@ from orthoboot.draws.summation import CHUNK as _CHUNK
 from orthoboot.typing import FloatArray, IntArray
 
 if sys.byteorder != "little":
-    raise ImportError("these kernels cut words into pieces as processors do that keep the lower bits first.")
+    raise ImportError("these kernels need a little-endian processor.")
 
 # Numba turns a sum of a signed and an unsigned integer into a float, so every number that meets a word is unsigned.
 _MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)

@@ -37,7 +37,7 @@ class ProgressBar:
         self._shown = wanted and importlib.util.find_spec("tqdm") is not None
         if shown and not self._shown:
             raise MissingDependencyError(
-                '`progress=True` needs tqdm; install it with `pip install "orthoboot[cli]"`, or alone.'
+                '`progress=True` needs tqdm; install it with `pip install "orthoboot[cli]"` or `pip install tqdm`.'
             )
         self._delay = 0.0 if shown else _PATIENCE
         self._total, self._unit, self._title = total, unit, title

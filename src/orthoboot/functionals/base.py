@@ -51,11 +51,11 @@ class Functional(ABC):
     Attributes
     ----------
     name
-        What tables and messages call it.
+        The name in tables and messages.
     smooth
         Whether it is differentiable in the weights.
     kinked
-        Whether its derivative jumps where a resample takes another row to a cut, as that of a trimmed mean does.
+        Whether its derivative jumps where another row reaches a cut, as for a trimmed mean.
     fractional
         Whether it can be evaluated at weights that are not whole numbers.
     paired
@@ -63,11 +63,11 @@ class Functional(ABC):
     batched
         Whether it evaluates many resamples at once faster than one by one.
     needs_weights
-        Whether it takes the weight of every row, and not only sums over the rows.
+        Whether it needs the weight of every row, and not only sums over the rows.
     undefined
-        What it means that it has no value on a resample, for the report of a failed replicate.
+        Why it has no value on a resample, for the report of a failed replicate.
     releases_gil
-        Whether its work is done in compiled code, so that threads of one process can share it.
+        Whether it runs in compiled code that releases the GIL, so that threads can share the work.
     by_user
         Whether it wraps a user's function, whose properties must be tested.
     takes_text
@@ -75,9 +75,9 @@ class Functional(ABC):
     takes_pieces
         Whether it takes data that are read part by part.
     counts_rows
-        Whether it then asks for the counts of rows, and not only for sums over them.
+        Whether it then needs the counts of the rows, and not only sums over them.
     limits
-        The lowest and the highest value that it can have, infinite where there is none.
+        The lowest and the highest possible value, infinite where there is no limit.
     """
 
     name: str = "statistic"
@@ -102,7 +102,7 @@ class Functional(ABC):
         return prepared
 
     def plan_options(self, data: Data) -> dict[str, Any]:
-        """Return how to draw the rows where the user does not say: options of the plan, none to draw row by row.
+        """Return the default options of the plan; empty to draw row by row.
 
         Raise an `ArgumentError` if the rows are dependent and the user must choose the plan.
         """
@@ -180,8 +180,8 @@ Statistic = TypeVar("Statistic", bound=Functional)
 class Prepared(ABC, Generic[Statistic]):
     """A statistic at its data: quantities derived from the data once, and values at any weights.
 
-    What is derived, such as features, a factorised matrix or a fitted model, is a cached property: found when it is
-    first asked for, kept with this object and pickled with it. Evaluating changes nothing.
+    Derived quantities, such as features, a factorised matrix or a fitted model, are cached properties: computed on
+    first access, kept with this object and pickled with it. Evaluation does not modify the object.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class Prepared(ABC, Generic[Statistic]):
     data: Data
 
     one_by_one: ClassVar[bool] = False
-    """Whether `values` takes one resample after the other anyway, so that one that fails need not cost the others."""
+    """Whether `values` evaluates the resamples one by one, so that a failed one does not affect the others."""
 
     @property
     def needs_weights(self) -> bool:
@@ -210,7 +210,7 @@ class Prepared(ABC, Generic[Statistic]):
 
     @property
     def work(self) -> float | None:
-        """Return how many rows added up cost as much as one replicate: counted, not measured.
+        """Return the cost of one replicate, as the number of rows whose sum costs as much: counted, not measured.
 
         None where a replicate is a search or a user's function, whose cost is not known.
         """
@@ -220,7 +220,7 @@ class Prepared(ABC, Generic[Statistic]):
         """Raise a `DataError` if the statistic does not exist for the data."""
 
     def check_rows(self) -> None:
-        """Raise a `DataError` if the statistic exists with no weights of the rows; what `check` says by default."""
+        """Raise a `DataError` if the statistic has no value at any weights of the rows; by default as `check`."""
         self.check()
 
     @property
@@ -233,7 +233,7 @@ class Prepared(ABC, Generic[Statistic]):
         """Return its values on the resamples, shape ``(B, k)``; raise if it is undefined on one of them."""
 
     def evaluate(self, resamples: Resamples) -> Evaluation:
-        """Return its value on each resample, or the reason of its failure; never raise."""
+        """Return its value on each resample, or the reason for its failure; never raise."""
         name, undefined = self.functional.name, self.functional.undefined
         words = f"`{name}` is not defined where {undefined}" if undefined else ""
         if self.one_by_one:
@@ -287,7 +287,7 @@ class Prepared(ABC, Generic[Statistic]):
 
     @property
     def surrogate(self) -> Surrogate | None:
-        """Return a cheap twin of the statistic, or None where it has none or needs none.
+        """Return a cheap approximation of the statistic, or None where it has none or needs none.
 
         One that is kept must not hold this object: that would be a cycle, which only the garbage collector frees.
         """

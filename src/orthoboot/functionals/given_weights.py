@@ -43,7 +43,7 @@ def _checked(weights: Any, n: int, label: str) -> FloatArray:
     if not finite.all():
         raise DataError(
             f"`{label}` must be finite; got {int((~finite).sum())} value(s) that are NaN or infinite, the first in row "
-            f"{int(np.argmin(finite))} (counted from 0). Give a row that is not to count the weight 0."
+            f"{int(np.argmin(finite))} (counted from 0). To leave out a row, give it the weight 0."
         )
     negative = array < 0
     if negative.any():
@@ -60,7 +60,7 @@ def _checked(weights: Any, n: int, label: str) -> FloatArray:
 def _numbers(weights: Any, label: str) -> FloatArray:
     rule = f"`{label}` must be an array of real numbers, one per row"
     if np.ma.is_masked(weights):
-        raise DataError(f"{rule}; got masked values. Give a row that is not to count the weight 0.")
+        raise DataError(f"{rule}; got masked values. To leave out a row, give it the weight 0.")
     try:
         array = numpy_copy(weights)
     except (TypeError, ValueError, RuntimeError) as error:

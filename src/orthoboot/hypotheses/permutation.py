@@ -29,22 +29,22 @@ Rows = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True, eq=False)
 class PermutationTest:
-    """The result of a permutation test; numbers come in the statistic's own shape.
+    """The result of a permutation test; values have the shape of the statistic.
 
     Attributes
     ----------
     statistic
-        On the data.
+        The statistic on the data.
     pvalue
-        Of the hypothesis that the rows are exchangeable.
+        The p-value of the hypothesis that the rows are exchangeable.
     n_resamples
-        How many permutations it rests on.
+        The number of permutations.
     null_distribution
-        The statistic on each of them, the permutations on the last axis.
+        The statistic on each permutation; permutations are on the last axis.
     simulation_error
-        The standard deviation of the p-value over seeds; zero where it is exact.
+        The standard deviation of the p-value over seeds; zero if it is exact.
     exact
-        Whether these are all permutations that there are.
+        Whether all permutations were used.
     alternative
         "two-sided", "less" or "greater".
     """
@@ -69,31 +69,32 @@ def permutation_test(
 ) -> PermutationTest:
     r"""Return the p-value of the hypothesis that two samples come from the same distribution.
 
-    Under it the rows may be exchanged: between independent samples any of them, between paired samples those of a pair.
-    With c of B permutations whose statistic is at most that of the data, the p-value of the alternative "less" is
+    Under this hypothesis rows are exchangeable: all rows of independent samples, or the two rows of a pair. With c of B
+    permutations whose statistic is at most that of the data, the p-value of the alternative "less" is
 
     .. math:: p = \frac{c + 1}{B + 1},
 
-    or c / B where all permutations are taken, which is done where they are no more than `n_resamples`; "greater" is
-    the same with at least. Two-sided it is twice the smaller one, at most 1. The values are those of
-    ``scipy.stats.permutation_test`` with ``permutation_type="independent"``, or ``"samples"`` where `paired`.
+    or c / B if all permutations are used, which is the case if there are at most `n_resamples`. "greater" counts the
+    permutations whose statistic is at least that of the data. The two-sided p-value is twice the smaller of these, but
+    at most 1. The values are those of ``scipy.stats.permutation_test`` with ``permutation_type="independent"``, or
+    ``"samples"`` if `paired`.
 
     Parameters
     ----------
     data
-        Two samples, with rows first; for ``ob.paired_difference`` y and two predictions, ``(y, first, second)``. Your
-        own function gets arrays.
+        Two samples, with rows first; for ``ob.paired_difference`` y and two predictions, ``(y, first, second)``. A
+        function of your own gets arrays.
     statistic
         ``ob.difference(f)``, ``ob.relative_difference(f)``, ``ob.paired_difference(metric)``, or a function of two
         samples that returns a number, an array or a dict of these.
     n_resamples
-        How many permutations are drawn, where there are more.
+        The number of permutations to draw, if there are more.
     alternative
-        "two-sided"; "less" or "greater" for a statistic that is less, or greater, than permutations let expect.
+        "two-sided"; or "less" or "greater" to test for a statistic below or above its values on permutations.
     paired
         Whether the rows of the samples belong together.
     rng
-        None, a whole number, a SeedSequence or a Generator. Permutation b depends on the seed and b alone.
+        None, a whole number, a SeedSequence or a Generator. Permutation b depends only on the seed and b.
 
     Returns
     -------

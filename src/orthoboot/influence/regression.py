@@ -64,8 +64,8 @@ def regression_on(features: Any) -> RegressionRequest:
         influence_j = (features_j - mean(features)) . gamma
 
     with gamma from the least-squares regression of the replicates phi_b on the resamples' means of the features. It
-    needs only a few more replicates than there are features, where ``influence="regression"``, which gives every row a
-    value of its own, needs at least half as many again as there are rows.
+    needs only a few more replicates than there are features. ``influence="regression"``, which gives every row its own
+    value, needs at least 1.5 times as many replicates as there are rows.
 
     Parameters
     ----------

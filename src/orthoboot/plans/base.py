@@ -27,7 +27,7 @@ class Draws:
     Attributes
     ----------
     number
-        How many independent draws.
+        The number of independent draws.
     values
         The population, shape ``(size, k)``.
     """
@@ -166,8 +166,8 @@ class Scheme(ABC):
     def category_variances(self, codes: IntArray) -> FloatArray | None:
         """Return the exact variance of ``(1/n) sum_j counts_j (1[code_j = c] - share_c)`` for each c, shape ``(d,)``.
 
-        In a time that does not grow with the number of categories; None where that is not known, and `variance` of
-        their indicators gives the same.
+        The time does not grow with the number of categories. None if it is not known; `variance` of the indicators then
+        gives the same.
 
         Parameters
         ----------

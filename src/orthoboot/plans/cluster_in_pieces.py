@@ -56,7 +56,7 @@ class ClusterInPieces(Scheme):
 
     def indices(self, key: Key, stream: int, replicate: int) -> NoReturn:
         """Raise: the rows are not at hand."""
-        raise DataError("the rows of a resample are not at hand where data are read part by part.")
+        raise DataError("the rows of a resample are not available if data are read part by part.")
 
     def sums(self, key: Key, stream: int, replicates: Sequence[int], values: FloatArray) -> FloatArray:
         """Return the sums over the groups of count times the group's total, shape ``(B, p)``."""

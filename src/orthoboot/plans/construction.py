@@ -36,18 +36,18 @@ def plan_for(
     block_kind: str = DEFAULT_BLOCK_KIND,
     data: Data | None = None,
 ) -> Plan:
-    """Return the plan that resamples each sample as the options say.
+    """Return the resampling plan for the given options.
 
     Parameters
     ----------
     sizes
-        Rows of each sample.
+        The number of rows of each sample.
     strata, groups
         One label per row, to draw within strata or to draw whole groups; for several samples a tuple or list with one
-        entry per sample, None for one that is drawn row by row.
+        entry per sample, None for a sample that is drawn row by row.
     block_length
-        Rows of a block, for rows in time order, or "auto" to find them from `data`; one for all samples, or for
-        several samples also a tuple or list as above.
+        The number of rows of a block, for rows in time order, or "auto" to estimate it from `data`; one for all
+        samples, or a tuple or list as above.
     block_kind
         "circular", "moving" or "stationary".
     data

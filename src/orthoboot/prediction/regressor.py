@@ -70,30 +70,30 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
 
     with :math:`S^2` the variance of the prediction over resamples, from a few refits and the influence function of the
     model, and :math:`\sigma^2` the variance of the noise, from the residuals of the refits at the rows that their
-    resamples left out. Algorithm ``alg:piconstructionob``. The noise is taken to be of the same size everywhere. Copies
-    of a row, X and y alike, are one observation: they are drawn and left out together, and a warning says so.
+    resamples left out. Algorithm ``alg:piconstructionob``. The variance of the noise is assumed to be constant. Rows
+    with the same X and y count as one observation: they are drawn and left out together, with a warning.
 
     Parameters
     ----------
     estimator
-        A regressor, or a pipeline that ends in one; it is cloned and never changed. For the models whose influence
-        function `from_sklearn` knows, `n_resamples` may be small; for any other the standard bootstrap is used.
+        A regressor, or a pipeline that ends in one; it is cloned and never modified. For the models whose influence
+        function `from_sklearn` knows, `n_resamples` may be small; any other uses the standard bootstrap.
     n_resamples
-        How many refits.
+        The number of refits.
     confidence_level
-        Of the intervals, in (0, 1), or a list of such levels.
+        The level of the intervals, in (0, 1), or a list of levels.
     variance_estimator
         How the refits become :math:`S^2`: "orthogonal", "paper" (the algorithm exactly), "standard", "cheap", whose
-        intervals have t quantiles, or "jackknife", which uses the refits for the noise alone.
+        intervals have t quantiles, or "jackknife", which uses the refits only for the noise.
     noise
         "out-of-bag" for the paper's :math:`\sigma^2`, the mean squared residual at the rows left out. It contains the
-        variance of the refits, so that intervals are wide where models vary much; "corrected", the default, takes that
-        out, and the chance of which rows are left out.
+        variance of the refits, so the intervals of models that vary much are wide. "corrected", the default, removes
+        that variance, and the randomness of which rows are left out.
     n_jobs
-        How many processes share the refits, -1 for one per core; None for one, or for what `joblib.parallel_config`
-        says. The refits do not depend on it, those of networks but for rounding.
+        The number of processes that share the refits, -1 for one per core; None for one, or the number set by
+        `joblib.parallel_config`. The refits do not depend on it; those of networks only by rounding.
     rng
-        None, a whole number, a SeedSequence or a Generator. Refit b depends on the seed and b alone.
+        None, a whole number, a SeedSequence or a Generator. Refit b depends only on the seed and b.
 
     Attributes
     ----------
@@ -104,9 +104,9 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
     noise_variance_
         :math:`\sigma^2`.
     variance_estimator_
-        The estimator of the variance that was used: "standard" where there is no influence function.
+        The variance estimator that was used: "standard" if there is no influence function.
     n_failed_
-        How many refits failed and were left out.
+        The number of refits that failed and were left out.
     n_features_in_, feature_names_in_
         The columns of X, as for every regressor of scikit-learn.
 
@@ -223,7 +223,7 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         X
             New rows, with the columns of the fit.
         confidence_level
-            In (0, 1), or a list of such levels; that of the regressor by default.
+            The level, in (0, 1), or a list of levels; that of the regressor by default.
         as_frame
             Whether to return one pandas frame with the columns ``prediction``, ``lower`` and ``upper``, or
             ``lower_0.9`` and so on for several levels, and the index of X.
@@ -258,8 +258,8 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         """Return the ratio of the variance of the refits to that about their linear part, shape ``(m,)``.
 
         ``Var(P) / Var(P - L)``, P the predictions of the refits and L their linear part; NaN without an influence
-        function. Large where the influence function is right and the model nearly linear in it; at one and below the
-        refits are worth no more than those of the standard bootstrap.
+        function. It is large if the influence function is right and the refits are nearly linear in it; at one or
+        below, the refits are worth no more than those of the standard bootstrap.
         """
         return self._at(self._new_rows(X), _reduction)
 
@@ -271,11 +271,11 @@ class PredictionIntervalRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstima
         Parameters
         ----------
         variance_estimator
-            One of those that the fit has what they need: for "orthogonal", "paper" and "jackknife" the fit must have
-            been made with one of these three.
+            As in the constructor. "orthogonal", "paper" and "jackknife" require a fit that was made with one of these
+            three.
         refits
-            Which of those that did not fail to use, all by default. Refit b depends on the seed and b alone, so that
-            ``slice(5)`` is what a fit with five would have given.
+            Which of the refits that did not fail to use, all by default. Refit b depends only on the seed and b, so
+            ``slice(5)`` gives the result of a fit with five.
         noise
             As in the constructor; that of this regressor by default.
         """

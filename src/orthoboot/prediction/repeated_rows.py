@@ -117,16 +117,16 @@ class RepeatedRows:
         if self.are_certain:
             return [
                 RepeatedRowsWarning(
-                    f"{found}. Copies are taken as one observation: they are drawn and left out together, so that the "
+                    f"{found}. Copies count as one observation: they are drawn and left out together, so that the "
                     f"intervals are those of {self.n_different:,} rows. Drop them (`frame.drop_duplicates()`) if they "
-                    "came by mistake."
+                    "are a mistake."
                 )
             ]
         return [
             RepeatedRowsWarning(
                 f"{found}. If they are copies of the same observation, the refits have seen the rows at which the "
                 "noise is estimated, and the intervals are too narrow: drop them (`frame.drop_duplicates()`). If they "
-                "are observations of their own that happen to agree, nothing is wrong."
+                "are separate observations that happen to agree, ignore this warning."
             )
         ]
 

@@ -1,4 +1,4 @@
-"""``scipy.stats.bootstrap`` by another import: the same call, sooner where the catalogue has the statistic."""
+"""A drop-in replacement for ``scipy.stats.bootstrap``, faster if the catalogue has the statistic."""
 
 from orthoboot.scipy_compat.replacement import bootstrap
 

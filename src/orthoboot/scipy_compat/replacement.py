@@ -38,21 +38,22 @@ def bootstrap(
 ) -> Any:
     r"""Compute a bootstrap confidence interval of a statistic, as ``scipy.stats.bootstrap`` does.
 
-    All parameters, the result and the errors are scipy's. `n_resamples` ordinary replicates are drawn, so that the
-    interval, the standard error and the distribution are scipy's up to simulation error. Two things differ:
+    All parameters, the result and the errors are scipy's. `n_resamples` ordinary replicates are drawn, so the interval,
+    the standard error and the distribution equal scipy's up to simulation error. Two things differ:
 
     - A statistic that the catalogue computes is not called on resampled rows. Its replicates come from compiled sums
-      over the rows, with another stream of random numbers than scipy's: the same seed gives other replicates of the
-      same law. BCa's acceleration comes from the same leave-one-out values, found in one pass where the statistic is a
-      function of means. A quantile of one column is drawn from the law of its order statistics.
+      over the rows, with another stream of random numbers than scipy's: the same seed gives other replicates with the
+      same distribution. BCa's acceleration comes from the same leave-one-out values, computed in one pass if the
+      statistic is a function of means. A quantile of one column is drawn from the distribution of its order statistics.
     - Any other statistic goes to scipy, in batches that fit in memory: the same seed gives the same numbers.
 
-    Known are ``np.mean``, ``var``, ``std``, ``median``, ``quantile`` with one level, ``scipy.stats.skew`` and
-    ``kurtosis``; functions that combine these, and ``pearsonr`` or ``np.corrcoef`` of paired samples, by arithmetic,
-    such as ``lambda x, y, axis: np.mean(x, axis=axis) - np.mean(y, axis=axis)``; and statistics of the catalogue, such
-    as `orthoboot.roc_auc`, which scipy does not take. What a function computes is found by one call with symbols,
-    and compared with its values on the data and on three resamples. Data with NaN or infinity, or that are all but
-    constant, go to scipy, and so do calls of two million resampled numbers or fewer, where there is nothing to gain.
+    The catalogue computes ``np.mean``, ``var``, ``std``, ``median``, ``quantile`` with one level, ``scipy.stats.skew``
+    and ``kurtosis``; functions that combine these, and ``pearsonr`` or ``np.corrcoef`` of paired samples, by
+    arithmetic, such as ``lambda x, y, axis: np.mean(x, axis=axis) - np.mean(y, axis=axis)``; and statistics of the
+    catalogue, such as `orthoboot.roc_auc`, which scipy does not take. One symbolic call determines what a function
+    computes; this is compared with its values on the data and on three resamples. Data that contain NaN or infinity or
+    are nearly constant go to scipy, as do calls with at most two million resampled numbers, where there is nothing to
+    gain.
 
     Parameters
     ----------
@@ -61,11 +62,11 @@ def bootstrap(
     statistic
         A function of the samples, with `axis` if it is vectorised; or a `Functional` of the catalogue.
     n_resamples
-        How many resamples.
+        The number of resamples.
     batch
-        How many of them at once.
+        The number of resamples evaluated at once.
     vectorized
-        Whether `statistic` takes `axis`; None looks at its signature.
+        Whether `statistic` takes `axis`; None to infer it from the signature.
     paired
         Whether corresponding entries of the samples are drawn together.
     axis
@@ -77,14 +78,14 @@ def bootstrap(
     method
         "percentile", "basic" or "BCa".
     bootstrap_result
-        A result whose replicates are counted too.
+        An earlier result, whose replicates are included.
     rng, random_state
         The seed, or a generator of random numbers, which is advanced.
 
     Returns
     -------
     BootstrapResult
-        scipy's, with `confidence_interval`, `bootstrap_distribution` and `standard_error`.
+        The result class of scipy, with `confidence_interval`, `bootstrap_distribution` and `standard_error`.
 
     Examples
     --------

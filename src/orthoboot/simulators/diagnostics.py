@@ -50,8 +50,8 @@ def of_inputs(experiment: Experiment) -> tuple[OrthobootWarning, ...]:
         if entry.n_rows < _FEW_ROWS:
             found.append(
                 SmallSampleWarning(
-                    f"the input {entry.name!r} has {entry.n_rows} rows: so few say little of its distribution, and of "
-                    "how uncertain that is. Treat the input error as a lower bound."
+                    f"the input {entry.name!r} has {entry.n_rows} rows: so few say little about its distribution "
+                    "and its uncertainty. Treat the input error as a lower bound."
                 )
             )
         if entry.n_features == 0:
@@ -72,7 +72,7 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
         found.append(
             FewRunsWarning(
                 f"{n_runs:,} runs at the data are few for the {estimation.records.design.n_features} features of the "
-                f"inputs: their influence takes at least {_wanted(estimation, least):,} runs in all."
+                f"inputs: estimating their influence needs at least {_wanted(estimation, least):,} runs in total."
             )
         )
     elif (doubtful := _is_doubtful(estimation)).any():
@@ -80,8 +80,8 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
         name = estimation.records.experiment.output.names[worst] if estimation.records.weights is None else "the output"
         found.append(
             FewRunsWarning(
-                f"the input variance of {name} is not told from zero by {estimation.records.n_runs:,} runs. Use more, "
-                f"or take the simulation error as an upper bound.{_of_shares(estimation, worst)}"
+                f"the input variance of {name} cannot be distinguished from zero with {estimation.records.n_runs:,} "
+                f"runs. Use more, or take the simulation error as an upper bound.{_of_shares(estimation, worst)}"
             )
         )
     elif estimation.regime.name == "base runs":
@@ -107,9 +107,9 @@ def _of_missing_orders(estimation: Estimation) -> list[OrthobootWarning]:
     n_runs = _rounded(max(float(needed.max()), 2.0 * estimation.records.n_runs))
     return [
         FewRunsWarning(
-            f"what is beyond the third order may be {relative[worst]:.0%} of the input variance"
-            f"{estimation.of_output(worst)}, more than its noise. About n_runs={n_runs:,} has runs for resamples, "
-            "which tell."
+            f"effects beyond the third order may be {relative[worst]:.0%} of the input variance"
+            f"{estimation.of_output(worst)}, more than its noise. About n_runs={n_runs:,} leaves runs for resamples, "
+            "which measure them."
         )
     ]
 

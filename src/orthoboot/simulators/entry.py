@@ -55,60 +55,61 @@ def input_uncertainty(
     progress: bool | None = None,
     rng: Any = None,
 ) -> InputUncertainty:
-    r"""Return how uncertain a simulated answer is because its inputs are known through data alone.
+    r"""Return the uncertainty of a simulation estimate that comes from estimating its inputs from data.
 
     A simulation estimates :math:`\phi(F_1, \ldots, F_m) = E\,Y`, the mean output of a run whose draws come from the
-    distributions F_i. These are known through n_i rows of data each, so that another sample would have given another
-    answer, however many runs are made. The influence of row j of input i on the answer is
+    distributions F_i. Each F_i is known only from n_i rows of data, so another sample would give another estimate,
+    however many runs are made. The influence of row j of input i on the estimate is
 
     .. math:: I_{ij} = E[Y (n_i N_{ij} - T_i)],
 
-    with N_ij the number of times that a run draws the row, T_i that of all draws of the input: one set of runs at the
-    data gives the influence of all rows, and with it the input variance :math:`\sum_i \sum_j I_{ij}^2 / n_i^2`. The
-    noise in it is removed by regression on features of the rows; products of features give the bias and the second
-    order. Where that is not enough, some of the runs are repeated under resamples of the data; the result says so.
+    with N_ij the number of times that a run draws the row, and T_i the number of all its draws of the input. One set of
+    runs at the data gives the influence of all rows, and so the input variance :math:`\sum_i \sum_j I_{ij}^2 / n_i^2`.
+    Regression on features of the rows removes its noise; products of features give the bias and the second order. Where
+    that is not enough, some of the runs are repeated under resamples of the data; `regime` says so.
 
     Parameters
     ----------
     run
-        The model. Either ``run(arrival, service)``, with a parameter for each input by its name, which gets an array
-        of draws ``(R, T)``, R runs of T draws each, and returns R outputs: an array ``(R,)`` or ``(R, k)``, or a dict
-        of these. It may return a pair ``(outputs, {"service": used})`` that says how many draws of an input each run
-        used, shape ``(R,)``; the draws after those have no influence, and noise is saved. Or ``run(draw, rng)``, which
-        is called once for each run and asks for draws one by one, ``draw.service()``, as many as it needs; so do
-        models written in SimPy. With a parameter `rng` it gets a ``numpy.random.Generator`` for randomness of its
-        own. It must be a function of its draws and of `rng`.
+        The model, in one of two forms. ``run(arrival, service)`` has one parameter per input, by name. Each is an array
+        of draws ``(R, T)``, R runs of T draws each, and the function returns R outputs: an array ``(R,)`` or
+        ``(R, k)``, or a dict of these. It may return a pair ``(outputs, {"service": used})`` with the number of draws
+        of an input that each run used, shape ``(R,)``; later draws then have no influence, which reduces the noise.
+        ``run(draw)`` is called once per run and takes as many draws as it needs, one by one, as ``draw.service()``; use
+        it for models in SimPy. In both forms a parameter `rng` gets a ``numpy.random.Generator`` for further
+        randomness. The output must depend only on the draws and `rng`.
     inputs
-        From the name of each input to its data: numbers, a series, an array, or a frame whose rows are drawn
-        together; an array ``(n, d)`` gives draws ``(R, T, d)``, a frame a dict of ``(R, T)`` by column. Or
-        `ob.fitted` for a distribution fitted to data, or `ob.input` for rows that are strata, groups or a series. Other
-        rows of an input are independent, and so are the inputs.
+        A dict of the data of each input by name: numbers, a series, an array, or a frame whose rows are drawn together;
+        an array ``(n, d)`` gives draws ``(R, T, d)``, a frame a dict of ``(R, T)`` by column. Or `ob.fitted` for a
+        distribution fitted to data, or `ob.input` for rows in strata or groups or for a time series. Otherwise the rows
+        of an input are assumed independent, as are the inputs.
     horizon
-        How many draws of every input a run gets, or a dict by input. A ``run(draw)`` needs none; where there is one,
-        asking for more is an error.
+        The number of draws of each input per run, or a dict by input. ``run(draw)`` does not need it; if it is given,
+        drawing more raises an error.
     n_runs
-        How many runs to make in all; 10,000 by default, and 2,000 for a model that is called once for each run.
+        The total number of runs; by default 10,000, or 2,000 for a model that is called once per run.
     tol
-        The relative simulation error of `input_error` to reach: runs are added until it is, up to `max_runs`.
+        The target for the relative simulation error of `input_error`: runs are added until it is reached, up to
+        `max_runs`.
     max_runs
-        With `tol`, the most runs to make.
+        With `tol`, the maximum number of runs.
     confidence_level
-        Of the interval.
+        The level of the interval.
     transform
-        The scale of the interval, where the answer has limits: "log" for positive values, "logit" for shares, or the
-        limits ``(low, high)`` themselves. Outputs that are 0 in some runs, 1 in others and never beyond are taken for
-        shares without it, so that the interval of a probability stays between 0 and 1.
+        The scale of the interval, if the estimate has limits: "log" for positive values, "logit" for shares, or the
+        limits ``(low, high)`` themselves. By default outputs that are 0 in some runs, 1 in others and never outside are
+        treated as shares, so that the interval of a probability stays between 0 and 1.
     vectorized
-        False for a ``run(arrival, service)`` that simulates one run and gets arrays ``(T,)``.
+        False for a ``run(arrival, service)`` that simulates one run and takes arrays ``(T,)``.
     n_jobs
-        How many processes share the runs; the numbers do not depend on it.
+        The number of processes that share the runs; the results do not depend on it.
     checkpoint
-        A file that keeps the finished runs, so that a run that was killed goes on and ends with the same numbers.
+        A file for the finished runs, so that an interrupted computation resumes and gives the same results.
     progress
         Whether to show a progress bar; None shows it on a terminal when the work takes long and tqdm is installed.
     rng
-        None, a whole number, a SeedSequence or a Generator. Draw t of an input in run r depends on the seed, the input,
-        r and t alone.
+        None, a whole number, a SeedSequence or a Generator. Draw t of an input in run r depends only on the seed, the
+        input, r and t.
 
     Returns
     -------

@@ -318,8 +318,8 @@ def model_for(run: Any, inputs: tuple[Input, ...], horizon: Any, vectorized: Any
         others = [name for name in _without_default(parameters) if name not in ("draw", "rng")]
         if others or vectorized:
             raise ArgumentError(
-                "a `run` that takes `draw` takes at most `rng` beside it, and what has a default or is bound by "
-                "`functools.partial`, and is called once for each run; got "
+                "a `run` that takes `draw` is called once per run and may also take `rng`; other parameters need a "
+                "default, or a value bound by `functools.partial`; got "
                 f"{', '.join(parameters)}{' with vectorized=True' if vectorized else ''}."
             )
         return DrawModel(run, names, sizes, takes_rng)
@@ -327,8 +327,8 @@ def model_for(run: Any, inputs: tuple[Input, ...], horizon: Any, vectorized: Any
     missing = [name for name, size in zip(names, sizes, strict=True) if size is None]
     if missing:
         raise ArgumentError(
-            f"`horizon` must say how many draws of {' and '.join(missing)} a run gets at most; got {horizon!r}. A "
-            "`run(draw, rng)` needs none."
+            f"`horizon` must give the largest number of draws of {' and '.join(missing)} per run; got {horizon!r}. A "
+            "`run(draw, rng)` does not need it."
         )
     return ArrayModel(run, names, sizes, takes_rng, True if vectorized is None else bool(vectorized))
 

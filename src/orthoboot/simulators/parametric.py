@@ -43,12 +43,13 @@ class _Described(UnnamedInput):
 def fitted(name: str, data: Any, **fixed: float) -> UnnamedInput:
     """Return an input of `input_uncertainty` with a distribution of `scipy.stats` fitted to data.
 
-    The parameters are those of maximum likelihood; resampled data would give others. Their influence on the output
-    goes through the score functions: with s the score of a draw, the derivative of the mean output is ``E[Y sum s]``,
+    The parameters are estimated by maximum likelihood, and vary over resamples. Their influence on the output is
+    computed from the score functions: with s the score of a draw, the derivative of the mean output is ``E[Y sum s]``,
     and a row of the data moves the parameters by the inverse information times its own score.
 
-    That is the first order of the fit. The bias has its second order too; the variance has not, nor the third order of
-    the output, which is about 2% of the input error of a gamma of 200 rows. Runs under resamples fit anew, and have it.
+    This is the first order of the fit. The bias also includes its second order; the variance does not, nor the third
+    order of the output, which is about 2% of the input error for a gamma fitted to 200 rows. Runs under resamples refit
+    the distribution, and include both.
 
     Parameters
     ----------
@@ -57,9 +58,9 @@ def fitted(name: str, data: Any, **fixed: float) -> UnnamedInput:
     data
         Numbers.
     **fixed
-        Parameters that are not fitted, by their names in `scipy.stats`: its shapes, `loc` and `scale`. Where values
-        begin at zero, as those of "gamma" do, `loc` is 0 unless given; where they lie between 0 and 1, as those of
-        "beta", `scale` is 1.
+        Parameters that are not fitted, by their names in `scipy.stats`: its shapes, `loc` and `scale`. For
+        distributions on positive values, such as "gamma", `loc` is 0 by default; for those on (0, 1), such as "beta",
+        `scale` is 1 too.
 
     Examples
     --------
@@ -382,7 +383,7 @@ def _fitted_input(name: str, family: Any, data: Any, fixed: Mapping[str, float])
     free = np.array([parameter not in held for parameter in names])
     if not free.any() or rows[0] == rows[-1]:
         why = "all its rows are equal" if free.any() else "all its parameters are fixed"
-        raise DataError(f"`inputs[{name!r}]`: there is nothing to fit to the data of {family.name!r}, since {why}.")
+        raise DataError(f"`inputs[{name!r}]`: there is nothing to fit by {family.name!r}, since {why}.")
     arguments = {
         given: held[parameter]
         for given, parameter in zip(_fixed_names(family), names, strict=True)
@@ -394,8 +395,8 @@ def _fitted_input(name: str, family: Any, data: Any, fixed: Mapping[str, float])
             found = _newton(_Law(family.name, start, free), rows, np.ones(len(rows)))
     except Exception as error:  # scipy raises various errors for data outside of the support
         raise FitError(
-            f"`inputs[{name!r}]`: fitting {family.name!r} failed: {type(error).__name__}: {first_line(error)}. Look "
-            "whether its values may be those of the data."
+            f"`inputs[{name!r}]`: fitting {family.name!r} failed: {type(error).__name__}: {first_line(error)}. Check "
+            "that the data lie in the support of this distribution."
         ) from error
     law = _Law(family.name, start, free) if found is None else found
     made = FittedInput(name, family.name, rows, empirical.order, law.parameters, free)

@@ -26,12 +26,12 @@ def input(  # noqa: A001 - what the user writes is `ob.input`
     block_length: Any = None,
     block_kind: str = DEFAULT_BLOCK_KIND,
 ) -> UnnamedInput:
-    """Return an input of `input_uncertainty` whose rows are strata, groups or a series, with its own resampling plan.
+    """Return an input of `input_uncertainty` with strata, groups or a time series, and its own resampling plan.
 
     A run still draws rows uniformly; the plan says how other data would differ. With C the covariance of the rows'
-    counts under the plan, the input variance is ``influence' C influence / n^2``, found through the features of the
-    rows, and so is the second order. Left out are influence that no feature has, third moments and the third order;
-    runs under resamples, where there are any, have all of it.
+    counts under the plan, the input variance is ``influence' C influence / n^2``, estimated through the features of the
+    rows, and so is the second order. This leaves out influence that no feature captures, third moments and the third
+    order; runs under resamples, where there are any, include all of it.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def input(  # noqa: A001 - what the user writes is `ob.input`
     plan
         A scheme of `ob.plans` for these rows, such as ``ob.plans.Cluster(labels)``, in place of the options below.
     strata, groups
-        One label per row: rows were sampled within strata, or whole groups were.
+        One label per row: rows were sampled within strata, or as whole groups.
     block_length
-        Rows of a block, for rows in time order, or "auto" to find it from the data.
+        The number of rows of a block, for rows in time order, or "auto" to estimate it from the data.
     block_kind
         "circular", "moving" or "stationary".
 

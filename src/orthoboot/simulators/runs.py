@@ -311,7 +311,8 @@ def trial(model: Model, inputs: tuple[Input, ...], key: Key) -> tuple[Output, Fl
         raise ModelError(
             f"`run` must be a function of its draws: run {place} gave {first.outputs[place].tolist()}, and with the "
             f"same draws {again.outputs[place].tolist()}. It may use random numbers of its own, a clock, or something "
-            "that earlier runs changed. Take the argument `rng` for random numbers, and begin every run anew."
+            "that earlier runs changed. Take random numbers from an argument `rng`, and reset everything at the "
+            "start of a run."
         )
     if isinstance(model, ArrayModel):
         _check_batches(model, draws, output, again.outputs)
@@ -332,8 +333,8 @@ def _check_sizes(outputs: FloatArray) -> None:
     size = float(np.abs(outputs).max())
     if size > _LARGEST or 0 < size < 1 / _LARGEST:
         raise ModelError(
-            f"`run` must return numbers from {1 / _LARGEST:g} to {_LARGEST:g} in size, since the variance of others is "
-            f"out of the range of numbers; got {size:.3g}. Return them in other units."
+            f"`run` must return numbers from {1 / _LARGEST:g} to {_LARGEST:g} in size, since the variance of others "
+            f"overflows or underflows; got {size:.3g}. Return them in other units."
         )
 
 
@@ -346,8 +347,8 @@ def _check_batches(model: ArrayModel, draws: RunDraws, output: Output, outputs: 
     place = _first_change(outputs[half:], apart.outputs)
     if place is not None:
         raise ModelError(
-            f"`run` must treat every run by itself: run {half + place} gave {outputs[half + place].tolist()} beside "
-            f"{len(draws.runs) - 1} other runs, and beside fewer {apart.outputs[place].tolist()}. Runs are the first "
+            f"`run` must treat every run separately: run {half + place} gave {outputs[half + place].tolist()} beside "
+            f"{len(draws.runs) - 1} other runs, and {apart.outputs[place].tolist()} beside fewer. Runs are the first "
             "axis of the arrays: is `axis=1` missing in a mean or a sum?"
         )
 
@@ -366,8 +367,8 @@ def _check_used(model: ArrayModel, draws: RunDraws, output: Output) -> None:
         if place is not None:
             raise ModelError(
                 f"the number of draws used of {entry.name!r} must count every draw that the outputs depend on: run "
-                f"{place} says {first.used[place, i]}, and gives something else where later draws change. Count also "
-                "the draw that a run stops at, or leave the number out."
+                f"{place} says {first.used[place, i]}, but its output changes with later draws. Count the draw at "
+                "which a run stops too, or do not return the number."
             )
 
 
@@ -378,8 +379,8 @@ def ignored_inputs(experiment: Experiment, runs: Runs) -> tuple[OrthobootWarning
         if is_ignored:
             found.append(
                 IgnoredInputWarning(
-                    f"`run` gives the same whatever is drawn of {entry.name!r}: the input has no part in the answer. "
-                    "If it should, look for a name that is not used."
+                    f"the output of `run` does not depend on the draws of {entry.name!r}, so this input adds no "
+                    "uncertainty. If it should, check that `run` uses it."
                 )
             )
     return tuple(found)

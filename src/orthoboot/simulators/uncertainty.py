@@ -44,14 +44,14 @@ class SimulationErrors(NamedTuple):
 
 
 class MoreData(NamedTuple):
-    """What more rows of some inputs would do, in the shape of the output.
+    """The effect of more rows of some inputs, in the shape of the output.
 
     Attributes
     ----------
     input_error
         The input error with these rows.
     ratio
-        That over the input error there is.
+        That divided by the current input error.
     simulation_error
         Of the ratio.
     """
@@ -63,24 +63,24 @@ class MoreData(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class InputUncertainty:
-    """How uncertain a simulated answer is because its inputs are known through data alone.
+    """The uncertainty of a simulation estimate that comes from estimating its inputs from data.
 
-    Numbers come in the shape of what a run returns: a float, an array, or a dict of these.
+    Values have the shape of the output of a run: a float, an array, or a dict of these.
 
     Attributes
     ----------
     estimation
         Estimates from the recorded runs.
     confidence_level
-        Of `confidence_interval`.
+        The level of `confidence_interval`.
     warnings
-        All that a careful reader should know.
+        The warnings about the result.
     output
         The shape and the names of the outputs.
     interrupted
         Whether Ctrl-C ended the runs early.
     call
-        How the result was made.
+        The call that made the result.
     """
 
     estimation: Estimation
@@ -94,12 +94,12 @@ class InputUncertainty:
 
     @property
     def estimate(self) -> Value:
-        """Return the mean output where the inputs are distributed as their data."""
+        """Return the mean output with inputs distributed as their data."""
         return self._packed(self.estimation.estimate)
 
     @property
     def bias(self) -> Value:
-        """Return how far estimates from other data of the same size lie above the truth on average."""
+        """Return the bias: the mean of estimates from other data of the same size, minus the true value."""
         return self._packed(self.estimation.bias)
 
     @property
@@ -109,17 +109,17 @@ class InputUncertainty:
 
     @property
     def input_error(self) -> Value:
-        """Return the standard error of the estimate because the inputs are known through data alone."""
+        """Return the standard error of the estimate due to the finite data on the inputs."""
         return self._packed(self.estimation.input_error)
 
     @property
     def run_error(self) -> Value:
-        """Return the standard error of the estimate because the runs are finite in number; more of them reduce it."""
+        """Return the standard error of the estimate due to the finite number of runs; more runs reduce it."""
         return self._packed(self.estimation.run_error)
 
     @property
     def standard_error(self) -> Value:
-        """Return both together, the root of the sum of the squares of `input_error` and `run_error`."""
+        """Return the total standard error, the root of the sum of the squares of `input_error` and `run_error`."""
         return self._packed(self.estimation.total_error)
 
     @property
@@ -128,9 +128,10 @@ class InputUncertainty:
         return self.interval()
 
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """Return the normal interval of another level, ``estimate ± z standard_error``.
+        """Return the normal interval at another level, ``estimate ± z standard_error``.
 
-        Where the answer has limits it is made on a scale without, and stays within them; see `transform`.
+        If the estimate has limits, the interval is computed on an unbounded scale and stays within them; see
+        `transform` of `input_uncertainty`.
         """
         level = self.confidence_level if confidence_level is None else checked_confidence_level(confidence_level)
         return ConfidenceInterval(*map(self._packed, self._ends(level)))
@@ -154,7 +155,7 @@ class InputUncertainty:
     def contributions(self) -> dict[str, Value]:
         """Return the share of each input in the input variance, and of pairs of inputs; they sum to one.
 
-        NaN where no part of the variance is above its noise: then nobody knows what it is shared by.
+        NaN if no part of the variance exceeds its noise: the shares are then unknown.
         """
         return self._by_part(self.estimation.shares)
 
@@ -165,7 +166,7 @@ class InputUncertainty:
 
     @property
     def influence(self) -> dict[str, Any]:
-        """Return by input the influence of each row of its data on the output, shape ``(n,)`` or ``(n, k)``.
+        """Return a dict by input of the influence of each row of its data on the output, shape ``(n,)`` or ``(n, k)``.
 
         Its mean is zero, and ``sum(influence**2) / n**2`` about the input's own part of the variance.
         """
@@ -179,12 +180,12 @@ class InputUncertainty:
         return tuple(entry.in_data_order(values) for entry, values in rows)
 
     def more_data(self, **factors: float) -> MoreData:
-        """Return what more rows would do: ``more_data(service=2)`` for twice as many of the input `service`.
+        """Return the effect of more rows: ``more_data(service=2)`` for twice as many of the input `service`.
 
         Parameters
         ----------
         **factors
-            By the name of an input how many times the rows that there are; at least one of them.
+            The number of rows of an input, by name, as a multiple of the current number; at least one input.
 
         Examples
         --------
@@ -219,7 +220,7 @@ class InputUncertainty:
         Parameters
         ----------
         first, second
-            Names of outputs, as in `names`; the second is taken from the first.
+            Names of outputs, as in `names`; the second is subtracted from the first.
         """
         names = self.names
         for name in (first, second):
@@ -250,23 +251,23 @@ class InputUncertainty:
 
     @property
     def regime(self) -> str:
-        """Return how the input variance was found: "base runs", "resamples" or "two-layer"."""
+        """Return how the input variance was estimated: "base runs", "resamples" or "two-layer"."""
         return self.estimation.regime.name
 
     @property
     def regime_reason(self) -> str:
-        """Return why."""
+        """Return why this regime was chosen."""
         return self.estimation.regime.reason
 
     @property
     def n_runs(self) -> int:
-        """Return how often the model was run."""
+        """Return the number of runs of the model."""
         return self.estimation.records.n_runs
 
     def runs_needed(self, tol: float) -> int:
-        """Return about how many runs make the relative simulation error of `input_error` as small as `tol`.
+        """Return the approximate number of runs that reduce the relative simulation error of `input_error` to `tol`.
 
-        For several outputs it is the most that one of them needs.
+        For several outputs it is the maximum over them.
         """
         tol = checked_tolerance(tol)
         relative = float(np.max(relative_error(self.estimation)))
@@ -275,12 +276,12 @@ class InputUncertainty:
         return max(int(np.ceil(self.n_runs * (relative / tol) ** 2)), self.estimation.least_runs)
 
     def extend(self, n_runs: int) -> InputUncertainty:
-        """Return the result with so many more runs; the regime is chosen anew.
+        """Return the result with more runs; the regime is chosen again.
 
         Parameters
         ----------
         n_runs
-            How many to add.
+            The number of runs to add.
         """
         more = checked_count("n_runs", n_runs, least=1)
         outcome = extended(Outcome(self.estimation, self.interrupted), self.n_runs + more)
@@ -312,16 +313,16 @@ class InputUncertainty:
         Parameters
         ----------
         kind
-            "interval": the interval, with the simulation errors of its ends, beside that from the runs alone.
-            "contributions": the shares of inputs and interactions. "more_data": what twice the rows of each input would
-            do to the input error. "influence": what every row of one input does, the ten most influential ones named.
-            "forest": the intervals of all outputs.
+            "interval": the interval, with the simulation errors of its ends, and that from the run error alone.
+            "contributions": the shares of inputs and interactions. "more_data": the effect on the input error of twice
+            the rows of each input. "influence": the influence of every row of one input, with the ten most influential
+            ones labelled. "forest": the intervals of all outputs.
         ax
-            The axes to draw into, in their own style; None for a figure of pyplot.
+            The axes to draw into, in their own style; None for a new pyplot figure.
         output
-            The name or the number of the output to show, where there are several; the first by default.
+            The name or the number of the output to show, if there are several; the first by default.
         input
-            For "influence" the name of the input; that with the largest share by default.
+            The name of the input for "influence"; that with the largest share by default.
 
         Examples
         --------

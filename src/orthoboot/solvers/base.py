@@ -36,16 +36,16 @@ _INDEFINITE_CAUSES = (
 
 
 class Operator(ABC):
-    """A square matrix of size p: its numbers, or its product with a vector.
+    """A square matrix of size p, given by its entries or by its product with a vector.
 
     Attributes
     ----------
     title
-        What messages call it.
+        The name of the matrix in messages.
     names
-        What messages call its p unknowns.
+        The names of its p unknowns in messages.
     singular_causes
-        What messages say when it has no inverse: why that happens and what to do.
+        The causes and remedies that messages give if it has no inverse.
     """
 
     size: int
@@ -130,12 +130,12 @@ class FactoredMatrix(ABC):
 
 @dataclass(frozen=True)
 class Solver(ABC):
-    """A way to solve linear systems, with its options.
+    """A solver of linear systems, with its options.
 
     Parameters
     ----------
     damping
-        A number not below zero that is added to the diagonal: the inverse of a nearly singular matrix exists then, and
+        A number, at least zero, that is added to the diagonal. The inverse of a nearly singular matrix then exists, but
         is too small along the directions that the data hardly determine.
     """
 

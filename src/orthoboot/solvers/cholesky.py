@@ -14,10 +14,10 @@ from orthoboot.typing import FloatArray
 
 @dataclass(frozen=True)
 class Cholesky(Solver):
-    """The factors ``L L'`` of a symmetric matrix; that they exist proves it positive definite.
+    """The factors ``L L'`` of a symmetric matrix, which exist only if it is positive definite.
 
-    The matrix is scaled to a diagonal of ones first, so that the units of the parameters do not decide what counts as
-    singular.
+    The matrix is scaled to a diagonal of ones first, so that the test for singularity does not depend on the units of
+    the parameters.
 
     Examples
     --------

@@ -18,19 +18,19 @@ _ITERATIONS_PER_UNKNOWN = 10
 
 @dataclass(frozen=True)
 class ConjugateGradients(Solver):
-    """Solutions by products with vectors: for matrices too large to hold, such as Hessians of many parameters.
+    """Solve by products with vectors, for matrices too large to store, such as Hessians of many parameters.
 
-    Hestenes and Stiefel (1952). Each solve costs as many products as it takes iterations, so that "factoring" is free
-    and solving is not. A direction in which the matrix is not positive is noticed when a search meets it.
+    Hestenes and Stiefel (1952). Each solve costs one product per iteration, so "factoring" is free and solving is not.
+    A direction in which the matrix is not positive is detected only if a search meets it.
 
     Parameters
     ----------
     damping
-        Added to the diagonal; it also makes the iterations fewer.
+        Added to the diagonal; it also reduces the number of iterations.
     tolerance
-        Relative size of the residual at which a solution is good enough.
+        The relative residual at which the iterations stop.
     max_iterations
-        None stands for ten times the number of unknowns.
+        The maximum number of iterations; None for ten times the number of unknowns.
 
     Examples
     --------

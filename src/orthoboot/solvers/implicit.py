@@ -23,7 +23,7 @@ def adjoints(conditions: FactoredMatrix, target: FloatArray) -> FloatArray:
     conditions
         The derivative :math:`F_\theta` of the conditions at the solution, ``(p, p)``, factored by any solver.
     target
-        The derivative of the target by the solution, shape ``(k, p)``.
+        The derivative of the target with respect to the solution, shape ``(k, p)``.
 
     Examples
     --------

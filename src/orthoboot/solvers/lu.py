@@ -15,8 +15,8 @@ from orthoboot.typing import FloatArray, IntArray
 class LU(Solver):
     """Gaussian elimination: for matrices that are not symmetric, or symmetric and not definite.
 
-    Rows and columns are scaled to a largest entry of one first, so that the units of the unknowns do not decide what
-    counts as singular.
+    Rows and columns are scaled to a largest entry of one first, so that the test for singularity does not depend on the
+    units of the unknowns.
 
     Examples
     --------

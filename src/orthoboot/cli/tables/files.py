@@ -74,7 +74,7 @@ def format_of(path: str) -> str:
         raise ArgumentError(_no_such_file(file))
     suffix = Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
     if suffix.lower() not in _FORMATS:
-        raise ArgumentError(f"FILE must be {_LISTED}, told by the end of its name; got {path!r}.")
+        raise ArgumentError(f"FILE must be {_LISTED}, by the extension of its name; got {path!r}.")
     return _FORMATS[suffix.lower()]
 
 

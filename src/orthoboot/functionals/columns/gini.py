@@ -28,9 +28,9 @@ class Gini(SortedColumnStatistic):
               I_j = \frac{a_j - \bar a - \phi\,(x_j - \bar x)}{\bar x}, \qquad
               a_j = \int_{x_j}^\infty (1 - 2 F(t))\,dt.
 
-    Both come from one sort and cumulative sums. It has the divisor :math:`n^2`, so it is zero for equal rows and
-    :math:`1 - 1/n` where one row has all. Gini (1914); the influence is that of Monti (1991), Statistica 51, in terms
-    of the distribution function; the derivative is that of ``eq:taylor``.
+    Both are computed by one sort and cumulative sums. The divisor is :math:`n^2`, so the value is zero for equal rows
+    and :math:`1 - 1/n` if one row has everything. Gini (1914); the influence is that of Monti (1991), Statistica 51, in
+    terms of the distribution function; the derivative is that of ``eq:taylor``.
 
     Examples
     --------

@@ -31,7 +31,7 @@ from orthoboot.typing import FloatArray, Influence
 class Quantile(SortedColumnStatistic):
     """One or several quantiles of each column; `quantile` has the formulas, `median` is the one at level 0.5.
 
-    The data are one sample of shape ``(n,)`` or ``(n, d)``; of several columns each has its own.
+    The data are one sample of shape ``(n,)`` or ``(n, d)``; each column has its own quantiles.
 
     Parameters
     ----------
@@ -138,11 +138,10 @@ def quantile(q: float | Sequence[float]) -> Quantile:
 
     .. math:: \phi = x_q, \qquad I_j = \frac{q - 1\{x_j \le x_q\}}{f(x_q)} \text{, centred}.
 
-    The value is that of `numpy.quantile` on the rows repeated as often as their weights say, the weights first
-    rescaled to sum to n. It is not smooth in the weights. One over the density, :math:`1/f(x_q)`, is the slope of the
-    empirical quantile function between :math:`q \pm h`, h the bandwidth of Hall and Sheather (1988), clipped to the
-    unit interval; where ties make that slope zero, so is the influence. The derivative itself is that of
-    ``eq:taylor``.
+    The value is that of `numpy.quantile` on the rows repeated by their weights, which are first rescaled to sum to n.
+    It is not smooth in the weights. One over the density, :math:`1/f(x_q)`, is the slope of the empirical quantile
+    function between :math:`q \pm h`, h the bandwidth of Hall and Sheather (1988), clipped to the unit interval; where
+    ties make that slope zero, so is the influence. The derivative itself is that of ``eq:taylor``.
 
     Parameters
     ----------

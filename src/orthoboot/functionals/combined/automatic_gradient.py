@@ -103,9 +103,9 @@ def gradient_findings(
     whose = "the `gradient` that you gave" if callable(gradient) else "the automatic derivative of `g`"
     return (
         InfluenceMismatchWarning(
-            f"{whose} disagrees with `g`: for the derivative of `{outputs[output]}` by number {argument} of its "
-            f"arguments (counted from 0) it gives {jacobian[output, argument]:.6g}, differences of `g` give "
-            f"{differences[output, argument]:.6g}. The influence function rests on it. Correct it, or leave it out."
+            f"{whose} disagrees with `g`: for the derivative of `{outputs[output]}` with respect to value {argument} "
+            f"of its arguments (counted from 0) it gives {jacobian[output, argument]:.6g}, and differences of `g` give "
+            f"{differences[output, argument]:.6g}. The influence function uses it. Correct it, or leave it out."
         ),
     )
 

@@ -338,11 +338,11 @@ class PreparedPairedDifference(Prepared[PairedDifference]):
 
 
 def difference(f: Any) -> Difference:
-    r"""Return the statistic "`f` of the first sample less `f` of the second", for two independent samples.
+    r"""Return the statistic "`f` of the first sample minus `f` of the second", for two independent samples.
 
     .. math:: \phi = f(x) - f(y), \qquad I^x_j = I^f_j(x), \qquad I^y_j = -I^f_j(y).
 
-    Two input models, as in the paper's ``section:ci``.
+    The two samples are two input models, as in the paper's ``section:ci``.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def relative_difference(f: Any) -> RelativeDifference:
     .. math:: \phi = \frac{f(x) - f(y)}{f(y)}, \qquad I^x_j = \frac{I^f_j(x)}{f(y)}, \qquad
               I^y_j = -\frac{f(x)}{f(y)^2} I^f_j(y).
 
-    Two input models, as in the paper's ``section:ci``.
+    The two samples are two input models, as in the paper's ``section:ci``.
 
     Parameters
     ----------
@@ -381,13 +381,13 @@ def relative_difference(f: Any) -> RelativeDifference:
 
 
 def paired_difference(metric: Any) -> PairedDifference:
-    r"""Return the statistic "`metric` of the first prediction less `metric` of the second", on the same rows.
+    r"""Return the statistic "`metric` of the first prediction minus `metric` of the second", on the same rows.
 
     .. math:: \phi = f(y, a) - f(y, b), \qquad I_j = I^f_j(y, a) - I^f_j(y, b).
 
-    Two models on one test set: their errors go together, and the interval of the difference is shorter than that of
-    models on test sets of their own. The data are ``(y, first, second)``, with ``paired=True``. Both influence
-    functions are derivatives by the same weights, so that of the difference is their difference, by ``eq:taylor``.
+    Use it for two models on one test set: their errors are correlated, so the interval of the difference is shorter
+    than with separate test sets. The data are ``(y, first, second)``, with ``paired=True``. Both influence functions
+    are derivatives with respect to the same weights, so that of the difference is their difference, by ``eq:taylor``.
 
     Parameters
     ----------

@@ -231,21 +231,23 @@ def compose(g: Callable[..., Any], *functionals: Any, gradient: Gradient = None,
 
     .. math:: \phi = g(f_1, f_2, \ldots), \qquad I_j = \sum_i \frac{\partial g}{\partial f_i} I^{f_i}_j.
 
-    The total derivative as a sum of partial ones, ``thm: partial and total``.
+    The total derivative is a sum of partial ones, ``thm: partial and total``.
 
     Parameters
     ----------
     g
-        Takes one argument per statistic, in that statistic's own shape, with B resamples on a last axis when it is
-        called for many; returns shape ``()`` or ``(k,)``, with B last. One written in jax or torch is called without B.
+        Takes one argument per statistic, in the shape of that statistic, and returns shape ``()`` or ``(k,)``. When it
+        is called for B resamples, all have a last axis of length B. A function written in jax or torch is called
+        without it.
     *functionals
         Statistics of the catalogue, or callables that have an entry in it such as `numpy.mean`.
     gradient
-        Takes the same arguments, without B; returns the derivative of g by all their numbers in a row, shape ``(K,)``
-        or ``(k, K)``. Or "jax" or "torch", in which g is then evaluated and differentiated. Without it: automatic where
-        g is written in one of them, else central differences of fourth order.
+        Takes the same arguments, without B, and returns the derivative of g with respect to all K values of the
+        arguments in order, shape ``(K,)`` or ``(k, K)``; or "jax" or "torch", to evaluate and differentiate g with that
+        package. By default automatic differentiation if g is written in one of them, otherwise central differences of
+        fourth order.
     name
-        What tables and messages call the statistic.
+        The name of the statistic in tables and messages.
 
     Examples
     --------

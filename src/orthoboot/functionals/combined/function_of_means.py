@@ -65,14 +65,13 @@ class CustomFunctionOfMeans(FunctionOfMeans):
         rows = self.features(data)
         if rows.shape[1] != width:
             raise StatisticError(
-                f"`features` must return as many features for all rows; got {rows.shape[1]} for rows that are read "
-                f"together, and {width} for the first row."
+                f"`features` must return the same number of features for all rows; got {rows.shape[1]} for rows that "
+                f"are read together, and {width} for the first row."
             )
         if len(rows) > 1 and not self._is_of_itself(rows, data):
             raise StatisticError(
                 "`features` must compute the features of a row from that row alone, since the data are read part by "
-                "part; the same row had others when it came with other rows. Take means and the like in `g`, of "
-                "features that are no means themselves."
+                "part; the features of a row changed with the rows read beside it. Compute means and the like in `g`."
             )
         return rows
 
@@ -155,13 +154,14 @@ def function_of_means(
         ``(n,)``, or a list of p arrays of length n.
     g
         Takes the means with the components first, shape ``(p,)`` or ``(p, B)`` for B resamples at once, and returns
-        shape ``()`` or ``(k,)``, with B last for resamples. One written in jax or torch takes one point, ``(p,)``.
+        shape ``()`` or ``(k,)``, with B last for resamples. A function written in jax or torch takes one point,
+        ``(p,)``.
     gradient
-        The derivative of g at one point, shape ``(p,)`` or ``(k, p)``; or "jax" or "torch", in which g is then
-        evaluated and differentiated. Without it: automatic where g is written in one of them, else central differences
-        of fourth order, whose steps follow the spread of the features.
+        The derivative of g at one point, shape ``(p,)`` or ``(k, p)``; or "jax" or "torch", to evaluate and
+        differentiate g with that package. By default automatic differentiation if g is written in one of them,
+        otherwise central differences of fourth order, with steps scaled by the spread of the features.
     name
-        What tables and messages call the statistic.
+        The name of the statistic in tables and messages.
 
     Examples
     --------

@@ -187,13 +187,13 @@ class _ShareOfPositives(Metric, QuotientOfMeans):
 
 @dataclass(frozen=True)
 class Precision(_ShareOfPositives):
-    r"""The share of the rows predicted positive that are so, as scikit-learn's ``precision_score(y, p)``.
+    r"""The share of the rows predicted positive that are positive, as scikit-learn's ``precision_score(y, p)``.
 
     .. math:: \phi = \frac{TP}{TP + FP}, \qquad
               I_j = \frac{1\{p_j = 1\}}{\pi_p} \left(1\{y_j = 1\} - \phi\right),
 
-    :math:`\pi_p` the share of rows predicted positive. Where there are none scikit-learn says 0 and warns; here such
-    data are refused, and such a resample counts as a failed replicate. The chain rule for a function of means,
+    :math:`\pi_p` the share of rows predicted positive. If there are none, scikit-learn returns 0 and warns; here such
+    data raise an error, and such a resample counts as a failed replicate. The chain rule for a function of means,
     ``subsection:biascorrection``.
 
     Parameters
@@ -219,13 +219,13 @@ class Precision(_ShareOfPositives):
 
 @dataclass(frozen=True)
 class Recall(_ShareOfPositives):
-    r"""The share of the positive rows that are predicted so, as scikit-learn's ``recall_score(y, p)``.
+    r"""The share of the positive rows that are predicted positive, as scikit-learn's ``recall_score(y, p)``.
 
     .. math:: \phi = \frac{TP}{TP + FN}, \qquad
               I_j = \frac{1\{y_j = 1\}}{\pi_y} \left(1\{p_j = 1\} - \phi\right),
 
-    :math:`\pi_y` the share of positive rows. Where there are none scikit-learn says 0 and warns; here such data are
-    refused, and such a resample counts as a failed replicate. The chain rule for a function of means,
+    :math:`\pi_y` the share of positive rows. If there are none, scikit-learn returns 0 and warns; here such data raise
+    an error, and such a resample counts as a failed replicate. The chain rule for a function of means,
     ``subsection:biascorrection``.
 
     Parameters
@@ -257,9 +257,9 @@ class F1(_ShareOfPositives):
     .. math:: \phi = \frac{2\,TP}{2\,TP + FP + FN}, \qquad
               I_j = \frac{2 \cdot 1\{y_j = p_j = 1\} - \phi\,(1\{y_j = 1\} + 1\{p_j = 1\})}{\pi_y + \pi_p},
 
-    :math:`\pi_y` and :math:`\pi_p` the shares of rows that are positive and predicted so. Where both are zero
-    scikit-learn says 0 and warns; here such data are refused, and such a resample counts as a failed replicate. The
-    chain rule for a function of means, ``subsection:biascorrection``.
+    :math:`\pi_y` and :math:`\pi_p` the shares of rows that are positive and that are predicted positive. If both are
+    zero, scikit-learn returns 0 and warns; here such data raise an error, and such a resample counts as a failed
+    replicate. The chain rule for a function of means, ``subsection:biascorrection``.
 
     Parameters
     ----------
@@ -323,14 +323,14 @@ class LogLoss(_ProbabilityLoss):
     .. math:: \phi = \tfrac1n \sum_j \ell_j, \qquad \ell_j = -y_j \log p_j - (1 - y_j) \log(1 - p_j), \qquad
               I_j = \ell_j - \phi.
 
-    As in scikit-learn the probability of what happened is first clipped to :math:`[\epsilon, 1 - \epsilon]`,
-    :math:`\epsilon = 2^{-52}` the spacing of floats at one: being certain and wrong costs 36 rather than infinity. A
-    linear statistic: ``eq:taylor`` ends after the first term.
+    As in scikit-learn, the probability of the observed class is first clipped to :math:`[\epsilon, 1 - \epsilon]`,
+    :math:`\epsilon = 2^{-52}` the spacing of floats at one: a prediction that is certain and wrong costs 36 rather than
+    infinity. A linear statistic: ``eq:taylor`` ends after the first term.
 
     Parameters
     ----------
     positive
-        The label whose probability p is; without it 1, or the larger of two other labels.
+        The label whose probability is p; by default 1, or the larger of two other labels.
 
     Examples
     --------
@@ -360,7 +360,7 @@ class Brier(_ProbabilityLoss):
     Parameters
     ----------
     positive
-        The label whose probability p is; without it 1, or the larger of two other labels.
+        The label whose probability is p; by default 1, or the larger of two other labels.
 
     Examples
     --------

@@ -74,14 +74,14 @@ class RocAuc(Formula[RankedScores]):
     .. math:: I_i = \frac{V_i - \phi}{\pi} \text{ for positive rows}, \qquad
               I_j = \frac{V_j - \phi}{1 - \pi} \text{ for negative ones.}
 
-    DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44: the variance :math:`\sum_j I_j^2 / n^2` is theirs with
-    the divisors :math:`n_1` and :math:`n_0` in place of :math:`n_1 - 1` and :math:`n_0 - 1`. A resample that lost a
-    class has no area and counts as a failed replicate. The derivative is that of ``eq:taylor``.
+    DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44: the variance :math:`\sum_j I_j^2 / n^2` is theirs with the
+    divisors :math:`n_1` and :math:`n_0` in place of :math:`n_1 - 1` and :math:`n_0 - 1`. A resample with a single class
+    has no area and counts as a failed replicate. The derivative is that of ``eq:taylor``.
 
     Parameters
     ----------
     positive
-        The label of the positive class; without it 1, or the larger of two other labels.
+        The label of the positive class; by default 1, or the larger of two other labels.
 
     Examples
     --------

@@ -325,36 +325,38 @@ def m_estimator(
     .. math:: \hat\theta = \arg\min_\theta \frac{\sum_j w_j\,\ell(\theta, z_j)}{\sum_j w_j} + P(\theta), \qquad
               I_j = -g'(\hat\theta)\, H^{-1} \bigl(\nabla \ell(\hat\theta, z_j) + \nabla P(\hat\theta)\bigr),
 
-    H the Hessian of what is minimised and g the target. The influence comes by the implicit function theorem: one
-    linear system :math:`H s = g'^\top` for each output, then the derivative of all losses along s in one forward pass.
-    The penalty is not resampled. Huber (1967), "The behavior of maximum likelihood estimates under nonstandard
-    conditions"; the M-estimators of the paper's ``subsection:CIconstructionexample``.
+    H the Hessian of the objective and g the target. The influence follows from the implicit function theorem: one
+    linear system :math:`H s = g'^\top` per output, then the derivative of all losses along s in one forward pass. The
+    penalty is not resampled. Huber (1967), "The behavior of maximum likelihood estimates under nonstandard conditions";
+    the M-estimators of the paper's ``subsection:CIconstructionexample``.
 
-    The first fit is L-BFGS and then Newton's method with a line search, to the precision of rounding; refits are
-    Newton's method from there, with the weights of the resample, and their surrogate is its first three steps.
+    The first fit uses L-BFGS and then Newton's method with a line search, up to rounding error. Refits use Newton's
+    method from there, with the weights of the resample; their surrogate is its first three steps.
 
     Parameters
     ----------
     loss
-        ``loss(parameters, *samples)``, written in jax or torch: one loss per row, shape ``(n,)``, of the parameters
-        ``(p,)`` and the data as arrays.
+        ``loss(parameters, *samples)``, written in jax or torch: takes the parameters ``(p,)`` and the data as arrays,
+        and returns one loss per row, shape ``(n,)``.
     init
-        Where to start: an array ``(p,)``, the number of parameters (zeros then), or a function of the arrays.
+        The starting point: an array ``(p,)``, the number of parameters (to start at zeros), or a function of the
+        arrays.
     psi
         Instead of a loss: ``psi(parameters, *samples)``, shape ``(n, p)``, whose weighted mean, with the gradient of
         the penalty, is zero at the estimate.
     penalty
         ``penalty(parameters)``, one number, on the scale of the mean loss.
     target
-        ``target(parameters)``: a number, an array or a dict of these, differentiable: a coefficient, predictions at
-        new rows, a risk on other data. None: all parameters, named as the columns where there is one for each.
+        A differentiable function ``target(parameters)`` that returns a number, an array or a dict of these, such as a
+        coefficient, predictions at new rows, or a risk on other data. None for all parameters, named after the columns
+        if there is one for each.
     solver
         "cholesky" (the default of a loss), "lu" (of `psi`), "cg", or a solver of `orthoboot.solvers` with options,
         such as ``ConjugateGradients(damping=1e-3)``.
     library
-        "jax" or "torch", where the functions do not tell.
+        "jax" or "torch", if it cannot be inferred from the functions.
     name
-        What tables and messages call the statistic.
+        The name of the statistic in tables and messages.
 
     Examples
     --------

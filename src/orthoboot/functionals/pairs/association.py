@@ -116,9 +116,9 @@ def _far_row(coefficient: float, row: int) -> tuple[OrthobootWarning, ...]:
     return (
         DominantRowWarning(
             f"the correlation is {round(coefficient)} to all digits, but the rows are not on a line: row {row} "
-            "(counted from 0) lies so far from the others that these do not show. Resamples without that row have "
-            "another correlation, which is not seen to first order: the linear part is zero, and so is the jackknife's "
-            "variance. Check that row, or use `spearman`, which takes ranks."
+            "(counted from 0) lies so far away that it outweighs all others. Resamples without that row have another "
+            "correlation, which is not seen to first order: the linear part is zero, and so is the jackknife's "
+            "variance. Check that row, or use `spearman`, which uses ranks."
         ),
     )
 
@@ -174,7 +174,7 @@ class CovarianceOfTwo(Association):
     Parameters
     ----------
     ddof
-        What is taken off n in the divisor; n is the number of rows whatever the weights sum to.
+        The divisor is ``n - ddof``; n is the number of rows, whatever the weights sum to.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class CovarianceMatrix(FunctionOfMeans):
     Parameters
     ----------
     ddof
-        What is taken off n in the divisor; n is the number of rows whatever the weights sum to.
+        The divisor is ``n - ddof``; n is the number of rows, whatever the weights sum to.
 
     Examples
     --------
@@ -127,18 +127,18 @@ class CovarianceMatrix(FunctionOfMeans):
 
 @dataclass(frozen=True)
 class CovarianceFactor(CovarianceMatrix):
-    r"""The upper triangular F with :math:`F'F = \Sigma`, the covariance matrix of the columns: Cholesky's factor.
+    r"""The upper triangular F with :math:`F'F = \Sigma`, the covariance matrix of the columns: the Cholesky factor.
 
     .. math:: I^F_j = \Phi(F'^{-1} I^\Sigma_j F^{-1})'\,F,
 
     where :math:`\Phi` keeps the lower triangle and half of the diagonal. The variance ``x' Sigma x`` is the squared
-    length of ``F x``: written so, ``cp.sum_squares(F @ x)``, it is a parametrised convex program (DPP) in cvxpy, as
-    ``cp.quad_form(x, Sigma)`` is not. The chain rule for a function of means, ``subsection:biascorrection``.
+    length of ``F x``. In cvxpy ``cp.sum_squares(F @ x)`` follows the rules of disciplined parametrised programs (DPP),
+    and ``cp.quad_form(x, Sigma)`` does not. The chain rule for a function of means, ``subsection:biascorrection``.
 
     Parameters
     ----------
     ddof
-        What is taken off n in the divisor of the covariance matrix.
+        The divisor of the covariance matrix is ``n - ddof``.
 
     Examples
     --------

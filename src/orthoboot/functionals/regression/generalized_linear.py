@@ -231,7 +231,7 @@ class Glm(CatalogueRegression):
     intercept
         Whether a column of ones, named "intercept", comes first; by default it does not.
     name
-        What tables and messages call the statistic.
+        The name of the statistic in tables and messages.
 
     Examples
     --------
@@ -416,17 +416,17 @@ def glm(family: str, link: str | None = None, *, intercept: bool = False) -> Glm
     .. math:: \phi = \arg\min_\beta \sum_j a_j\,\ell(y_j, x_j'\beta), \qquad
               I_j = -n\,H^{-1} x_j\,a_j\,\ell'_j, \qquad H = \sum_j a_j\,\ell''_j\,x_j x_j',
 
-    :math:`\ell` minus the log-likelihood of a row, in which the dispersion does not matter, its derivatives by the
-    linear predictor :math:`x_j'\beta`, and a the case weights. H is the observed Hessian, which is the expected one
-    only for canonical links: the derivative of the fit in the weights. :math:`\sum_j I_j I_j' / n^2` is the sandwich
-    of Huber (1967) and White (1982, Econometrica 50). The implicit function theorem, as for the models of
-    ``subsection:CIconstructionexample``. Refits are Newton steps from the fit of all rows, until only rounding is left,
-    those of many resamples as the same matrix products.
+    with :math:`\ell` minus the log-likelihood of a row, up to the dispersion, which does not matter, its derivatives
+    with respect to the linear predictor :math:`x_j'\beta`, and a the case weights. H is the observed Hessian, which the
+    derivative of the fit in the weights requires; it equals the expected one only for canonical links.
+    :math:`\sum_j I_j I_j' / n^2` is the sandwich of Huber (1967) and White (1982, Econometrica 50). The implicit
+    function theorem, as for the models of ``subsection:CIconstructionexample``. Refits take Newton steps from the fit
+    of all rows until only rounding error is left, for many resamples in the same matrix products.
 
     The data are ``(X, y)`` with ``paired=True``, or ``(X, y, case_weights)``; for proportions the case weights are the
     numbers of trials. A resample without a fit, such as one with a single class, counts as a failed replicate. Data may
-    be read part by part, as memory-mapped arrays and collections of dask are: each Newton step is then one pass, for
-    the refits of many resamples together.
+    be read part by part, as memory-mapped arrays and dask collections are: each Newton step is then one pass for the
+    refits of many resamples.
 
     Parameters
     ----------
@@ -434,8 +434,8 @@ def glm(family: str, link: str | None = None, *, intercept: bool = False) -> Glm
         "gaussian", "poisson", "gamma", "binomial" or "inverse_gaussian".
     link
         "identity", "log", "inverse" or "inverse_squared" of the mean; for "binomial" "logit", "probit", "cloglog",
-        "log" or "identity". Without it the canonical one: in the order above identity, log, inverse, logit and
-        inverse_squared.
+        "log" or "identity". By default the canonical one: for the families in the order above identity, log, inverse,
+        logit and inverse_squared.
     intercept
         Whether a column of ones, named "intercept", comes first.
 

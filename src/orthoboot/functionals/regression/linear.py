@@ -187,16 +187,16 @@ class LinearRegression(CatalogueRegression):
     ``subsection:CIconstructionexample``.
 
     Refits are solved in the orthonormal basis Q of all rows, :math:`\sqrt{A} X = QR`, for the change alone:
-    :math:`\phi_b = \hat\phi + R^{-1} (Q'W_bQ)^{-1} Q'W_b \hat e`. So their error grows with the condition of X and
-    not with its square, and the linear part :math:`R^{-1} Q'W_b \hat e` comes with them. The products of each resample
-    are computed for itself, by blocks of rows that are added up one after the other: its bits do not depend on the
-    other resamples. Up to 50 columns all products are kept so small that OpenBLAS, numpy's own library, takes one
-    thread for each: with numpy 2 the bits do not depend on the number of threads either. On another processor it rounds
-    in another order, and the last digits may differ.
+    :math:`\phi_b = \hat\phi + R^{-1} (Q'W_bQ)^{-1} Q'W_b \hat e`. Their error therefore grows with the condition number
+    of X and not with its square, and the linear part :math:`R^{-1} Q'W_b \hat e` comes with them. The products of each
+    resample are computed separately, by blocks of rows that are summed in order, so its bits do not depend on the other
+    resamples. Up to 50 columns all products are small enough for OpenBLAS, numpy's own library, to use one thread for
+    each: with numpy 2 the bits do not depend on the number of threads either. Another processor may round in another
+    order, and the last digits may differ.
 
     The data are ``(X, y)`` with ``paired=True``, or ``(X, y, case_weights)``; a resample on which the columns are
-    dependent counts as a failed replicate. They may be read part by part, as memory-mapped arrays and collections of
-    dask are: one pass then gives the refits of many resamples, see `LinearFitInPieces`.
+    dependent counts as a failed replicate. The data may be read part by part, as memory-mapped arrays and dask
+    collections are: one pass then gives the refits of many resamples; see `LinearFitInPieces`.
 
     Parameters
     ----------

@@ -381,26 +381,25 @@ def from_cvxpy(problem: Any, parameters: Mapping[Any, Any], target: Any, *, name
     .. math:: x(p) = \arg\min_x f(x, p) \quad\text{subject to the constraints}, \qquad
               I_j = \left(t_p + t_x \frac{dx}{dp}\right)\,I^p_j
 
-    for the target :math:`t(x, p)`, with the derivative of the solution by the conditions of the optimum of the cone
-    program (``appendix: constrained optimization``): one adjoint solve of diffcp for each number of the target.
+    for the target :math:`t(x, p)`, with the derivative of the solution from the optimality conditions of the cone
+    program (``appendix: constrained optimization``): one adjoint solve by diffcp per value of the target.
 
-    Replicates solve the problem, compiled once, at the parameters of each resample, with Clarabel. They solve a copy:
-    your own variables and parameters are left as they are.
+    Replicates solve the problem, compiled once, at the parameters of each resample, with Clarabel. They solve a copy,
+    so your variables and parameters keep their values.
 
     Parameters
     ----------
     problem
-        A convex `cvxpy.Problem`, minimised or maximised; best one for which ``problem.is_dpp()`` holds.
+        A convex `cvxpy.Problem`, minimised or maximised, preferably with ``problem.is_dpp()``.
     parameters
-        For every `cvxpy.Parameter` of the problem how it is estimated: a statistic of the catalogue of the
-        parameter's shape, such as `mean`, `covariance_factor`, or `function_of_means`; or a function that takes the
-        data as arrays, one argument per array, and returns an array of the parameter's shape for every row, rows
-        first, whose mean is the estimate; or None to hold it at the value it has now.
+        How to estimate each `cvxpy.Parameter` of the problem: a statistic of the catalogue with the shape of the
+        parameter, such as `mean`, `covariance_factor`, or `function_of_means`; a function that takes the data as
+        arrays, one argument per array, and returns an array of the parameter's shape for every row, rows first, whose
+        mean is the estimate; or None to keep the current value.
     target
-        What is wanted: a variable, an expression in variables and parameters, "value" for the optimal value, or a
-        dict of these.
+        A variable, an expression in variables and parameters, "value" for the optimal value, or a dict of these.
     name
-        What tables and messages call the statistic; by default the name of the variable.
+        The name of the statistic in tables and messages; by default that of the variable.
 
     Examples
     --------

@@ -461,26 +461,27 @@ def from_sklearn(estimator: Any, target: Any = "coef_") -> SklearnModel:
 
     for the models that minimise a mean loss :math:`\ell` with a penalty P, in scikit-learn's own conventions for
     ``alpha``, ``C`` and the intercept; H is the Hessian with the penalty and g the target. The M-estimators of the
-    paper's ``subsection:CIconstructionexample``. Known are `LinearRegression`, `Ridge`, `Lasso`, `ElasticNet`,
-    `LogisticRegression`, `PoissonRegressor`, `GammaRegressor`, `TweedieRegressor`, `HuberRegressor`, the networks
-    `MLPRegressor`, `MLPClassifier` and `NeuralRegressor`, and pipelines that end in one of them; others work with
-    ``estimator="standard"`` and ``"cheap"``.
+    paper's ``subsection:CIconstructionexample``. The influence function is known for `LinearRegression`, `Ridge`,
+    `Lasso`, `ElasticNet`, `LogisticRegression`, `PoissonRegressor`, `GammaRegressor`, `TweedieRegressor`,
+    `HuberRegressor`, the networks `MLPRegressor`, `MLPClassifier` and `NeuralRegressor`, and pipelines that end in one
+    of them; other estimators work with ``estimator="standard"`` and ``"cheap"``.
 
-    Every replicate is a refit with ``sample_weight``, or on the drawn rows where the estimator takes no weights, all
-    steps of a pipeline included. Where the influence function is known the refit goes on to the exact minimum by
-    Newton's method. Networks, which need PyTorch, are not trained again from scratch: their refits minimise the
-    weighted loss from the minimum on all rows, many of them together. The data are ``(X, y)`` with ``paired=True``.
+    Every replicate refits the estimator, including all steps of a pipeline, with ``sample_weight``, or on the drawn
+    rows if it takes no weights. If the influence function is known, Newton's method continues the refit to the exact
+    minimum. Networks, which need PyTorch, are not trained again from scratch: their refits minimise the weighted loss
+    from the minimum on all rows, many in one batch. The data are ``(X, y)`` with ``paired=True``.
 
     Parameters
     ----------
     estimator
-        A regressor, classifier or pipeline, fitted or not; it is cloned and never changed.
+        A regressor, classifier or pipeline, fitted or not; it is cloned and never modified.
     target
-        The name of an attribute of the fitted estimator, or of the last step of a pipeline: ``"coef_"``,
+        The name of an attribute of the fitted estimator, or of the last step of a pipeline, such as ``"coef_"`` or
         ``"intercept_"``; a tuple of names, for a dict of them; a function of the fitted estimator that returns a
-        number, an array or a dict of these, and that gets the data and the weights of the resample too if it is written
-        ``target(model, X, y, weights)``, as an average over the training rows must; or new rows to predict at: for a
-        classifier the probabilities of its classes, of the second one where there are two.
+        number, an array or a dict of these; or new rows to predict at. For a classifier these are the probabilities of
+        its classes, or of the second one if there are two. A function with the signature
+        ``target(model, X, y, weights)`` also gets the data and the weights of the resample, which an average over the
+        training rows needs.
 
     Examples
     --------

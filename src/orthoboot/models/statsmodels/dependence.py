@@ -29,14 +29,14 @@ def plan_options(result: Any) -> dict[str, Any]:
     details = result.cov_kwds
     if details.get("groups") is not None:
         raise ArgumentError(
-            f"this fit has cov_type={kind!r}, so that its rows depend on one another, and rows that are drawn one by "
-            f"one would ignore that. Draw whole groups, `groups=` with one label per row. {_ROW_BY_ROW}"
+            f"this fit has cov_type={kind!r}, so its rows are dependent, which drawing them one by one would "
+            f"ignore. Draw whole groups, `groups=` with one label per row. {_ROW_BY_ROW}"
         )
     lags = details.get("maxlags")
     example = "" if lags is None else f", longer than its {lags} lags, such as `block_length={_block_length(lags)}`"
     raise ArgumentError(
-        f"this fit has cov_type={kind!r}, so that its rows depend on one another, and rows that are drawn one by one "
-        f"would ignore that. Draw blocks of rows in time order, `block_length=`{example}. {_ROW_BY_ROW}"
+        f"this fit has cov_type={kind!r}, so its rows are dependent, which drawing them one by one would "
+        f"ignore. Draw blocks of rows in time order, `block_length=`{example}. {_ROW_BY_ROW}"
     )
 
 
@@ -47,7 +47,7 @@ def _groups(result: Any) -> Any:
     if groups.ndim > 1:
         raise ArgumentError(
             f"this fit is clustered in {groups.shape[1]} ways at once, and a resample draws one kind of groups. Pass "
-            f"`groups=` with one label per row, those of the fewest groups to be careful. {_ROW_BY_ROW}"
+            f"`groups=` with one label per row; the clustering with the fewest groups is the safest. {_ROW_BY_ROW}"
         )
     times = repetitions(result.model) if hasattr(result.model, "freq_weights") else None
     return groups if times is None else np.repeat(groups, times.astype(np.int64))

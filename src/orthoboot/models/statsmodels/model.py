@@ -86,8 +86,8 @@ class StatsmodelsFit(Functional):
     Attributes
     ----------
     result
-        statsmodels' own; None where the model has been unpickled, since no replicate needs it and a formula in it may
-        not be understood there.
+        The result of statsmodels; None after unpickling, because no replicate needs it and a formula in it may not be
+        readable there.
     data
         ``(X, y)``, or ``(X, y, weights)``: what to pass to `bootstrap`, with ``paired=True``.
     coefficients
@@ -153,17 +153,17 @@ class StatsmodelsFit(Functional):
         return self.dependence
 
     def compared(self, result: Result) -> Any:
-        """Return a frame of the standard errors of `result` beside those of statsmodels.
+        """Return a frame that compares the standard errors of `result` with those of statsmodels.
 
-        Its columns are `estimate`, `standard_error`, `simulation_error` (of the standard error: what another seed would
-        change), `nonrobust` and `HC0`, and that of the fit's own `cov_type`, such as "cluster", where it is another.
-        These come from statsmodels' covariances of the coefficients, by the delta method where there is a `target`; HC0
-        is NaN for RLM, for which statsmodels has none, and `nonrobust` is the one that its fit was asked for.
+        Its columns are `estimate`, `standard_error`, `simulation_error` (of the standard error, over seeds),
+        `nonrobust` and `HC0`, and the `cov_type` of the fit, such as "cluster", if it is another. The last three come
+        from statsmodels' covariances of the coefficients, by the delta method if there is a `target`. For RLM `HC0` is
+        NaN, because statsmodels does not provide it, and `nonrobust` is the covariance that the fit used.
 
         Parameters
         ----------
         result
-            What `bootstrap` returned for this model and its data.
+            The result of `bootstrap` for this model and its data.
         """
         import pandas as pd
 
@@ -362,31 +362,30 @@ def _check_tables(model: StatsmodelsFit, data: Data) -> None:
 
 
 def from_statsmodels(result: Any, target: Any = None) -> StatsmodelsFit:
-    """Return the coefficients of a model of statsmodels as a statistic that carries its data.
+    """Return the coefficients of a statsmodels model, or a function of them, as a statistic that holds its data.
 
-    Least squares, generalised linear models and robust regressions are refitted with weights on the rows, from the fit
-    of all rows; the influence function is exact but for the scale of RLM, which it holds fixed and the refits do not.
-    The covariance of the infinitesimal jackknife is statsmodels' HC0.
+    Least squares, generalised linear models and robust regressions are refitted with weights on the rows, starting from
+    the fit of all rows. The influence function is exact, except that it holds the scale of RLM fixed, which the refits
+    estimate. The covariance of the infinitesimal jackknife is statsmodels' HC0.
 
-    A fit with ``cov_type="cluster"`` has its groups drawn whole, unless `bootstrap` is told otherwise; for one with
-    "HAC", "hac-panel" or "hac-groupsum" `bootstrap` asks for a `block_length` or `groups`.
+    For a fit with ``cov_type="cluster"``, `bootstrap` draws whole groups by default. For "HAC", "hac-panel" or
+    "hac-groupsum" it requires a `block_length` or `groups`.
 
     Parameters
     ----------
     result
-        What `fit` returned for OLS, WLS, GLM (any family and link), Logit, Probit, Poisson or RLM; or such a model,
+        The result of `fit` for OLS, WLS, GLM (any family and link), Logit, Probit, Poisson or RLM; or such a model,
         which is then fitted with its defaults. Rows that a formula dropped for missing values are not in the data.
     target
-        What you want to know, if not all coefficients: a function of them, which gets a pandas series with their names
-        and returns a number, an array, a series, or a dict of these, and which gets the model's columns, the response
-        and the weights of the resample too if it is written ``target(params, X, y, weights)``, as an average marginal
-        effect must; or new rows, whose means are predicted, as
-        ``result.predict`` takes them.
+        None for all coefficients; a function of them, which takes a pandas series with their names and returns a
+        number, an array, a series, or a dict of these; or new rows, as for ``result.predict``, whose means are
+        predicted. A function with the signature ``target(params, X, y, weights)`` also gets the model's columns, the
+        response and the weights of the resample, which an average marginal effect needs.
 
     Returns
     -------
     StatsmodelsFit
-        Call ``bootstrap(model.data, model, paired=True)``, then ``model.compared(...)`` with what it returns.
+        Call ``bootstrap(model.data, model, paired=True)``, then ``model.compared(result)`` with its result.
 
     Examples
     --------

@@ -93,8 +93,9 @@ class RobustFit(PreparedRegression[RobustRegression]):
         by_score = positive_solution(derivative, factor.back_rotation().T, least_condition=_REGULAR)
         if by_score is None:
             raise FitError(
-                f"`{self.functional.name}` has no influence function: too few residuals are where the norm "
-                f"{type(norm).__name__} rises for all coefficients to be determined. Choose a wider norm."
+                f"`{self.functional.name}` has no influence function: too few residuals lie where the psi "
+                f"function of {type(norm).__name__} increases, so some coefficients are not determined. Choose a "
+                "wider norm."
             )
         psi = np.asarray(norm.psi(standardized), dtype=np.float64)
         scores = factor.orthonormal * (psi * solution.scale)[:, np.newaxis]

@@ -51,20 +51,20 @@ class NetworkDiagnostics:
     Attributes
     ----------
     n_parameters
-        How many the network has.
+        The number of parameters of the network.
     curvature
-        Which matrix stands for the Hessian.
+        The matrix used as the Hessian.
     gradient_norm
         The length of the gradient at the fit; zero at a minimum.
     distance
-        The mean of the influence in units of its standard error, where it is most, before it is centred.
+        The mean of the influence before centring, in units of its standard error; the largest over the outputs.
     smallest_eigenvalue
-        Of the matrix; NaN where it is not held.
+        The smallest eigenvalue of the matrix; NaN if it is not stored.
     solve_residual
-        Of a linear system with it, relative to the right-hand side.
+        The residual of a linear system solved with it, relative to the right-hand side.
     variance_reduction
-        ``Var(P) / Var(P - L)``, the median over the outputs: how many times fewer replicates do the same. Below one the
-        influence function does harm, and the orthogonal estimator shrinks it away. NaN without a result.
+        ``Var(P) / Var(P - L)``, the median over the outputs: the factor by which fewer replicates suffice. Below one
+        the influence function does harm, and the orthogonal estimator shrinks it away. NaN without a result.
     """
 
     n_parameters: int
@@ -83,7 +83,7 @@ class TorchModel(Functional):
     Attributes
     ----------
     data
-        X and y as tables with one row for each, to pass to `bootstrap`.
+        X and y as tables with one line per row, to pass to `bootstrap`.
     """
 
     module: Any
@@ -125,7 +125,7 @@ class TorchModel(Functional):
         Parameters
         ----------
         result
-            What `bootstrap` returned for this model, which adds the variance reduction that was achieved.
+            The result of `bootstrap` for this model, which adds the variance reduction.
         """
         if result is None:
             return self._at_own_data().diagnostics()
@@ -392,49 +392,50 @@ def from_torch(
     damping: float | None = None,
     seed: int = 0,
 ) -> TorchModel:
-    r"""Return a target of a trained module, such as its outputs at new rows, as a statistic that carries its data.
+    r"""Return a target of a trained module, such as its outputs at new rows, as a statistic that holds its data.
 
     .. math:: I_j = -g'(\hat\theta)\, H^{-1} \bigl(\nabla \ell_j(\hat\theta) + \lambda \hat\theta\bigr)
 
-    for a module that minimises the mean loss with a weight decay of :math:`\lambda`, H the Hessian of that and g the
-    target: the influence function of the paper's ``subsection:CIconstructionexample`` and of
-    ``appendix:pi experiment detail``. Gradients of single rows come by ``torch.func``; up to 5,000 parameters H is
-    factored, beyond them conjugate gradients solve with its Gauss-Newton part.
+    for a module that minimises the mean loss with a weight decay of :math:`\lambda`, H the Hessian of this objective
+    and g the target: the influence function of the paper's ``subsection:CIconstructionexample`` and of
+    ``appendix:pi experiment detail``. ``torch.func`` computes the gradients of single rows. Up to 5,000 parameters H is
+    factored; beyond that, conjugate gradients solve with its Gauss-Newton part.
 
     The two protocols answer different questions. "polished": how would the minimum of the loss near this module move
-    with other rows? The module is brought to its minimum, and refits minimise the weighted loss from there, all of them
-    together. "paper": how would a training from scratch on other rows come out? Refits start from fresh parameters and
-    train with Adam, as one batched program; the randomness of starts and batches is then part of the answer, and no
-    influence function explains that part.
+    with other rows? The module is moved to its minimum, and refits minimise the weighted loss from there, all in one
+    batch. "paper": how would a training from scratch on other rows end? Refits start from fresh parameters and train
+    with Adam, as one batched program; the variance then includes the randomness of starts and batches, which no
+    influence function explains.
 
     Parameters
     ----------
     module
-        A trained `torch.nn.Module`, in evaluation mode where it has dropout or batch normalisation. It is copied.
+        A trained `torch.nn.Module`, in evaluation mode if it has dropout or batch normalisation. It is copied.
     loss
-        A loss of torch such as ``nn.MSELoss()``, or a function ``loss(outputs, y)``: of several rows the mean or the
-        sum of what each loses, or these one by one.
+        A torch loss such as ``nn.MSELoss()``, or a function ``loss(outputs, y)`` that returns the mean or the sum of
+        the losses of the rows, or the loss of each row.
     X, y
-        What it was trained with, tensors or arrays with the rows first, of any shape.
+        The training data, tensors or arrays with the rows first, of any shape.
     target
-        ``target(module)``: a number, a tensor or a dict of these, such as ``lambda module: module(X_new)``; or new
-        rows, whose outputs are meant. None: all parameters. One that is not differentiable, such as the accuracy on a
-        test set, has no influence function: use ``estimator="standard"`` or ``"cheap"``.
+        A function ``target(module)`` that returns a number, a tensor or a dict of these, such as
+        ``lambda module: module(X_new)``; new rows, for the outputs at these rows; or None for all parameters. A target
+        that is not differentiable, such as the accuracy on a test set, has no influence function: use
+        ``estimator="standard"`` or ``"cheap"``.
     protocol
         "polished" or "paper".
     weight_decay
-        What the optimiser had: :math:`\lambda` in :math:`\tfrac12 \lambda |\theta|^2` beside the mean loss; of one that
-        minimised the sum of n rows, the n-th part.
+        The weight decay of the optimiser: :math:`\lambda` in the term :math:`\tfrac12 \lambda |\theta|^2` added to the
+        mean loss. If the optimiser minimised the sum over n rows, divide its weight decay by n.
     epochs, batch_size, learning_rate
-        Of Adam, for protocol "paper".
+        The options of Adam, for protocol "paper".
     curvature
-        "hessian", "gauss-newton", or "auto": the exact Hessian where it is affordable and positive definite.
+        "hessian", "gauss-newton", or "auto": the exact Hessian if it is affordable and positive definite.
     solver
-        "cholesky", "cg" for conjugate gradients, or "auto": by the number of parameters.
+        "cholesky", "cg" for conjugate gradients, or "auto" to choose by the number of parameters.
     damping
-        Added to the diagonal of H; None for what is needed.
+        Added to the diagonal of H; None for as much as is needed.
     seed
-        Of the fresh starts of protocol "paper".
+        The seed of the fresh starts of protocol "paper".
 
     Returns
     -------

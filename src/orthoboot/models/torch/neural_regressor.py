@@ -33,26 +33,26 @@ class NeuralRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     .. math:: f(x) = v' \tanh(W x + b) + c, \qquad
         \frac1n \sum_j (f(x_j) - y_j)^2 + \tfrac12 \lambda |(W, b, v, c)|^2 \to \min
 
-    Trained with Adam from a random start (``appendix:pi experiment detail``) and, by default, brought from where that
-    ends to the minimum of the loss nearby: the fit is then a smooth function of the data, with the influence function
-    that `PredictionIntervalRegressor` and `from_sklearn` use. Training needs PyTorch; predicting does not.
+    The network is trained with Adam from a random start (``appendix:pi experiment detail``) and then, by default, moved
+    to the nearby minimum of the loss: the fit is then a smooth function of the data, with the influence function that
+    `PredictionIntervalRegressor` and `from_sklearn` use. Training needs PyTorch; predicting does not.
 
     Parameters
     ----------
     hidden_units
-        How many.
+        The number of hidden units.
     protocol
-        "polished": to the minimum. "paper": as Adam leaves it, so that a refit differs by its start and its batches as
-        well as by its rows.
+        "polished" trains to the minimum. "paper" stops where Adam does, so that a refit differs by its start and its
+        batches as well as by its rows.
     standardize
         Whether the columns and the response are centred and scaled to a standard deviation of one before training;
-        predictions are in the units of y. The paper trains on the data as they are.
+        predictions are in the units of y. The paper trains on unscaled data.
     weight_decay
-        :math:`\lambda`.
+        The penalty :math:`\lambda`.
     epochs, batch_size, learning_rate
-        Of Adam.
+        The options of Adam.
     random_state
-        A whole number for the same start and batches in every fit, a `numpy.random.RandomState`, or None.
+        An integer for the same start and batches in every fit, a `numpy.random.RandomState`, or None.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class NeuralRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     parameters_
         All of them in one vector, shape ``(n_parameters_,)``.
     n_parameters_
-        How many numbers they are.
+        The number of parameters.
     x_mean_, x_scale_, y_mean_, y_scale_
-        What was subtracted, and what was divided by: one for constant columns.
+        The centres and the scales used to standardise; the scale is one for constant columns.
     loss_
-        What is minimised, at the fit.
+        The objective at the fit.
     n_features_in_, feature_names_in_
         The columns of X, as for every regressor of scikit-learn.
 

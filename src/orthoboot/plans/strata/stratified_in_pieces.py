@@ -129,4 +129,4 @@ def _rows(values: FloatArray) -> RowsInPieces:
 
 
 def _not_at_hand(what: str) -> DataError:
-    return DataError(f"{what} not at hand where data are read part by part.")
+    return DataError(f"{what} not available if data are read part by part.")
