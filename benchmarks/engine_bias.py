@@ -60,6 +60,7 @@ CASES = (
         lambda x: x[..., 0].std(-1) / x[..., 0].mean(-1),
         lambda r, n: r.exponential(size=(n, 1)),
     ),
+    Case("std, ddof=1", lambda x: x[..., 0].std(-1, ddof=1), lambda r, n: r.exponential(size=(n, 1))),
     Case("correlation", correlation, _normal_pairs),
     Case("ratio of means", lambda x: x[..., 0].mean(-1) / x[..., 1].mean(-1), lambda r, n: r.exponential(size=(n, 2))),
     Case("geometric mean", lambda x: np.exp(np.log(x[..., 0]).mean(-1)), lambda r, n: 0.1 + r.exponential(size=(n, 1))),
@@ -69,24 +70,34 @@ CASES = (
 )
 
 
+class Truth(NamedTuple):
+    """Bias and standard error of very many replicates."""
+
+    bias: float
+    standard_error: float
+
+
 class Errors(NamedTuple):
-    """Errors of runs, and their errors over three reported ones, each in standard errors."""
+    """Errors of runs in standard errors, and whether they are beyond three reported ones."""
 
     true: np.ndarray
     beyond: np.ndarray
 
 
-def errors(case: Case, rows: np.ndarray, n_seeds: int, control: str) -> Errors:
-    """Return the errors of the bias on one data set over seeds."""
+def truth(case: Case, rows: np.ndarray) -> Truth:
     rng, n = np.random.default_rng(5), len(rows)
     resamples = (rows[rng.integers(0, n, (AT_ONCE, n))] for _ in range(TRUTH // AT_ONCE))
     replicates = np.concatenate([case.function(some) for some in resamples])
-    bias, spread = replicates.mean() - case.function(rows), replicates.std()
+    return Truth(float(replicates.mean() - case.function(rows)), float(replicates.std()))
+
+
+def errors(case: Case, rows: np.ndarray, exact: Truth, n_seeds: int, control: str) -> Errors:
+    """Return the errors of the bias on one data set over seeds."""
     function = partial(_number, case.function)
     options = {"n_resamples": REPLICATES, "method": "normal", "control": control}
     runs = [ob.bootstrap(rows, function, rng=seed, **options) for seed in range(n_seeds)]
-    true = np.array([run.bias - bias for run in runs]) / spread
-    reported = np.array([run.simulation_error.bias for run in runs]) / spread
+    true = np.array([run.bias - exact.bias for run in runs]) / exact.standard_error
+    reported = np.array([run.simulation_error.bias for run in runs]) / exact.standard_error
     return Errors(true, np.abs(true) > 3 * np.hypot(reported, TRUTH**-0.5))
 
 
@@ -105,11 +116,13 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for case in CASES:
         for n in SIZES:
+            seeds = range(options.first_seed, options.first_seed + options.data_sets)
+            data = [case.rows(np.random.default_rng([seed, n]), n) for seed in seeds]
+            exact = [truth(case, rows) for rows in data]
             cells = {}
             for control in ("linear", "auto"):
-                seeds = range(options.first_seed, options.first_seed + options.data_sets)
-                data = (case.rows(np.random.default_rng([seed, n]), n) for seed in seeds)
-                found = [errors(case, rows, options.seeds, control) for rows in data]
+                sets = zip(data, exact, strict=True)
+                found = [errors(case, rows, true, options.seeds, control) for rows, true in sets]
                 rms = np.sqrt(np.mean(np.concatenate([one.true for one in found]) ** 2))
                 cells[control] = f"{rms:.3f}", f"{np.mean(np.concatenate([one.beyond for one in found])):.1%}"
             alone, both = cells["linear"], cells["auto"]

@@ -304,8 +304,9 @@ class Run:
         For independent rows this is ``sum I**3 / (6 (sum I**2)**1.5)``, the acceleration of BCa and ABC.
         """
         assert self.influence is not None
+        if self.in_units is not self:  # where cubes are in the range of numbers
+            return self.in_units.acceleration
         second, third = self._plan_variance, self.plan.third_cumulant(self.influence)
-        # Influence values may be tiny numbers in the user's units: their cube must not vanish against one.
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(second > 0, third / (6 * second**1.5), 0.0)
 
@@ -349,14 +350,14 @@ class Run:
         """
         if self._closed_bias is not None:
             return self._closed_bias
-        by_engine = self.influence_function.bias
-        if not self.functional.fractional and by_engine is not None:
-            return by_engine if np.isfinite(by_engine).all() else None
+        # Without weights a kink cannot be looked for by steps of other lengths, and the engine's bias is all there is.
+        if not self.functional.fractional:
+            return self._bias_by_engine
         independent = all(isinstance(scheme, (Iid, Stratified, Cluster)) for scheme in self.plan.schemes)
         # Refits, or evaluations of a user's function, cost more than they are worth from where a bootstrap is cheaper.
         most = _MOST_EVALUATIONS // 2 if self.prepared.one_by_one else FINITE_DIFFERENCE_ROWS
         n_units = sum(scheme.n_units for scheme in self.plan.schemes)
-        if not (independent and self.functional.fractional and n_units <= most):
+        if not (independent and n_units <= most):
             return None
         error = None if self.linear_variance is None else np.sqrt(self.linear_variance)
         return finite_difference_bias(self.prepared, self.execution, error, self.plan)
@@ -373,7 +374,13 @@ class Run:
         is_plain = self.prepared.exact_influence and (by_search or self.functional.batched)
         most = _PRODUCTS_OF_A_STEP if by_search else _FEW_PRODUCTS
         closed = self._closed_bias if is_plain and self._products <= most else None
-        return self.influence_function.bias if closed is None else closed
+        return self._bias_by_engine if closed is None else closed
+
+    @property
+    def _bias_by_engine(self) -> FloatArray | None:
+        """Return the second-order bias that was found with the influence values; None where no output has one."""
+        found = self.influence_function.second_order_bias
+        return None if found is None or np.isnan(found).all() else found
 
     @property
     def _products(self) -> int:

@@ -42,7 +42,7 @@ def test_some_positions_of_one_line_are_those_of_the_batch(together):
     np.testing.assert_array_equal(some.weights[0], together.weights[0][1:3])
 
 
-def test_some_of_several_lines_keep_their_own(together):
+def test_some_of_several_lines_keep_their_own():
     directions = np.concatenate([DIRECTION, VALUES], axis=1)
     lines = Tilt((directions,)).to(POSITIONS)
     np.testing.assert_array_equal(lines.some(range(2, 4)).weights[0], lines.weights[0][2:4])

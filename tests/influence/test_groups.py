@@ -166,8 +166,8 @@ def test_a_dozen_groups_cost_a_dozen_evaluations():
         "jackknife, groups left out, 12 evaluations (automatic for a plain function of 3,000 rows)"
     )
     assert (result.estimator, result.n_resamples) == ("orthogonal", 10)
-    # Besides: on the data, and on the rows in another order.
-    assert len(calls) == 12 + 10 + 2
+    # Besides: on the data, on all rows twice for the bias, and on the rows in another order.
+    assert len(calls) == 12 + 10 + 3
 
 
 def test_a_dozen_groups_are_moved_up_and_down():

@@ -113,8 +113,8 @@ class ControlSearch:
         # function may be dear, or have a kink.
         independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
         is_plain = independent and not self.prepared.functional.by_user
-        adds_something = not form.is_linear  # independent rows have a fixed number
-        return is_plain and adds_something and n_features <= _MOST_FEATURES and products <= _MOST_PRODUCTS
+        # With a fixed number of rows a linear function of means leaves no remainder.
+        return is_plain and not form.is_linear and n_features <= _MOST_FEATURES and products <= _MOST_PRODUCTS
 
     def _surrogate(self, *, limited: bool) -> Control | None:
         surrogate = self.prepared.surrogate

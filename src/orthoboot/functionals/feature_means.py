@@ -337,17 +337,21 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         mean is then a quotient of two random sums.
         """
         means = at.derived
-        n, p = means.deviations.shape
+        p = means.deviations.shape[1]
         units = power_of_two(means.scale)
         joint = covariance((_with_ones(means.deviations, units),))
         quotient = self.derivative_along(means, units * joint[np.newaxis, :p, p]).reshape(-1)
         if self.is_linear:
             return means.unit * (0.0 - quotient)  # not minus zero
         directions = units[:, np.newaxis] * principal_directions(joint[:p, :p])
-        trace = self.curvature(means.centre, directions)
-        if trace is None:
-            trace = curvature_by_differences(self.value, means.centre, directions, n)
-        return means.unit * (trace / 2 - quotient)
+        return means.unit * (self._trace(means, directions) / 2 - quotient)
+
+    def _trace(self, means: FeatureMeans, directions: FloatArray) -> FloatArray:
+        """Return ``sum_l u_l' g'' u_l`` over the columns of `directions`, shape ``(k,)``."""
+        closed = self.curvature(means.centre, directions)
+        if closed is not None:
+            return closed
+        return curvature_by_differences(self.value, means.centre, directions, len(means.deviations))
 
     def means_form(self, at: PreparedFormula[FeatureMeans]) -> MeansForm | None:
         """Return g as a function of the sums of the deviations and of the total weight, both divided by n.

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.arrays.units import root_mean_square
 from orthoboot.errors import InfluenceError
 from orthoboot.execution.evaluations import evaluations
 from orthoboot.execution.execution import Execution
@@ -31,8 +30,8 @@ _LONGER, _GROWTH, _NOTABLE = 8, 3, 0.1
 _ACCURACY = 1e-4
 """Rounding may be this share of the influence values before a longer step is taken."""
 
-_NOISE = 1e-3
-"""Rounding in a bias from short steps, in standard errors, beyond which it is not known; sums have several times it."""
+_LAST_PLACES = 8
+"""Units in the last place by which a function of many rows is off."""
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -62,19 +61,24 @@ def _differences(prepared: Prepared[Any], units: Units, execution: Execution, ba
     """Return the first and second differences for the units of one sample; rounding alone counts as zero."""
     estimate = np.abs(prepared.estimate)
     for step in (step / np.sqrt(units.number) for step in _FIRST_ORDER_STEPS):
-        rounding = _EPSILON * estimate / step
+        rounding_of_values = _EPSILON * estimate / step
         towards, away = _moved(prepared, UnitsMoved(units, step), execution, bar)
         values = (towards - away) / (2 * step)
         values -= values.mean(axis=0)
         spread = np.abs(values).max(axis=0)
-        if (rounding <= _ACCURACY * spread).all():
+        if (rounding_of_values <= _ACCURACY * spread).all():
             break
-    second = (towards - 2 * prepared.centre + away).sum(axis=0)
-    scale = 2 * step**2 * units.number**2
-    error = root_mean_square(values) / np.sqrt(units.number)
-    is_known = _EPSILON * estimate * np.sqrt(units.number) / scale <= _NOISE * error
-    bias = np.where(is_known, second / scale, np.nan)
-    return SampleValues(units, np.where(spread > 10 * rounding, values, 0.0), bias)
+    second = towards - 2 * prepared.centre + away
+    # The rounding of the centre is the same in all second differences, and adds up.
+    last_places = np.full_like(second, _LAST_PLACES * _EPSILON) * estimate
+    bias, rounding = (_second_order(part, units.number, step) for part in (second, last_places))
+    return SampleValues(units, np.where(spread > 10 * rounding_of_values, values, 0.0), bias, rounding)
+
+
+def _second_order(second: FloatArray, number: int, step: float) -> FloatArray:
+    """Return the bias from second differences ``(m, k)`` of `number` units that take one another's place."""
+    bias: FloatArray = second.sum(axis=0) / (2 * step**2 * number**2)
+    return bias
 
 
 def finite_difference_bias(
@@ -107,7 +111,7 @@ def finite_difference_bias(
             towards, away = _moved(prepared, source, execution, bar)
             second = towards - 2 * prepared.centre + away
             # In every stratum a step times the number of rows that share it is the same.
-            own = second.sum(axis=0) / (2 * source.step**2 * source.units.number**2)
+            own = _second_order(second, source.units.number, source.step)
             bias += own
             notable = np.flatnonzero(np.abs(own) > least)
             kinked = kinked or (notable.size > 0 and _has_kink(prepared, source, second, notable))

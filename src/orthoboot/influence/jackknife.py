@@ -6,14 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.execution.evaluations import evaluations
+from orthoboot.execution.evaluations import evaluations, trial_evaluations
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.base import Prepared
-from orthoboot.influence.engine_values import EngineInfluence, SampleValues, complete_values, engine_influence
+from orthoboot.influence.engine_values import (
+    LARGEST_BIAS,
+    EngineInfluence,
+    SampleValues,
+    complete_values,
+    engine_influence,
+    linear_error,
+)
 from orthoboot.influence.units import Units, UnitsLeftOut, units_of
 from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray
+
+_LAST_PLACES = 8
+"""Units in the last place by which a function of many rows is off."""
 
 
 def jackknife_influence(prepared: Prepared[Any], execution: Execution, plan: Plan | None = None) -> EngineInfluence:
@@ -22,12 +32,14 @@ def jackknife_influence(prepared: Prepared[Any], execution: Execution, plan: Pla
     Where the plan draws whole groups these are left out instead: rows left out one by one would not show what varies
     between groups. The rows of a group share its value, ``n / (G n_g) (G - 1) (phi_hat - phi_without_g)`` each.
 
-    The same evaluations give the second-order bias of the bootstrap,
+    The same evaluations, and one more with all rows of a sample twice, give the second-order bias of the bootstrap,
 
-    .. math:: \sum_i \frac{(n_i - 1)^2}{n_i} \Bigl(\frac1{n_i} \sum_j \phi_{(ij)} - \hat\phi\Bigr),
+    .. math:: \sum_i \Bigl(1 - \frac1{n_i}\Bigr) \Bigl[(n_i - 1) (\bar\phi_{(i)} - \hat\phi)
+              + 2 (\phi_{i\,\text{twice}} - \hat\phi)\Bigr],
 
-    ``(n - 1)/n`` times Quenouille's, exact for a statistic that is quadratic in the shares of the rows. At a kink
-    differences of first order stay in it, so a bias of more than half a standard error is not trusted.
+    with the mean of the values without a row. It is exact for a statistic that is quadratic in the shares of the rows.
+    The second term takes out what depends on the number of rows alone, to order 1/n, as a divisor n - 1 does. A bias of
+    more than half a standard error is not trusted: the statistic may have a kink.
     """
     samples = units_of(prepared.data.sizes, plan)
     with ProgressBar(sum(units.number for units in samples), unit="evaluation", shown=execution.progress) as bar:
@@ -35,11 +47,36 @@ def jackknife_influence(prepared: Prepared[Any], execution: Execution, plan: Pla
 
 
 def _left_out(prepared: Prepared[Any], units: Units, execution: Execution, bar: ProgressBar) -> SampleValues:
-    """Return the changes of the statistic when the units of one sample are left out in turn."""
+    """Return how the statistic changes when the units of one sample are left out in turn."""
     section = f"jackknife{units.name} {units.sample}"
     evaluation = evaluations(prepared, UnitsLeftOut(units), units.number, execution, section, bar)
-    changes = (units.number - 1) * (prepared.estimate - complete_values("jackknife", evaluation))
-    return SampleValues(units, _centred(changes, prepared.estimate), -(1 - 1 / units.number) * changes.mean(axis=0))
+    without = complete_values("jackknife", evaluation)
+    values = _centred((units.number - 1) * (prepared.estimate - without), prepared.estimate)
+    # Not about the estimate: a fit that stops at its tolerance is n times that far from the others.
+    left_out = (units.number - 1) * (without.mean(axis=0) - prepared.centre)
+    twice = 2 * (_twice(prepared, units, execution) - prepared.centre)
+    bias = (1 - 1 / units.number) * (left_out + twice)
+    # What falls with another power of the number of rows, as a standard error does, is no expansion in 1/n.
+    is_expanded = np.abs(twice) <= LARGEST_BIAS * linear_error(values)
+    return SampleValues(units, values, np.where(is_expanded, bias, np.nan), _rounding(units.number, prepared.centre))
+
+
+def _twice(prepared: Prepared[Any], units: Units, execution: Execution) -> FloatArray:
+    """Return the statistic with all rows of one sample twice, shape ``(k,)``; NaN where it fails.
+
+    One that takes weights does not change when all of them do.
+    """
+    if prepared.functional.fractional:
+        return prepared.centre
+    weights = units.ones(1)
+    weights[units.sample][:] = 2.0
+    value: FloatArray = trial_evaluations(prepared, weights, execution).values[0]
+    return value
+
+
+def _rounding(number: int, value: FloatArray) -> FloatArray:
+    """Return how far rounding may move n differences of a value in the same direction."""
+    return _LAST_PLACES * number * float(np.finfo(np.float64).eps) * np.abs(value)
 
 
 def _centred(values: FloatArray, estimate: FloatArray) -> FloatArray:

@@ -82,9 +82,9 @@ class InfluenceFunction:
 
     `values` is None where there is none, and `advice` then says what would bring one, where something would. `own` says
     that they are the statistic's own, unchanged, so that it can give their linear part itself. `of_rows` finds the
-    influence function again on the rows of a resample; None where that would take evaluations of the statistic. `bias`
-    is the second-order bias, shape ``(k,)``, where the evaluations that found the values show it; NaN for outputs where
-    it cannot be trusted.
+    influence function again on the rows of a resample; None where that would take evaluations of the statistic.
+    `second_order_bias`, shape ``(k,)``, is known where the evaluations that found the values show it; NaN for outputs
+    where it cannot be trusted.
     """
 
     values: Influence | None
@@ -93,13 +93,14 @@ class InfluenceFunction:
     advice: str = ""
     own: bool = False
     of_rows: InfluenceOfRows | None = None
-    bias: FloatArray | None = None
+    second_order_bias: FloatArray | None = None
 
     def divided_by(self, unit: FloatArray) -> InfluenceFunction:
         """Return the influence function of the statistic divided by a unit, shape ``(k,)``."""
         values = None if self.values is None else tuple(part / unit for part in self.values)
         of_rows = None if self.of_rows is None else self.of_rows.divided_by(unit)
-        return replace(self, values=values, of_rows=of_rows, bias=None if self.bias is None else self.bias / unit)
+        bias = None if self.second_order_bias is None else self.second_order_bias / unit
+        return replace(self, values=values, of_rows=of_rows, second_order_bias=bias)
 
     def to_keep(self) -> InfluenceFunction:
         """Return it without a function that no other process could read, such as a lambda: results can be pickled."""
@@ -193,7 +194,7 @@ class _Search:
             values, bias = ENGINES[engine](self.prepared, self.execution, self.plan)
         except InfluenceError as error:
             raise InfluenceError(f"{error}{self.prepared.data.samples_hint}") from error
-        found = InfluenceFunction(values, f"{self.described(engine)} ({why})", bias=bias)
+        found = InfluenceFunction(values, f"{self.described(engine)} ({why})", second_order_bias=bias)
         if not found.is_finite:
             raise not_finite(engine)
         return found

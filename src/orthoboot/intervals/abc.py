@@ -17,7 +17,7 @@ from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
 from orthoboot.intervals.inversion import EndFunction, excluding_tail
 from orthoboot.plans import Plan
 from orthoboot.run import Run
-from orthoboot.typing import BoolArray, FloatArray, Influence
+from orthoboot.typing import BoolArray, FloatArray
 
 _STEP = 1e-3
 """In standard errors, as R's `abc.ci` has it: for the curvature of a smooth statistic."""
@@ -140,7 +140,6 @@ class _Tilt:
         direction = run.plan.tilt(run.influence)
         assert direction is not None
         self.run = run
-        self.influence: Influence = run.influence
         self.sigma = np.sqrt(run.linear_variance)
         # An output without influence has no direction; its weights stay at one.
         self.weights = Tilt(tuple(part / np.where(self.sigma > 0, self.sigma, 1.0) for part in direction))
