@@ -78,6 +78,13 @@ def test_city_third_cumulant_of_the_linear_part(city):
     assert (one_sided**3).sum() / len(city) ** 3 == pytest.approx(7.831452e-05, rel=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_the_acceleration_has_no_units(scale):
+    x = np.random.default_rng(0).exponential(size=40)
+    plain, scaled = (ob.bootstrap(factor * x, ob.std, n_resamples=5, rng=0) for factor in (1.0, scale))
+    np.testing.assert_allclose(scaled.run.acceleration, plain.run.acceleration, rtol=1e-9)
+
+
 def test_city_abc_with_the_jackknife_bias_gives_the_digits_of_r(city_jackknife):
     np.testing.assert_allclose(city_jackknife.confidence_interval, (1.293672, 1.948801), atol=5e-7)
     np.testing.assert_allclose(city_jackknife.interval(0.95), (1.261824, 2.078085), atol=5e-7)

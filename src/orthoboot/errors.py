@@ -31,7 +31,7 @@ class ReplicationError(RuntimeError):
 
 
 class FitError(RuntimeError):
-    """A fit did not converge or has no unique solution; raised for the data, while a resample fails its replicate."""
+    """A fit to the data did not converge or has no unique solution. On a resample the replicate fails instead."""
 
 
 class MissingDependencyError(RuntimeError):

@@ -88,7 +88,7 @@ def largest_changes(changes: Sequence[FloatArray], name: Callable[[int, int], st
     largest = float(sizes.max(initial=0.0))
     if not largest > 0:
         return []
-    # Divided by the largest, so that squares do not overflow.
+    # Divided by the largest, so that squares neither overflow nor vanish.
     shares = (sizes / largest) ** 2
     starts = np.cumsum([0, *map(len, changes)])
     found = []
