@@ -111,6 +111,7 @@ build: | $(VENV)/bin/python
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.variance_table
 	$(BIN)/python -m benchmarks.simulation_error
+	$(BIN)/python -m benchmarks.engine_bias
 	$(BIN)/python -m benchmarks.regression_engine
 	$(BIN)/python -m benchmarks.control_quantiles
 	$(BIN)/python -m benchmarks.abc_kinks
