@@ -344,20 +344,17 @@ class Run:
     def second_order_bias(self) -> FloatArray | None:
         """Return the infinitesimal jackknife's bias, shape ``(k,)``, or None at a kink or where it would cost too much.
 
-        In closed form where the statistic has one; from the rows left out where it takes no weights; else by second
-        differences: two evaluations per row, or group where groups are drawn. A nonzero mean of the linear part, as for
-        moving blocks, is a bias too.
+        In closed form where the statistic has one, else by second differences: two evaluations per row, or group where
+        groups are drawn. A nonzero mean of the linear part, as for moving blocks, is a bias too. That of an engine does
+        not do where no replicates correct it: without weights a kink cannot be told by steps of other lengths.
         """
         if self._closed_bias is not None:
             return self._closed_bias
-        # Without weights a kink cannot be looked for by steps of other lengths, and the engine's bias is all there is.
-        if not self.functional.fractional:
-            return self._bias_by_engine
         independent = all(isinstance(scheme, (Iid, Stratified, Cluster)) for scheme in self.plan.schemes)
         # Refits, or evaluations of a user's function, cost more than they are worth from where a bootstrap is cheaper.
         most = _MOST_EVALUATIONS // 2 if self.prepared.one_by_one else FINITE_DIFFERENCE_ROWS
         n_units = sum(scheme.n_units for scheme in self.plan.schemes)
-        if not (independent and n_units <= most):
+        if not (independent and self.functional.fractional and n_units <= most):
             return None
         error = None if self.linear_variance is None else np.sqrt(self.linear_variance)
         return finite_difference_bias(self.prepared, self.execution, error, self.plan)
@@ -370,17 +367,20 @@ class Run:
         """
         if self.control_request == "linear":
             return None
+        return self.influence_function.second_order_bias if self._cheap_bias is None else self._cheap_bias
+
+    @property
+    def bias_may_be_wrong(self) -> bool:
+        """Return whether the known bias is that of an engine, which takes a kink for curvature."""
+        return self._cheap_bias is None
+
+    @property
+    def _cheap_bias(self) -> FloatArray | None:
+        """Return the bias in closed form, where that costs next to nothing."""
         by_search = self.prepared.bias_is_cheap
         is_plain = self.prepared.exact_influence and (by_search or self.functional.batched)
         most = _PRODUCTS_OF_A_STEP if by_search else _FEW_PRODUCTS
-        closed = self._closed_bias if is_plain and self._products <= most else None
-        return self._bias_by_engine if closed is None else closed
-
-    @property
-    def _bias_by_engine(self) -> FloatArray | None:
-        """Return the second-order bias that was found with the influence values; None where no output has one."""
-        found = self.influence_function.second_order_bias
-        return None if found is None or np.isnan(found).all() else found
+        return self._closed_bias if is_plain and self._products <= most else None
 
     @property
     def _products(self) -> int:

@@ -166,16 +166,35 @@ def test_what_falls_with_the_root_of_n_has_no_known_bias():
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
 def test_an_untrusted_output_leaves_the_others_their_bias():
     x = np.random.default_rng(1).normal(size=31)
+    found = second_order_bias(x, lambda x: np.array([variance_of(x), np.sort(x)[15]]))
+    assert found[0] == pytest.approx(-np.var(x) / 31, rel=1e-9)
+    assert np.isnan(found[1])
+    # What is not known is simulated.
+    both = ob.bootstrap(x, lambda x: np.array([variance_of(x), np.sort(x)[15]]), n_resamples=30, rng=0)
+    alone = ob.bootstrap(x, lambda x: float(np.sort(x)[15]), n_resamples=30, rng=0, control="linear")
+    assert both.bias[1] == pytest.approx(alone.bias, rel=1e-9)
 
-    def both(x):
-        return {"variance": variance_of(x), "middle": float(np.sort(x)[15])}
 
-    with pytest.warns(ob.errors.MissingBiasWarning, match="`middle`"):
-        result = ob.bootstrap(x, both, estimator="jackknife")
-    assert result.bias["variance"] == pytest.approx(-np.var(x) / 31, rel=1e-9)
-    assert result.bias["middle"] == 0
-    simulated = ob.bootstrap(x, both, n_resamples=400, rng=0)
-    assert simulated.bias["middle"] != 0
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_a_small_kink_does_not_make_the_bias_too_sure():
+    """A kink at the median leaves a false bias of tenths of a standard error, and the reported error allows for it.
+
+    With the error of third order alone a fifth to a half of such runs were beyond three, and one in twenty without an
+    engine's bias.
+    """
+
+    def deviation(x):
+        return float(np.abs(x - np.median(x)).mean())
+
+    beyond = []
+    for data_seed in range(4):
+        x = np.random.default_rng([11, 50, data_seed]).exponential(size=50)
+        truth = ob.bootstrap(x, deviation, n_resamples=20_000, rng=0, estimator="standard")
+        for seed in range(15):
+            run = ob.bootstrap(x, deviation, n_resamples=10, rng=seed, method="normal")
+            error = np.hypot(run.simulation_error.bias, truth.simulation_error.bias)
+            beyond.append(abs(run.bias - truth.bias) > 3 * error)
+    assert np.mean(beyond) <= 0.1
 
 
 @every_engine
@@ -204,12 +223,6 @@ def test_no_engine_takes_rounding_for_a_bias(row: EngineRow, offset):
     function = geometric_mean if row.name == "finite-difference" else lambda x: geometric_mean(x)
     found = second_order_bias(x, function, row.name)
     assert np.isnan(found).all() or np.abs(found) < 0.05 * x.std() / 20
-
-
-def test_a_plain_function_has_a_bias_without_replicates():
-    x = PAIRS[:, 0]
-    result = ob.bootstrap(x, variance_of, estimator="jackknife")
-    assert result.bias == pytest.approx(-np.var(x) / len(x), rel=1e-10)
 
 
 def deviation_from_median(x, weights):

@@ -188,25 +188,11 @@ def _about_replicates(estimation: Estimation) -> Iterator[OrthobootWarning]:
         yield InterruptedWarning(
             f"interrupted after {replicates.n_drawn} replicates; the result uses only those. Continue with `extend`."
         )
-    yield from _about_missing_bias(estimation)
-
-
-def _about_missing_bias(estimation: Estimation) -> Iterator[OrthobootWarning]:
-    """Yield a warning if nothing is simulated and the bias of an output is not known."""
-    if estimation.estimator.simulates:
-        return
-    known = estimation.replicates.second_order_bias
-    if known is None:
+    if not estimation.estimator.simulates and replicates.second_order_bias is None:
         yield MissingBiasWarning(
             "the second-order bias of this statistic has no closed form and was set to zero: differences would need "
             "fractional weights, more than a thousand evaluations, or a statistic without a kink at the data. Use "
             'estimator="orthogonal" to simulate it.'
-        )
-    elif np.isnan(known).any():
-        name = estimation.run.output.names[int(np.argmax(np.isnan(known)))]
-        yield MissingBiasWarning(
-            f"the second-order bias of `{name}` was set to zero: by the rows left out it would be more than half a "
-            'standard error, as at a kink, or lost in rounding. Use estimator="orthogonal" to simulate it.'
         )
 
 

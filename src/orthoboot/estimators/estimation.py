@@ -64,7 +64,9 @@ class Estimation:
     def moments(self) -> Moments:
         """Return the sums over the replicates, in units."""
         scaled = self.in_units
-        return moments_of(scaled._informed, scaled.control_values, scaled.prior, scaled.run.linear_mean)
+        sums = moments_of(scaled._informed, scaled.control_values, scaled.prior, scaled.run.linear_mean)
+        rough = self.estimator.uses_control and scaled.control_values is None and scaled.run.bias_may_be_wrong
+        return replace(sums, bias_is_rough=True) if rough else sums
 
     @property
     def _informed(self) -> Replicates:

@@ -65,6 +65,8 @@ class Moments:
         Whether C is the linear or the quadratic part, whose slope is off by the next order, and not a surrogate.
     slope_doubt
         How far the slope on C may be off one, in terms of the `curvature`; infinite where C knows no third order.
+    bias_is_rough
+        Whether the known bias is from differences that a kink may have made.
     parts
         What the sums are taken of; None where one replicate is left out.
     by_linear
@@ -85,6 +87,7 @@ class Moments:
     second_order: FloatArray | float = 0.0
     is_expansion: bool = True
     slope_doubt: FloatArray | float = np.inf
+    bias_is_rough: bool = False
     parts: CentredParts | None = None
     by_linear: Moments | None = None
 

@@ -91,7 +91,8 @@ class Orthogonal(Estimator):
         """Return how far a known bias may be from the true one, shape ``(k,)``; zero where none is known.
 
         It is of third order, about ``rho**1.5 S`` with rho the `Moments.curvature` and S the standard error, and no
-        more than the noise of the simulated bias, ``s(P - beta C)/sqrt(B)``, which is its error where none is known.
+        more than the noise of the simulated bias, ``s(P - beta C)/sqrt(B)``, which is its error where none is known, or
+        where a kink may have made it.
         """
         return _mixed(moments, _bias_doubt)
 
@@ -140,9 +141,9 @@ def _bias_doubt(moments: Moments) -> FloatArray:
     knows = _knows_bias(moments)
     if not knows.any():
         return np.zeros_like(moments.slope)
-    third_order = np.minimum(moments.curvature, 1.0) ** 1.5 * np.sqrt(_variance(moments))
     noise = np.sqrt(moments.variance_left / moments.size)
-    return np.where(knows, np.minimum(third_order, noise), 0.0)
+    third_order = np.minimum(moments.curvature, 1.0) ** 1.5 * np.sqrt(_variance(moments))
+    return np.where(knows, noise if moments.bias_is_rough else np.minimum(third_order, noise), 0.0)
 
 
 def _shrinkage_effect(moments: Moments) -> FloatArray:
