@@ -40,6 +40,22 @@ def test_the_share_is_that_of_the_odds_of_two_normal_laws():
     assert moments_of(replicates, control).control_share[0] == pytest.approx(expected, rel=1e-10)
 
 
+def test_a_limited_control_counts_no_more_than_without_any_one_replicate():
+    """The farthest replicate sets the limits, and a control that happens to follow it alone is no nearer."""
+    replicates, control = sample()
+    noise = np.where(np.arange(12) == 3, 50.0, np.tile([1.0, -1.0], 6))[:, None]
+    far = replace(replicates, values=replicates.values + np.where(np.arange(12) == 3, 40.0, 0.0)[:, None])
+    lucky = replace(control, values=replicates.linear + noise)
+    least = 1.0
+    for keep in (np.delete(np.arange(12), b) for b in range(12)):
+        without = moments_of(far.select(keep), replace(lucky, values=lucky.values[keep]))
+        least = min(least, without.control_share[0])
+    limited = moments_of(far, replace(lucky, is_limited=np.array([True])))
+    assert moments_of(far, lucky).control_share[0] > 0.99
+    assert limited.control_share[0] == pytest.approx(least, rel=1e-9)
+    assert least < 1e-3
+
+
 @pytest.mark.parametrize(
     ("by_control", "by_linear", "share"), [(0.0, 0.0, 1), (0.0, 2.0, 1), (2.0, 0.0, 0), (2.0, 2.0, 0.5)]
 )

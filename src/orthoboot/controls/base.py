@@ -75,6 +75,8 @@ class ControlValues:
     slope_doubt
         How far the slope of the statistic on it may be off one, in terms of the variance beyond L over that of L, shape
         ``(k,)``; infinite where nothing is known of the third order.
+    is_limited
+        Where it goes no farther than the replicates themselves have gone, since it was contradicted, shape ``(k,)``.
     """
 
     values: FloatArray
@@ -84,6 +86,7 @@ class ControlValues:
     law: SimulatedLaw | None = None
     second_order: FloatArray | None = None
     slope_doubt: FloatArray | float = np.inf
+    is_limited: BoolArray | bool = False
 
 
 class Control(ABC):

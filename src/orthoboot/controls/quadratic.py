@@ -206,11 +206,8 @@ def _third_order(form: MeansForm, directions: FloatArray, gradient: FloatArray) 
 
     With directions in which ``S = 1``, V is the square of the gradient and the derivative that along it.
     """
-    unknown = np.full(len(gradient), np.nan)
-    if form.curvature is not None:
-        return unknown
+    found = np.full(len(gradient), np.nan)
     sizes = np.sqrt((gradient**2).sum(axis=1))
-    found = unknown
     for output in np.flatnonzero(sizes > 0):
         along = directions @ (gradient[output] / sizes[output])
         above, below = (

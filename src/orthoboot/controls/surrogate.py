@@ -140,6 +140,7 @@ class SurrogateControl(Control):
                 np.abs(found_farther.mean - found.mean),
                 _log_ratio(found_farther.variance, found.variance),
             ),
+            is_limited=np.asarray(self.probes.contradicted.any(axis=0)),
         )
 
     def in_unit(self, unit: FloatArray) -> SurrogateControl:

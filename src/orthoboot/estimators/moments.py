@@ -67,6 +67,8 @@ class Moments:
         How far the slope on C may be off one, in terms of the `curvature`; infinite where C knows no third order.
     bias_is_rough
         Whether the known bias is from differences that a kink may have made.
+    is_limited
+        Where C was contradicted and goes no farther than the replicates themselves, shape ``(k,)``.
     parts
         What the sums are taken of; None where one replicate is left out.
     by_linear
@@ -88,6 +90,7 @@ class Moments:
     is_expansion: bool = True
     slope_doubt: FloatArray | float = np.inf
     bias_is_rough: bool = False
+    is_limited: BoolArray | bool = False
     parts: CentredParts | None = None
     by_linear: Moments | None = None
 
@@ -132,13 +135,23 @@ class Moments:
         """Return how much the control counts beside the linear part, shape ``(k,)``, between 0 and 1.
 
         ``1 / (1 + (SS_C / SS_L)**((B - 1)/2))``, SS the centred sums of squares of ``P - C`` and ``P - L``: what two
-        normal laws of the residuals, each with its own variance, have for odds.
+        normal laws of the residuals, each with its own variance, have for odds. Of a control that `is_limited` it is
+        the smallest with one replicate left out: the farthest one sets the limit, and must not speak for it too.
         """
         if self.by_linear is None:
             return np.ones_like(self.residual)
-        with np.errstate(over="ignore"):
-            odds = ratio(self.residual, self.by_linear.residual, otherwise=np.inf) ** ((self.size - 1) / 2)
-            return np.where(self.residual > 0, 1 / (1 + odds), 1.0)
+        share = _share(self.residual, self.by_linear.residual, self.size)
+        if self.parts is None or not np.any(self.is_limited):
+            return share
+        by_control, by_linear = self._residuals_without, self.by_linear._residuals_without
+        least = _share(by_control, by_linear, self.size - 1).min(axis=0)
+        return np.where(self.is_limited, np.minimum(share, least), share)
+
+    @property
+    def _residuals_without(self) -> FloatArray:
+        """Return the centred sums of D**2 with each replicate left out in turn, shape ``(B, k)``."""
+        assert self.parts is not None
+        return np.maximum(self.residual - self.size / (self.size - 1) * self.parts.residuals**2, 0)
 
     @property
     def control_is_nearer(self) -> BoolArray:
@@ -152,6 +165,13 @@ class Moments:
         known = excess**2 * self.control
         left = self.residual + 2 * excess * self.cross + known
         return np.where(left > _ROUNDING * (self.residual + known), left, 0.0)
+
+
+def _share(by_control: FloatArray, by_linear: FloatArray, size: int) -> FloatArray:
+    """Return how much a control counts that leaves such sums of squares beside those of the linear part."""
+    with np.errstate(over="ignore"):
+        odds = ratio(by_control, by_linear, otherwise=np.inf) ** ((size - 1) / 2)
+        return np.where(by_control > 0, 1 / (1 + odds), 1.0)
 
 
 def moments_of(
@@ -197,6 +217,7 @@ def moments_of(
         second_order=second_order,
         is_expansion=exact,
         slope_doubt=control.slope_doubt,
+        is_limited=control.is_limited,
         by_linear=by_linear,
     )
 
@@ -253,7 +274,7 @@ def deleted_moments(whole: Moments) -> Moments:
         residual_mean=whole.residual_mean - d / rest,
         control_mean=whole.control_mean - c / rest,
         total=np.maximum(whole.total - scale * p**2, 0),
-        residual=np.maximum(whole.residual - scale * d**2, 0),
+        residual=whole._residuals_without,
         cross=whole.cross - scale * d * c,
         control=np.maximum(whole.control - scale * c**2, 0),
         parts=None,

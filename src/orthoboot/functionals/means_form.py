@@ -24,8 +24,8 @@ class MeansForm:
     value
         Takes points in the columns of a ``(p, ...)`` array and returns g there in units, shape ``(k, ...)``.
     curvature
-        Takes directions in columns ``(p, q)`` and returns ``u' g'' u`` of each, shape ``(k, q)``; None to take
-        differences of `value`.
+        Takes a point ``(p,)`` and directions in columns ``(p, q)`` and returns ``u' g'' u`` of each there, shape
+        ``(k, q)``; None to take differences of `value`.
     unit
         What both are multiplied with to be the statistic, a power of two, shape ``(k,)`` or a number.
     is_linear
@@ -36,12 +36,12 @@ class MeansForm:
     features: Callable[[], tuple[FloatArray, ...]]
     point: FloatArray
     value: Callable[[FloatArray], FloatArray]
-    curvature: Callable[[FloatArray], FloatArray] | None = None
+    curvature: Callable[[FloatArray, FloatArray], FloatArray] | None = None
     unit: FloatArray | float = 1.0
     is_linear: bool = False
 
     def second_derivatives(self, directions: FloatArray) -> FloatArray:
         """Return ``u_l' g'' u_l`` for directions in the columns ``(p, q)``, as long as a standard error: ``(k, q)``."""
         if self.curvature is not None:
-            return self.curvature(directions)
+            return self.curvature(self.point, directions)
         return second_derivatives_along(self.value, self.point, directions, self.n_rows)

@@ -12,7 +12,7 @@ from tests.written_functions import beyond_the_ball, squared_distance
 import orthoboot as ob
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import ArgumentError
+from orthoboot.errors import ArgumentError, FitError
 from orthoboot.optimisation.kkt import is_linear_in_unknowns
 from orthoboot.warning_scopes import silenced
 
@@ -281,3 +281,41 @@ def test_it_is_taken_only_where_draws_cost_no_more_than_ten_searches():
 def test_the_value_alone_keeps_its_quadratic_part():
     assert result_of(portfolio(output="value"), RETURNS).control == "quadratic"
     assert result_of(portfolio(output="both"), RETURNS).control == "surrogate"
+
+
+GROUPS = np.repeat(np.arange(20), np.tile([1, 2, 3, 4, 5], 4))
+
+
+@pytest.mark.parametrize("options", [{}, {"groups": GROUPS}], ids=["rows", "groups"])
+def test_the_third_order_of_a_value_is_that_of_its_closed_form(options):
+    """``min exp(x) - xi x`` is ``xi - xi log xi``; the total of groups of unequal size varies too."""
+    rows = np.random.default_rng(2).gamma(2.0, size=(60, 1))
+    value = ob.minimize(lambda x, xi: np.e ** x[0] - xi[0] * x[0], np.zeros(1), output="value", library="jax")
+    closed = ob.function_of_means(lambda x: x, lambda m: m[0] - m[0] * np.log(m[0]))
+    ours, theirs = (result_of(each, rows, control="quadratic", **options).run.control for each in (value, closed))
+    assert np.abs(theirs.third) > 0.001
+    np.testing.assert_allclose(ours.third, theirs.third, rtol=1e-3)
+    np.testing.assert_allclose(ours.covariance(), theirs.covariance(), rtol=1e-6)
+
+
+def test_the_third_order_of_a_value_holds_the_constraints_that_bind():
+    """With no share below zero the last asset is left out, and the value is that of the others alone."""
+    rows = RETURNS + np.array([0.0, 0.0, 0.0, 3.0]) * (RETURNS[:, :1] + RETURNS[:, 1:2])
+    held = portfolio(output="value", inequality=short_sales)
+    assert held.replace(output="solution")(rows)[-1] == 0
+    free = held.replace(inequality=lambda x, xi: -x[:1], equality=lambda x, xi: [x.sum() - 1, x[-1]])
+    ours, theirs = (result_of(each, rows, control="quadratic").run.control for each in (held, free))
+    assert np.abs(theirs.third) > 1e-5
+    np.testing.assert_allclose(ours.third, theirs.third, rtol=1e-6)
+
+
+def test_without_a_solution_beside_the_data_the_third_order_is_not_known(monkeypatch):
+    """Then the doubt about the slope is that of a control which knows none."""
+
+    def fails(*arguments, **options):
+        raise FitError("no solution")
+
+    monkeypatch.setattr("orthoboot.functionals.optima.minimize.stationary", fails)
+    control = result_of(portfolio(output="value"), RETURNS).run.control
+    assert np.isnan(control.third).all()
+    assert np.isinf(control._slope_doubt).all()

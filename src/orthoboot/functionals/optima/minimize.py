@@ -15,7 +15,7 @@ from orthoboot.arrays.units import power_of_two
 from orthoboot.autodiff import PACKAGES, PackageFunction, autodiff_for
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
-from orthoboot.errors import ArgumentError, DataError, FitWarning, OrthobootWarning
+from orthoboot.errors import ArgumentError, DataError, FitError, FitWarning, OrthobootWarning
 from orthoboot.functionals.base import Covariance, Functional, Prepared
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, centred_rows
@@ -28,7 +28,7 @@ from orthoboot.functionals.user.returned_values import feature_rows
 from orthoboot.functionals.user.row_by_row import rows_together
 from orthoboot.functionals.user.user_function import value_of
 from orthoboot.optimisation.constrained_search import METHODS, optimum_from, optimum_near
-from orthoboot.optimisation.kkt import Optimum, Problem, System, independent, system_at, with_constancy
+from orthoboot.optimisation.kkt import Optimum, Problem, System, independent, stationary, system_at, with_constancy
 from orthoboot.optimisation.lagrangian import Lagrangian
 from orthoboot.solvers import adjoints
 from orthoboot.typing import FloatArray, Influence, IntArray
@@ -101,14 +101,29 @@ class SolvedProblem(FunctionOfMeans):
             return None
         return replace(form, curvature=partial(self._bends, power_of_two(self.means.scale)))
 
-    def _bends(self, units: FloatArray, directions: FloatArray) -> FloatArray:
+    def _bends(self, units: FloatArray, point: FloatArray, directions: FloatArray) -> FloatArray:
         """Return the second derivatives of the value along changes of the sums, in units, and of the total.
 
-        Of ``v(xi + s/t)``, s the sums and t the total, in the columns of `directions` ``(q + 1, m)``: shape ``(1, m)``.
+        Of ``v(xi + s/t)``, s the sums and t the total at `point` ``(q + 1,)`` and in the columns of `directions` ``(q +
+        1, m)``: shape ``(1, m)``. NaN where the constraints that bind at the data cannot be held at `point`.
         """
-        changes, totals = units[:, np.newaxis] * directions[:-1], directions[-1]
-        crossed: FloatArray = 2 * totals * (self._value_slopes() @ changes)
-        return self._value_bends(changes) - crossed
+        sums, total = units * point[:-1], point[-1]
+        totals = directions[-1] / total
+        changes = (units[:, np.newaxis] * directions[:-1] - np.outer(sums / total, directions[-1])) / total
+        try:
+            moved = self._moved(sums / total)
+            crossed: FloatArray = 2 * totals * (moved._value_slopes() @ changes)
+            return moved._value_bends(changes) - crossed
+        except FitError:
+            return np.full((1, directions.shape[1]), np.nan)
+
+    def _moved(self, change: FloatArray) -> SolvedProblem:
+        """Return the problem for rows that are all moved by `change` ``(q,)``, with the same constraints held."""
+        if not change.any():
+            return self
+        start, centre = self._start, self.means.centre + change
+        optimum = stationary(self.problem, centre, start.x, start.multipliers, start.system.working, known=start.system)
+        return replace(self, optimum=optimum, means=replace(self.means, centre=centre))
 
     def _value_bends(self, directions: FloatArray) -> FloatArray:
         """Return ``u' v'' u`` for directions of xi in columns ``(q, m)``, shape ``(1, m)``."""
