@@ -136,7 +136,13 @@ def fresh(sizes: Sizes) -> None:
 
 
 def coverage(sizes: Sizes) -> None:
-    """Print how often intervals cover; `repetitions` samples of data each, `data_sets` is not used."""
+    """Print how often intervals cover; `repetitions` samples of data each, `data_sets` is not used.
+
+    Brute force is a bootstrap of a million plain runs, around the mean of another million at the data.
+    """
+    # Compiled, by numba of the extra `fast`, which other studies do without.
+    from benchmarks.queue_brute_force import queue_bootstrap
+
     print(f"coverage of 95% intervals at 2,000 runs over {sizes.repetitions} samples of data")
     print("| model | ours | brute force | difference | replications alone |")
     print("| --- | --- | --- | --- | --- |")
@@ -150,28 +156,12 @@ def coverage(sizes: Sizes) -> None:
                 result = ours(case, data, 2_000, seed)
                 low, high = result.confidence_interval
                 alone = 1.96 * result.run_error
-                brute = _brute_error(case, data, seed)
+                brute = queue_bootstrap(data["arrival"], data["service"], draws, seed)
                 row[:] = (low <= truth <= high, brute.covers(truth), abs(result.estimate - truth) <= alone)
             both = hits[:, 0] - hits[:, 1]
             difference = f"{both.mean():+.3f} ± {both.std() / np.sqrt(len(both)):.3f}"
             cells = [*(f"{share:.3f}" for share in hits.mean(axis=0))]
             print(f"| {' | '.join([case.name, *cells[:2], difference, cells[2]])} |", flush=True)
-
-
-class _Brute:
-    """A normal interval around the mean of many runs, with the variance between many resamples."""
-
-    def __init__(self, estimate: float, variance: float) -> None:
-        self.estimate, self.error = estimate, np.sqrt(max(variance, 0.0))
-
-    def covers(self, truth: float) -> bool:
-        return bool(abs(self.estimate - truth) <= 1.959964 * self.error)
-
-
-def _brute_error(case: Case, data: Data, seed: int) -> _Brute:
-    """Return the interval of 1,000 resamples of 200 runs, with the influence of the rows as control."""
-    found = reference(case, data, seed, resamples=1_000, runs=100, base=100_000, precision=np.inf)
-    return _Brute(found.estimate, found.variance)
 
 
 def _true_mean(case: Case) -> float:
