@@ -158,17 +158,20 @@ def test_the_raw_form_is_the_sum_over_pairs_of_runs():
     assert first.residual[0, 0] == pytest.approx(literal, rel=1e-9)
 
 
-def test_unevenness_is_the_sum_over_pairs_of_runs_that_draw_the_same_row():
+def test_the_noise_of_the_raw_form_is_the_sum_over_pairs_of_runs_that_draw_the_same_row():
     x = np.random.default_rng(4).gamma(2.0, size=20)
-    result = ob.input_uncertainty(exact.product, {"x": x}, horizon=T, n_runs=400, rng=0)
-    estimation = result.estimation
+    estimation = ob.input_uncertainty(exact.product, {"x": x}, horizon=T, n_runs=400, rng=0).estimation
     records, squares = estimation.records, estimation.regression.outer_residuals[:, 0] ** 2
-    ranks = records.experiment.positions(0, range(len(records.runs)), T)
+    runs = len(records.runs)
+    ranks = records.experiment.positions(0, range(runs), T)
     counts = np.array([np.bincount(row, minlength=20) for row in ranks])
-    different = np.outer(squares, squares) * (1 - np.eye(len(squares)))
-    literal = 20 * (different * (counts @ counts.T)).sum() / (different * T**2).sum()
-    assert estimation.first.raw.unevenness[0, 0] == pytest.approx(literal, rel=1e-9)
-    assert literal > 1.5
+    features = np.concatenate([np.ones((20, 1)), records.experiment.inputs[0].loadings], axis=1)
+    beyond = np.eye(20) - features @ features.T / 20
+    different = np.outer(squares, squares) * (1 - np.eye(runs))
+    literal = 2 * (different * (counts @ beyond**2 @ counts.T)).sum() / (runs * (runs - 1)) ** 2
+    assert estimation.first.raw.noise[0, 0] == pytest.approx(literal, rel=1e-9)
+    # Far rows come with large residuals, most of which the features take up.
+    assert 20 * (different * (counts @ counts.T)).sum() / (different * T**2).sum() > 1.5
 
 
 def test_the_raw_form_has_the_error_of_other_seeds_where_far_rows_come_with_large_residuals():

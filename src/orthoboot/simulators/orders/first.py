@@ -88,14 +88,12 @@ class FirstOrder:
     def residual_error(self) -> FloatArray:
         """Return the simulation error of U, shape ``(m, k)``.
 
-        Its noise is the sum over rows of squares: more where few rows come with most of the residuals.
+        That of noise alone, and that of noise times the influence that there is.
         """
         design, runs = self.regression.design, len(self.regression.design)
         spread = design.mean_used[:, np.newaxis] * self.regression.residual_variance
-        n = design.sizes[:, np.newaxis]
-        error: FloatArray = np.sqrt(
-            2 * self.raw.unevenness * spread**2 / (runs**2 * n) + 4 * spread * np.maximum(self.residual, 0) / (n * runs)
-        )
+        crossed = 4 * spread * np.maximum(self.residual, 0) / (design.sizes[:, np.newaxis] * runs)
+        error: FloatArray = np.sqrt(self.raw.noise + crossed)
         return np.where(self.residual == 0, 0.0, error)
 
     @cached_property
