@@ -12,6 +12,9 @@ from orthoboot.simulators.orders.weights import weight_of, weighted_error
 from orthoboot.simulators.regression import Regression
 from orthoboot.typing import FloatArray
 
+_MORE_DOUBT = 3.0
+"""Of features in the influence of rows: of several without effect, the largest is often beyond two errors."""
+
 
 @dataclass(frozen=True, eq=False)
 class FirstOrder:
@@ -50,7 +53,7 @@ class FirstOrder:
         """
         regression = self.regression
         variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.first].T
-        return regression.slopes * weight_of(regression.slopes, np.sqrt(variances))
+        return regression.slopes * weight_of(regression.slopes, np.sqrt(variances), _MORE_DOUBT)
 
     @cached_property
     def by_features(self) -> FloatArray:
