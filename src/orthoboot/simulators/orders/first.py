@@ -13,7 +13,7 @@ from orthoboot.simulators.regression import Regression
 from orthoboot.typing import FloatArray
 
 _MORE_DOUBT = 3.0
-"""Of features in the influence of rows: of several without effect, the largest is often beyond two errors."""
+"""Of parts of the influence of rows: of several without effect, the largest is often beyond two errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,5 +143,6 @@ class FirstOrder:
         """Return by input the residual influence of the sorted rows, shrunk by its share of noise, ``(n_i, k)``."""
         sizes = self.regression.design.sizes
         squared = np.stack([(raw**2).sum(axis=0) / n**2 for raw, n in zip(self.raw.rows, sizes, strict=True)])
-        signal = np.clip(self.residual_weight * self.residual / np.where(squared > 0, squared, 1.0), 0.0, 1.0)
+        told = weight_of(self.residual, self.residual_error, _MORE_DOUBT) * self.residual
+        signal = np.clip(told / np.where(squared > 0, squared, 1.0), 0.0, 1.0)
         return tuple(raw * share for raw, share in zip(self.raw.rows, signal, strict=True))
