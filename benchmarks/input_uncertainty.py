@@ -6,8 +6,10 @@
     python -m benchmarks.input_uncertainty errors         reported simulation errors over true ones
     python -m benchmarks.input_uncertainty contributions  shares and doubling beside references
     python -m benchmarks.input_uncertainty long           long horizons beside the two-layer bootstrap
+    python -m benchmarks.input_uncertainty influence      of the rows of models whose influence is known
 
 Every study takes `--data-sets`, `--repetitions` and `--first-seed`, which other data and other runs begin with.
+`errors` takes `--models`, a part of the names of those that it looks at.
 """
 
 from __future__ import annotations
@@ -28,11 +30,12 @@ PRECISE = 0.005
 
 
 class Sizes(NamedTuple):
-    """How many data sets a study has, how many repetitions of each, and the seed that both begin with."""
+    """How many data sets a study has, how many repetitions of each, the seed that both begin with, and of what."""
 
     data_sets: int
     repetitions: int
     first_seed: int
+    models: str = ""
 
     @property
     def data_seeds(self) -> range:
@@ -136,7 +139,13 @@ def fresh(sizes: Sizes) -> None:
 
 
 def coverage(sizes: Sizes) -> None:
-    """Print how often intervals cover; `repetitions` samples of data each, `data_sets` is not used."""
+    """Print how often intervals cover; `repetitions` samples of data each, `data_sets` is not used.
+
+    Brute force is a bootstrap of a million plain runs, around the mean of another million at the data.
+    """
+    # Compiled, by numba of the extra `fast`, which other studies do without.
+    from benchmarks.queue_brute_force import queue_bootstrap
+
     print(f"coverage of 95% intervals at 2,000 runs over {sizes.repetitions} samples of data")
     print("| model | ours | brute force | difference | replications alone |")
     print("| --- | --- | --- | --- | --- |")
@@ -150,28 +159,12 @@ def coverage(sizes: Sizes) -> None:
                 result = ours(case, data, 2_000, seed)
                 low, high = result.confidence_interval
                 alone = 1.96 * result.run_error
-                brute = _brute_error(case, data, seed)
+                brute = queue_bootstrap(data["arrival"], data["service"], draws, seed)
                 row[:] = (low <= truth <= high, brute.covers(truth), abs(result.estimate - truth) <= alone)
             both = hits[:, 0] - hits[:, 1]
             difference = f"{both.mean():+.3f} ± {both.std() / np.sqrt(len(both)):.3f}"
             cells = [*(f"{share:.3f}" for share in hits.mean(axis=0))]
             print(f"| {' | '.join([case.name, *cells[:2], difference, cells[2]])} |", flush=True)
-
-
-class _Brute:
-    """A normal interval around the mean of many runs, with the variance between many resamples."""
-
-    def __init__(self, estimate: float, variance: float) -> None:
-        self.estimate, self.error = estimate, np.sqrt(max(variance, 0.0))
-
-    def covers(self, truth: float) -> bool:
-        return bool(abs(self.estimate - truth) <= 1.959964 * self.error)
-
-
-def _brute_error(case: Case, data: Data, seed: int) -> _Brute:
-    """Return the interval of 1,000 resamples of 200 runs, with the influence of the rows as control."""
-    found = reference(case, data, seed, resamples=1_000, runs=100, base=100_000, precision=np.inf)
-    return _Brute(found.estimate, found.variance)
 
 
 def _true_mean(case: Case) -> float:
@@ -189,7 +182,8 @@ def errors(sizes: Sizes) -> None:
     """Print reported errors over those about the mean of seeds, and of the input error over those from the truth."""
     print("| model | runs | reported / true: input error | from the truth | bias | estimate | regime |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for case in (*TABLE, *FRESH, queue_case(10, 100), queue_case(50, 500)):
+    cases = (*TABLE, *FRESH, queue_case(10, 100), queue_case(50, 500))
+    for case in (each for each in cases if sizes.models in each.name):
         data = [case.data(4000 + seed) for seed in sizes.data_seeds]
         truths = [
             reference(case, each, seed, precision=PRECISE) for each, seed in zip(data, sizes.data_seeds, strict=True)
@@ -277,6 +271,36 @@ def _beside_best(others: np.ndarray, mine: np.ndarray) -> str:
     return f"{best:.3f} | {own:.3f} | {own / best:.2f} ± {np.std(drawn[:, 1] / drawn[:, 0]):.2f}"
 
 
+def influence(sizes: Sizes) -> None:
+    """Print squared correlations of the influence of rows with the exact one, and how far the variance is off."""
+    from tests.simulators import closed_forms as exact
+
+    models = {
+        "sum": (exact.sum_of, lambda x: exact.influence_of_sum(exact.sum_of, x, 3)),
+        "product": (exact.product, lambda x: exact.influence_of_product(x, 3)),
+        "maximum": (exact.maximum, lambda x: exact.influence_of_maximum(x, 3)),
+        "sum of roots": (exact.sum_of_roots, lambda x: exact.influence_of_sum(exact.sum_of_roots, x, 3)),
+    }
+    print(f"three draws, 1,000 runs, {sizes.data_sets} data sets x {sizes.repetitions} repetitions")
+    print("| model | data | median r^2 | smallest | above .99 | first-order variance: bias | in its errors |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name, (model, of_rows) in models.items():
+        for law, n in (("gamma", 100), ("gamma", 500), ("exponential", 100)):
+            agreement, off = [], []
+            for seed in sizes.data_seeds:
+                x = np.random.default_rng([seed, 17]).gamma(2.0 if law == "gamma" else 1.0, size=n)
+                case = Case(name, model, lambda _: {}, {"x": 3})
+                # Other runs for every data set: with the same draws their errors would be alike.
+                results = [ours(case, {"x": x}, 1_000, 1_000 * seed + r) for r in range(sizes.repetitions)]
+                agreement += [np.corrcoef(result.influence["x"], of_rows(x))[0, 1] ** 2 for result in results]
+                variances = [result.estimation.first.variances.sum() for result in results]
+                off += list(np.array(variances) / exact.variance(of_rows(x)) - 1)
+            share, error = np.mean(np.array(agreement) > 0.99), np.std(off) / np.sqrt(len(off))
+            cells = [f"{np.median(agreement):.5f}", f"{min(agreement):.4f}", f"{share:.3f}"]
+            cells += [f"{np.mean(off):+.4f}", f"{np.mean(off) / max(error, 1e-12):+.1f}"]
+            print(f"| {' | '.join([name, f'{law}, n={n}', *cells])} |", flush=True)
+
+
 STUDIES: dict[str, Callable[[Sizes], None]] = {
     "table": table,
     "fresh": fresh,
@@ -284,6 +308,7 @@ STUDIES: dict[str, Callable[[Sizes], None]] = {
     "errors": errors,
     "contributions": contributions,
     "long": long,
+    "influence": influence,
 }
 
 
@@ -293,8 +318,9 @@ def main() -> None:
     parser.add_argument("--data-sets", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--models", default="")
     options = parser.parse_args()
-    sizes = Sizes(options.data_sets, options.repetitions, options.first_seed)
+    sizes = Sizes(options.data_sets, options.repetitions, options.first_seed, options.models)
     for name in options.study or ["table"]:
         STUDIES[name](sizes)
 

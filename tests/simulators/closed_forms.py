@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import binom
 
 
 def sum_of(x):
@@ -54,6 +55,14 @@ def influence_of_maximum(x, draws):
     found = np.empty(n)
     found[order] = np.cumsum(upper[::-1])[::-1] - np.append(np.cumsum(lower[::-1])[::-1][1:], 0.0)
     return found - found.mean()
+
+
+def bias_of_maximum(x, draws):
+    """``phi = x_(n) - sum_l (x_(l+1) - x_(l)) F_l^T``, and ``n F_l`` of a resample is binomial."""
+    n, ordered = len(x), np.sort(x)
+    counts, levels = np.arange(n + 1)[:, np.newaxis], np.arange(1, n) / n
+    moments = (binom.pmf(counts, n, levels) * (counts / n) ** draws).sum(axis=0)
+    return -(np.diff(ordered) * (moments - levels**draws)).sum()
 
 
 def variance(influence):

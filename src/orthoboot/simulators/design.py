@@ -161,12 +161,13 @@ class ResidualInfluence(NamedTuple):
     rows
         By input the mean over runs of ``e (n N - T)`` beyond the features, shape ``(n_i, k)``. Rows are sorted, as the
         input keeps them; zero for fitted distributions, whose rows count through features alone.
-    unevenness
-        By input how much more noise it has because some rows come with larger residuals than others, shape ``(m, k)``.
+    noise
+        By input the variance that noise alone gives to the sum of squares of `rows` over ``n^2``, once what each run
+        has with itself is taken off, shape ``(m, k)``.
     """
 
     rows: tuple[FloatArray, ...]
-    unevenness: FloatArray
+    noise: FloatArray
 
 
 def residual_influence(experiment: Experiment, runs: Runs, design: Design, residuals: FloatArray) -> ResidualInfluence:
@@ -174,9 +175,9 @@ def residual_influence(experiment: Experiment, runs: Runs, design: Design, resid
     k = residuals.shape[1]
     largest = np.abs(residuals).max(axis=0)
     squares = (residuals / np.where(largest > 0, largest, 1.0)) ** 2
-    rows, unevenness = [], np.ones((len(experiment.inputs), k))
+    rows, noise = [], np.zeros((len(experiment.inputs), k))
     for i, entry in enumerate(experiment.inputs):
-        total = np.zeros((entry.n_rows, 2 * k))
+        total, twice = np.zeros((entry.n_rows, 2 * k)), np.zeros(len(runs))
         if entry.has_rows and entry.rows_are_independent:
             both = np.concatenate([residuals, squares], axis=1)
             for stretch in stretches(runs.used[:, i]):
@@ -184,21 +185,50 @@ def residual_influence(experiment: Experiment, runs: Runs, design: Design, resid
                 used = runs.used[some, i]
                 positions = experiment.positions(i, stretch, int(max(used.max(), 1)))
                 total += entry.influence_of_residuals(positions, used, both[some])
-            unevenness[i] = _unevenness(total[:, k:], squares, design.used[:, i], design.squared_counts[:, i])
+                twice[some] = entry.squared_counts(positions, used, _lengths(entry))
+            by_row = (total[:, k:] + design.used[:, i] @ squares) / entry.n_rows
+            noise[i] = largest**4 * _noise(entry, design, i, by_row, squares, twice)
         rows.append(_beyond_features(entry, total[:, :k] / len(runs)))
-    return ResidualInfluence(tuple(rows), unevenness)
+    return ResidualInfluence(tuple(rows), noise)
 
 
-def _unevenness(influence: FloatArray, squares: FloatArray, used: FloatArray, squared_counts: FloatArray) -> FloatArray:
-    """Return ``n sum_j q_j^2 / (sum_j q_j)^2``, where ``q_j = E[e^2 N_j]``, at least one, shape ``(k,)``.
+def _lengths(entry: Input) -> FloatArray:
+    """Return ``1 + |g|^2`` of the rows, shape ``(n,)``: n times the share of each that the features take up."""
+    return np.asarray(1 + (entry.loadings**2).sum(axis=1))
 
-    Both are sums over pairs of different runs: what a run has with itself is noise.
+
+def _noise(
+    entry: Input, design: Design, i: int, by_row: FloatArray, squares: FloatArray, twice: FloatArray
+) -> FloatArray:
+    """Return the variance ``2 tr(P D P D) / R^4`` of a sum of squares of noise, shape ``(k,)``.
+
+    D has ``sum over runs of e^2 N`` of the rows, P takes off what features have. Few rows that come with most of the
+    residuals make it large, unless the features take them up, as they do far rows. All is over pairs of different
+    runs, and not below what as much would have that is spread evenly over all rows.
+
+    Parameters
+    ----------
+    entry, design, i
+        The input, the sums over the draws of runs, and the input's number.
+    by_row
+        D, shape ``(n, k)``.
+    squares
+        ``e^2``, shape ``(R, k)``.
+    twice
+        By run the sum over rows of ``N^2 (1 + |g|^2)``, shape ``(R,)``.
     """
-    n = len(influence)
-    total = used @ squares
-    by_row = (((influence + total) / n) ** 2).sum(axis=0) - squared_counts @ squares**2
-    even = (total**2 - used**2 @ squares**2) / n
-    return np.asarray(np.maximum(by_row / np.where(even > 0, even, np.inf), 1.0))
+    n, runs, lengths = entry.n_rows, len(design), _lengths(entry)
+    features, used, total = entry.loadings, design.used[:, i], by_row.sum(axis=0)
+    ones = np.concatenate([np.ones((n, 1)), features], axis=1)
+    taken = np.einsum("jp,jk,jq->kpq", ones, by_row, ones)
+    whole = (1 - 2 * lengths / n) @ by_row**2 + (taken**2).sum(axis=(1, 2)) / n**2
+    crossed = used**2 + 2 * (design.features[:, design.input_of == i] ** 2).sum(axis=1)
+    crossed = crossed + (design.products[i] ** 2).sum(axis=(1, 2))
+    own = (design.squared_counts[:, i] - 2 * twice / n + crossed / n**2) @ squares**2
+    even = (total**2 - used**2 @ squares**2) * (
+        ((1 - lengths / n) @ by_row / np.where(total > 0, total, 1.0)) ** 2 / max(n - ones.shape[1], 1)
+    )
+    return np.asarray(2 * np.maximum(whole - own, even) / (runs * max(runs - 1, 1)) ** 2)
 
 
 def _beyond_features(entry: Input, influence: FloatArray) -> FloatArray:

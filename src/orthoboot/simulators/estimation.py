@@ -13,7 +13,7 @@ from orthoboot.simulators.design import Design, residual_influence
 from orthoboot.simulators.orders.first import FirstOrder
 from orthoboot.simulators.orders.second import SecondOrder
 from orthoboot.simulators.orders.third import ThirdOrder
-from orthoboot.simulators.orders.weights import weight_of
+from orthoboot.simulators.orders.weights import expected_share, weight_of
 from orthoboot.simulators.regression import RUNS_PER_COLUMN, Regression, regression_of
 from orthoboot.simulators.resampling import LEAST_PAIRS, ResampledVariance
 from orthoboot.simulators.runs import Experiment, Reruns, Runs
@@ -331,9 +331,7 @@ class Estimation:
     @staticmethod
     def _weight(change: FloatArray, noise: FloatArray, doubt: FloatArray) -> FloatArray:
         """Return how much a noisy correction counts: by what it may be expected to be, and by its size in errors."""
-        both = doubt**2 + noise**2
-        expected = doubt**2 / np.where(both > 0, both, 1.0)
-        return np.asarray(1 - (1 - expected) * (1 - weight_of(change, noise)))
+        return np.asarray(1 - (1 - expected_share(doubt, noise)) * (1 - weight_of(change, noise)))
 
     @cached_property
     def variance(self) -> FloatArray:

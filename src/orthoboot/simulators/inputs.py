@@ -132,6 +132,10 @@ class Input(ABC):
         """Return the sums over runs of residuals ``(R, k)`` times ``n N - T``, shape ``(n, k)``, sorted rows."""
         raise NotImplementedError
 
+    def squared_counts(self, positions: Positions, used: IntArray, weights: FloatArray) -> FloatArray:
+        """Return by run the sums over rows of ``N^2`` times their weights ``(n,)``, shape ``(R,)``."""
+        raise NotImplementedError
+
     def in_data_order(self, sorted_rows: FloatArray) -> FloatArray:
         """Return numbers of the sorted rows in the order of the data."""
         return sorted_rows
@@ -245,10 +249,13 @@ class EmpiricalInput(Input):
         features = self.loadings[ranks] * is_used[:, :, np.newaxis]
         products = features.transpose(0, 2, 1) @ features
         cubes = (self._cubes[ranks] * is_used[:, :, np.newaxis]).sum(axis=1)
-        # Equal ranks stand together once they are sorted; unused draws have ranks of their own.
-        apart = np.sort(np.where(is_used, ranks, self.n_rows + np.arange(ranks.shape[1])), axis=1)
-        squares = _squared_run_lengths(apart) - (~is_used).sum(axis=1)
-        return DrawSums(features.sum(axis=1), products, squares, cubes)
+        return DrawSums(features.sum(axis=1), products, self.squared_counts(ranks, used, np.ones(self.n_rows)), cubes)
+
+    def squared_counts(self, positions: Positions, used: IntArray, weights: FloatArray) -> FloatArray:
+        """Return the weighted sums of the squared counts of every run."""
+        # Equal ranks stand together once they are sorted; unused draws have a rank of their own, without weight.
+        ordered = np.sort(np.where(_is_used(positions, used), positions, self.n_rows), axis=1)
+        return _squared_run_lengths(ordered, np.append(weights, 0.0))
 
     def influence_of_residuals(self, positions: Positions, used: IntArray, residuals: FloatArray) -> FloatArray:
         """Return the sums over runs of residuals times ``n N - T``."""
@@ -270,14 +277,14 @@ def _is_used(positions: Positions, used: IntArray) -> BoolArray:
     return np.asarray(np.arange(positions.shape[1]) < used[:, np.newaxis])
 
 
-def _squared_run_lengths(ordered: IntArray) -> FloatArray:
-    """Return the sums of the squared lengths of runs of equal numbers in every row, shape ``(R,)``."""
+def _squared_run_lengths(ordered: IntArray, weights: FloatArray) -> FloatArray:
+    """Return the sums of the squared lengths of runs of equal numbers in every row, times the weights of these."""
     total, length = np.zeros(len(ordered)), np.zeros(len(ordered))
     for place in range(ordered.shape[1]):
         same = ordered[:, place] == ordered[:, place - 1] if place else np.zeros(len(ordered), dtype=bool)
         length = np.where(same, length + 1, 1.0)
         # The square of a length is the sum of the first odd numbers.
-        total += 2 * length - 1
+        total += (2 * length - 1) * weights[ordered[:, place]]
     return total
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from orthoboot.simulators.design import Design
-from orthoboot.typing import FloatArray, IntArray
+from orthoboot.simulators.least_squares import gaining, least_squares
+from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 RUNS_PER_COLUMN = 20
 """Fewer runs for each column of features do not tell the influence from noise."""
@@ -23,11 +24,11 @@ _RUNS_PER_FITTED_PAIR = 30
 _MOST_NUMBERS = 1 << 25
 """In all columns together: a quarter of a gigabyte."""
 
-_MOST_LEVERAGE = 0.8
-"""Beyond it a residual from the fit to the other runs would be mostly the noise of that fit."""
-
 _MOST_CONCENTRATED = 0.02
-"""Share of a column's square that one run may have: others, as of a far row that is drawn twice, are not fitted."""
+"""Share of a column's square that one run may have: others, as of a far row drawn twice, must show what they gain."""
+
+_LEAST_GAIN = 0.1
+"""Such a column is fitted if it takes away so much of the squared residuals from fits to other runs."""
 
 _DEPENDENT = 1e-10
 
@@ -50,27 +51,21 @@ class Regression:
         The pairs of features among the columns, shape ``(q, 2)``.
     pair_scales
         Root mean squares of their columns M, shape ``(q,)``.
-    coefficients
-        Of the columns 1, G and ``M / pair_scales``, shape ``(1 + p + q, k)``.
-    residuals
-        e, shape ``(R, k)``.
-    leverage
-        Shape ``(R,)``.
-    inverse_factor
-        The inverse of the triangular factor of the columns, shape ``(1 + p + q, 1 + p + q)``.
     columns
         1, G and ``M / pair_scales``, shape ``(R, 1 + p + q)``.
+    coefficients
+        Of the columns, the means over runs of those without the run, shape ``(1 + p + q, k)``.
+    outer_residuals
+        e from the fit to the other runs, those of HC3, shape ``(R, k)``.
     """
 
     design: Design
     outputs: FloatArray
     pairs: IntArray
     pair_scales: FloatArray
-    coefficients: FloatArray
-    residuals: FloatArray
-    leverage: FloatArray
-    inverse_factor: FloatArray
     columns: FloatArray
+    coefficients: FloatArray
+    outer_residuals: FloatArray
 
     @property
     def n_columns(self) -> int:
@@ -87,17 +82,6 @@ class Regression:
         """Return the places of the pairs."""
         return slice(1 + self.design.n_features, None)
 
-    @cached_property
-    def outer_residuals(self) -> FloatArray:
-        """Return ``e / (1 - leverage)``, shape ``(R, k)``: residuals from the fit to the other runs, those of HC3."""
-        return self.residuals / (1 - self.leverage)[:, np.newaxis]
-
-    @cached_property
-    def _outer_coefficients(self) -> FloatArray:
-        """Return the means over runs of the coefficients without the run."""
-        rest = self.columns.T @ self.outer_residuals / self._n
-        return np.asarray(self.coefficients - self.inverse_factor @ (self.inverse_factor.T @ rest))
-
     @property
     def _n(self) -> int:
         return len(self.outputs)
@@ -108,7 +92,7 @@ class Regression:
     @cached_property
     def intercept(self) -> FloatArray:
         """Return the mean output at the data, unbiased, shape ``(k,)``."""
-        return np.asarray(self._outer_coefficients[0] + self.outer_residuals.mean(axis=0))
+        return np.asarray(self.coefficients[0] + self.outer_residuals.mean(axis=0))
 
     @cached_property
     def slopes(self) -> FloatArray:
@@ -116,12 +100,12 @@ class Regression:
         design = self.design
         scale = design.mean_used[design.input_of][:, np.newaxis]
         rest = design.features.T @ self.outer_residuals / self._n
-        return np.asarray(scale * self._outer_coefficients[self.first] + rest)
+        return np.asarray(scale * self.coefficients[self.first] + rest)
 
     @cached_property
     def pair_coefficients(self) -> FloatArray:
         """Return the coefficients of the pairs in their own units, shape ``(q, k)``."""
-        return np.asarray(self._outer_coefficients[self.second] / self.pair_scales[:, np.newaxis])
+        return np.asarray(self.coefficients[self.second] / self.pair_scales[:, np.newaxis])
 
     @cached_property
     def pair_rests(self) -> FloatArray:
@@ -134,12 +118,12 @@ class Regression:
         """Return residuals with that part of the fit that pairs may be correlated with, shape ``(R, k)``."""
         if not self.design.is_random:
             return self.outer_residuals
-        return np.asarray(self.outer_residuals + self.design.features @ self._outer_coefficients[self.first])
+        return np.asarray(self.outer_residuals + self.design.features @ self.coefficients[self.first])
 
     @property
     def residual_variance(self) -> FloatArray:
-        """Return ``s_e^2``, shape ``(k,)``."""
-        return np.asarray((self.residuals**2).sum(axis=0) / max(len(self.outputs) - self.n_columns, 1))
+        """Return ``s_e^2`` of the outer residuals, shape ``(k,)``."""
+        return np.asarray((self.outer_residuals**2).mean(axis=0))
 
     @cached_property
     def covariance(self) -> FloatArray:
@@ -162,57 +146,88 @@ def regression_of(design: Design, outputs: FloatArray) -> Regression:
     Where the number of draws is random, pairs are correlated with features, so that the regression is on features
     alone; ``E[Y M]`` is found from its residuals.
     """
-    plain = _least_squares(design, outputs, [], 0)
+    plain = _regression(design, outputs, [], 0)
     if plain is None:
         return _by_moments(design, outputs)
     most = min(len(design) // _RUNS_PER_PAIR, _MOST_NUMBERS // len(design)) - plain.n_columns
     pairs = _chosen_pairs(plain, most)
     most_fitted = 0 if design.is_random else max(len(design) // _RUNS_PER_FITTED_PAIR - plain.n_columns, 0)
-    with_pairs = _least_squares(design, outputs, pairs, most_fitted) if pairs else None
+    with_pairs = _regression(design, outputs, pairs, most_fitted) if pairs else None
     return plain if with_pairs is None else with_pairs
 
 
-def _least_squares(
+class _Pair(NamedTuple):
+    """A pair of features, the root mean square of its column M, and ``M / scale``."""
+
+    pair: tuple[int, int]
+    scale: float
+    column: FloatArray
+
+
+def _regression(
     design: Design, outputs: FloatArray, pairs: list[tuple[int, int]], most_fitted: int
 ) -> Regression | None:
     """Return the regression on features and at most so many pairs; None if it is not determined.
 
-    A pair that is not fitted stands behind those that are: its ``E[Y M]`` is found from the residuals.
+    The ``E[Y M]`` of a pair that is not fitted is found from the residuals.
     """
-    columns = [np.ones(len(design)), *design.features.T]
-    found: list[tuple[bool, tuple[int, int], float, FloatArray]] = []
-    for pair in pairs:
-        column = design.pair(*pair)
-        square = float(np.mean(column**2))
-        if square > _DEPENDENT**2:
-            is_apart = most_fitted <= 0 or _is_concentrated(design, pair, column)
-            most_fitted -= not is_apart
-            found.append((is_apart, pair, float(np.sqrt(square)), column))
-    found.sort(key=lambda entry: entry[0])
-    kept, scales = [pair for _, pair, _, _ in found], [scale for _, _, scale, _ in found]
-    stacked = np.stack([*columns, *(column / scale for _, _, scale, column in found)], axis=1)
-    fitted = stacked[:, : len(columns) + sum(not is_apart for is_apart, _, _, _ in found)]
-    orthogonal, triangular = np.linalg.qr(fitted)
-    diagonal = np.abs(np.diag(triangular))
-    if len(fitted) <= fitted.shape[1] or diagonal.min() <= _DEPENDENT * diagonal.max():
+    found = [entry for pair in pairs if (entry := _scaled(pair, design.pair(*pair))).scale > _DEPENDENT]
+    columns = np.stack([np.ones(len(design)), *design.features.T, *(entry.column for entry in found)], axis=1)
+    doubtful = np.array([_is_concentrated(design, entry) for entry in found], dtype=bool)
+    first = columns.shape[1] - len(found)
+    sure = [*range(first), *(first + np.flatnonzero(~doubtful)[:most_fitted])]
+    fit = _fit(columns, outputs, sure, first + np.flatnonzero(doubtful), most_fitted + first - len(sure))
+    if fit is None:
         return None
-    inverse = np.zeros((stacked.shape[1], stacked.shape[1]))
-    inverse[: len(triangular), : len(triangular)] = solve_triangular(triangular, np.eye(len(triangular)))
-    projected = orthogonal.T @ outputs
-    coefficients = inverse[:, : len(projected)] @ projected
-    residuals = outputs - orthogonal @ projected
-    leverage = np.minimum((orthogonal**2).sum(axis=1), _MOST_LEVERAGE)
-    numbers = np.array(kept, dtype=np.int64).reshape(-1, 2)
-    return Regression(design, outputs, numbers, np.array(scales), coefficients, residuals, leverage, inverse, stacked)
+    numbers = np.array([entry.pair for entry in found], dtype=np.int64).reshape(-1, 2)
+    return Regression(design, outputs, numbers, np.array([entry.scale for entry in found]), columns, *fit)
 
 
-def _is_concentrated(design: Design, pair: tuple[int, int], column: FloatArray) -> bool:
+def _scaled(pair: tuple[int, int], column: FloatArray) -> _Pair:
+    scale = float(np.sqrt(np.mean(column**2)))
+    return _Pair(pair, scale, column / (scale if scale > 0 else 1.0))
+
+
+def _is_concentrated(design: Design, entry: _Pair) -> bool:
     """Return whether one run has much of a column, unless its moments are those of a fitted density, and known."""
-    first, second = design.input_of[list(pair)]
+    first, second = design.input_of[list(entry.pair)]
     if first == second and design.is_fitted[first]:
         return False
-    squares = column**2
+    squares = entry.column**2
     return bool(squares.max() > _MOST_CONCENTRATED * squares.sum())
+
+
+def _fit(
+    columns: FloatArray, outputs: FloatArray, sure: list[int], doubtful: IntArray, most: int
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return coefficients and outer residuals of a fit with those doubtful columns that gain.
+
+    Each half of the runs chooses for the other, so that no run has a part in what is fitted to its own output: with
+    a choice by all of them, the variance of a maximum was one percent low.
+    """
+    coefficients, outer = np.zeros((columns.shape[1], outputs.shape[1])), np.empty(outputs.shape)
+    for places, runs in _choices(columns, outputs, sure, doubtful, most):
+        fit = least_squares(columns[:, places], outputs)
+        if fit is None:
+            return None
+        coefficients[places] += fit.outer_coefficients(runs) / len(runs)
+        outer[runs] = fit.outer_residuals[runs]
+    return coefficients, outer
+
+
+def _choices(
+    columns: FloatArray, outputs: FloatArray, sure: list[int], doubtful: IntArray, most: int
+) -> list[tuple[list[int], BoolArray]]:
+    """Return the places of the columns that are fitted, and the runs ``(R,)`` whose residuals are from that fit."""
+    everyone, even = np.ones(len(columns), dtype=bool), np.arange(len(columns)) % 2 == 0
+    if most <= 0 or len(doubtful) == 0:
+        return [(sure, everyone)]
+    chosen = []
+    for others in (~even, even):
+        some = columns[others]
+        found = gaining(some[:, sure], outputs[others], some[:, doubtful], _LEAST_GAIN, most)
+        chosen.append([*sure, *doubtful[list(found)].tolist()])
+    return [(chosen[0], everyone)] if chosen[0] == chosen[1] else [(chosen[0], even), (chosen[1], ~even)]
 
 
 def _by_moments(design: Design, outputs: FloatArray) -> Regression:
@@ -221,13 +236,11 @@ def _by_moments(design: Design, outputs: FloatArray) -> Regression:
     ``E[G G'] = E[T] I``, so that ``a = mean(Y G) / E[T]``: all of it is in the residuals.
     """
     columns = np.concatenate([np.ones((len(design), 1)), design.features], axis=1)
-    inverse = np.zeros((columns.shape[1], columns.shape[1]))
     coefficients = np.zeros((columns.shape[1], outputs.shape[1]))
     coefficients[0] = outputs.mean(axis=0)
-    residuals = outputs - outputs.mean(axis=0)
+    outer = (outputs - coefficients[0]) / (1 - 1 / len(design))
     empty = np.empty((0, 2), dtype=np.int64)
-    leverage = np.full(len(design), 1 / len(design))
-    return Regression(design, outputs, empty, np.empty(0), coefficients, residuals, leverage, inverse, columns)
+    return Regression(design, outputs, empty, np.empty(0), columns, coefficients, outer)
 
 
 def _chosen_pairs(plain: Regression, most: int) -> list[tuple[int, int]]:

@@ -12,6 +12,9 @@ from orthoboot.simulators.orders.weights import weight_of, weighted_error
 from orthoboot.simulators.regression import Regression
 from orthoboot.typing import FloatArray
 
+_MORE_DOUBT = 3.0
+"""Of parts of the influence of rows: of several without effect, the largest is often beyond two errors."""
+
 
 @dataclass(frozen=True, eq=False)
 class FirstOrder:
@@ -50,7 +53,7 @@ class FirstOrder:
         """
         regression = self.regression
         variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.first].T
-        return regression.slopes * weight_of(regression.slopes, np.sqrt(variances))
+        return regression.slopes * weight_of(regression.slopes, np.sqrt(variances), _MORE_DOUBT)
 
     @cached_property
     def by_features(self) -> FloatArray:
@@ -88,14 +91,12 @@ class FirstOrder:
     def residual_error(self) -> FloatArray:
         """Return the simulation error of U, shape ``(m, k)``.
 
-        Its noise is the sum over rows of squares: more where few rows come with most of the residuals.
+        That of noise alone, and that of noise times the influence that there is.
         """
         design, runs = self.regression.design, len(self.regression.design)
         spread = design.mean_used[:, np.newaxis] * self.regression.residual_variance
-        n = design.sizes[:, np.newaxis]
-        error: FloatArray = np.sqrt(
-            2 * self.raw.unevenness * spread**2 / (runs**2 * n) + 4 * spread * np.maximum(self.residual, 0) / (n * runs)
-        )
+        crossed = 4 * spread * np.maximum(self.residual, 0) / (design.sizes[:, np.newaxis] * runs)
+        error: FloatArray = np.sqrt(self.raw.noise + crossed)
         return np.where(self.residual == 0, 0.0, error)
 
     @cached_property
@@ -142,5 +143,6 @@ class FirstOrder:
         """Return by input the residual influence of the sorted rows, shrunk by its share of noise, ``(n_i, k)``."""
         sizes = self.regression.design.sizes
         squared = np.stack([(raw**2).sum(axis=0) / n**2 for raw, n in zip(self.raw.rows, sizes, strict=True)])
-        signal = np.clip(self.residual_weight * self.residual / np.where(squared > 0, squared, 1.0), 0.0, 1.0)
+        told = weight_of(self.residual, self.residual_error, _MORE_DOUBT) * self.residual
+        signal = np.clip(told / np.where(squared > 0, squared, 1.0), 0.0, 1.0)
         return tuple(raw * share for raw, share in zip(self.raw.rows, signal, strict=True))

@@ -10,11 +10,14 @@ import numpy as np
 from orthoboot.simulators.inputs import CurvatureMoments
 from orthoboot.simulators.orders.first import FirstOrder
 from orthoboot.simulators.orders.pairs import upper
-from orthoboot.simulators.orders.weights import weight_of, weighted_error
+from orthoboot.simulators.orders.weights import expected_share, weight_of, weighted_error
 from orthoboot.typing import FloatArray
 
 _MORE_DOUBT = 3.0
 """Of coincidences: their noise is many times the bias where the output is smooth in the draws."""
+
+_EXPECTED = 0.2
+"""Share of the features' bias that coincidences may be expected to add, as where the second derivative has a kink."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +101,21 @@ class SecondOrder:
     @cached_property
     def bias(self) -> FloatArray:
         """Return the bias, shape ``(k,)``: of the features' squares, and of coincidences beyond them."""
-        h, _ = self.curvature
-        by_features = (np.diagonal(h, axis1=1, axis2=2) / self._rows).sum(axis=1) / 2
-        value, error = self._coincidences
         own = self.parameter_bias @ self.first.regression.slopes
-        return np.asarray(by_features + own + weight_of(value, error, _MORE_DOUBT) * value)
+        value, error = self._coincidences
+        told = weight_of(value, error, _MORE_DOUBT)
+        return np.asarray(self._smooth_bias + own + (1 - (1 - self._expected) * (1 - told)) * value)
+
+    @cached_property
+    def _smooth_bias(self) -> FloatArray:
+        """Return the bias of the features' squares, shape ``(k,)``."""
+        h, _ = self.curvature
+        return np.asarray((np.diagonal(h, axis1=1, axis2=2) / self._rows).sum(axis=1) / 2)
+
+    @property
+    def _expected(self) -> FloatArray:
+        """Return how much coincidences count by the size that they may be expected to have, shape ``(k,)``."""
+        return expected_share(_EXPECTED * self._smooth_bias, self._coincidences[1])
 
     @cached_property
     def bias_error(self) -> FloatArray:
@@ -113,7 +126,9 @@ class SecondOrder:
         covariance = regression.covariance[:, regression.second, regression.second]
         by_features = np.einsum("q,kqr,r->k", traced, covariance, traced)
         value, error = self._coincidences
-        return np.asarray(np.sqrt(by_features + weighted_error(value, error, _MORE_DOUBT) ** 2))
+        expected = self._expected
+        beyond = expected * error + (1 - expected) * weighted_error(value, error, _MORE_DOUBT)
+        return np.asarray(np.sqrt(by_features + beyond**2))
 
     @property
     def _rows(self) -> FloatArray:

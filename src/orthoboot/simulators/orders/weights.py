@@ -25,3 +25,9 @@ def weighted_error(value: FloatArray, error: FloatArray, doubt: float = DOUBT) -
     z4 = (value / np.where(error > 0, error, 1.0)) ** 4
     slope = z4 / (z4 + doubt**4) + 4 * doubt**4 * z4 / (z4 + doubt**4) ** 2
     return np.asarray(slope * error)
+
+
+def expected_share(expected: FloatArray, error: FloatArray) -> FloatArray:
+    """Return how much a part counts by the size it may be expected to have: ``expected^2 / (expected^2 + error^2)``."""
+    both = expected**2 + error**2
+    return np.asarray(expected**2 / np.where(both > 0, both, 1.0))

@@ -1,0 +1,101 @@
+"""Least squares with what every run's own fit, that to the other runs, leaves of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from orthoboot.typing import BoolArray, FloatArray
+
+_MOST_LEVERAGE = 0.8
+"""Beyond it a residual from the fit to the other runs would be mostly the noise of that fit."""
+
+_DEPENDENT = 1e-10
+
+
+class LeastSquares(NamedTuple):
+    """Outputs by least squares on columns.
+
+    Attributes
+    ----------
+    columns
+        Shape ``(R, c)``.
+    coefficients
+        Shape ``(c, k)``.
+    residuals
+        e, shape ``(R, k)``.
+    leverage
+        Shape ``(R,)``.
+    inverse_factor
+        The inverse of the triangular factor of the columns, shape ``(c, c)``.
+    """
+
+    columns: FloatArray
+    coefficients: FloatArray
+    residuals: FloatArray
+    leverage: FloatArray
+    inverse_factor: FloatArray
+
+    @property
+    def outer_residuals(self) -> FloatArray:
+        """Return ``e / (1 - leverage)``, shape ``(R, k)``: residuals from the fit to the other runs, those of HC3."""
+        return self.residuals / (1 - self.leverage)[:, np.newaxis]
+
+    def outer_coefficients(self, runs: BoolArray) -> FloatArray:
+        """Return the sum over some runs ``(R,)`` of the coefficients without the run, shape ``(c, k)``."""
+        rest = self.columns[runs].T @ self.outer_residuals[runs]
+        return np.asarray(runs.sum() * self.coefficients - self.inverse_factor @ (self.inverse_factor.T @ rest))
+
+
+def least_squares(columns: FloatArray, outputs: FloatArray) -> LeastSquares | None:
+    """Return the fit of outputs ``(R, k)``; None if the runs do not determine it."""
+    orthogonal, triangular = np.linalg.qr(columns)
+    diagonal = np.abs(np.diag(triangular))
+    if len(columns) <= columns.shape[1] or diagonal.min() <= _DEPENDENT * diagonal.max():
+        return None
+    inverse = solve_triangular(triangular, np.eye(len(triangular)))
+    projected = orthogonal.T @ outputs
+    leverage = np.minimum((orthogonal**2).sum(axis=1), _MOST_LEVERAGE)
+    return LeastSquares(columns, inverse @ projected, outputs - orthogonal @ projected, leverage, inverse)
+
+
+def gaining(fitted: FloatArray, outputs: FloatArray, doubtful: FloatArray, least: float, most: int) -> tuple[int, ...]:
+    """Return the places of doubtful columns that make residuals from fits to the other runs smaller.
+
+    Parameters
+    ----------
+    fitted
+        Columns that are fitted anyway, shape ``(R, c)``.
+    outputs
+        Shape ``(R, k)``; of several the mean gain counts.
+    doubtful
+        Each is tried beside those before it that were taken, shape ``(R, d)``.
+    least
+        The share of the squared residuals that a column must take away.
+    most
+        No more columns than these.
+    """
+    orthogonal = np.linalg.qr(fitted)[0]
+    leverage, residuals = (orthogonal**2).sum(axis=1), outputs - orthogonal @ (orthogonal.T @ outputs)
+    taken: list[int] = []
+    for place, column in enumerate(doubtful.T):
+        rest = column - orthogonal @ (orthogonal.T @ column)
+        length = np.linalg.norm(rest)
+        if len(taken) == most or length <= np.sqrt(_DEPENDENT) * np.linalg.norm(column):
+            continue
+        new = rest / length
+        with_it, more = residuals - np.outer(new, new @ residuals), leverage + new**2
+        before, after = _outer_squares(residuals, leverage), _outer_squares(with_it, more)
+        if more.max() < _MOST_LEVERAGE and np.mean(1 - after / before) > least:
+            taken.append(place)
+            orthogonal = np.concatenate([orthogonal, new[:, np.newaxis]], axis=1)
+            leverage, residuals = more, with_it
+    return tuple(taken)
+
+
+def _outer_squares(residuals: FloatArray, leverage: FloatArray) -> FloatArray:
+    """Return the sums of squared residuals from fits to the other runs, shape ``(k,)``."""
+    outer = residuals / np.maximum(1 - leverage, 1 - _MOST_LEVERAGE)[:, np.newaxis]
+    return np.asarray((outer**2).sum(axis=0) + np.finfo(float).tiny)
