@@ -353,7 +353,9 @@ def test_labels_that_a_float_rounds_are_refused_by_name_too():
     polars = pytest.importorskip("polars")
     scan = polars.DataFrame({"x": np.arange(400) % 7, "id": 2**60 + 64 * (np.arange(400) % 40)}).lazy()
     for argument in ("groups", "strata"):
-        with pytest.raises(ArgumentError, match=rf"`{argument}` must lie in a table of numbers that a float holds"):
+        with pytest.raises(
+            ArgumentError, match=rf"`{argument}` must lie in a table of numbers that a float represents exactly"
+        ):
             ob.bootstrap(scan, ob.mean, **{argument: "id"})
 
 

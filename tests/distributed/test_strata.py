@@ -284,7 +284,7 @@ def test_blocks_are_taken_together_where_they_have_few_rows_of_a_stratum(monkeyp
         (lambda: dask_column(np.zeros(N), 1_500)[:, None] * np.ones(2), r"`strata` must be one-dim.* got 2 columns"),
         (
             lambda: dask_column(np.arange(N) + 2**60, 1_500),
-            r"`strata` must lie in a table of numbers that a float holds.* 11529",
+            r"`strata` must lie in a table of numbers that a float represents exactly.* 11529",
         ),
         (lambda: "stratum", r"`strata` must name a column of the data, which has no names"),
     ],

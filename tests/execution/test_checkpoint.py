@@ -56,9 +56,9 @@ def same(first, second):
 def test_a_finished_run_is_read_and_not_repeated(tmp_path):
     file, counted = tmp_path / "run", Counted()
     first = ob.bootstrap(X, counted, checkpoint=file, rng=1)
-    assert counted.calls == 2 + 60 + 10  # the estimate in two orders, the jackknife, the replicates
+    assert counted.calls == 2 + 61 + 10  # the estimate in two orders, the jackknife, the replicates
     again = ob.bootstrap(X, counted, checkpoint=file, rng=1)
-    assert counted.calls == 72 + 2
+    assert counted.calls == 73 + 2
     same(first, again)
     same(first, ob.bootstrap(X, Counted(), rng=1))
     assert os.listdir(tmp_path) == ["run"]
@@ -71,7 +71,7 @@ def test_an_interrupted_run_goes_on(tmp_path, stopped_at):
         ob.bootstrap(X, Counted(stopped_at), checkpoint=file, rng=1)
     counted = Counted()
     result = ob.bootstrap(X, counted, checkpoint=file, rng=1)
-    assert counted.calls == 2 + 71 - stopped_at
+    assert counted.calls == 2 + 72 - stopped_at
     same(result, ob.bootstrap(X, Counted(), rng=1))
 
 

@@ -18,7 +18,7 @@ def test_a_bar_that_is_asked_for_counts_evaluations_and_replicates(capsys):
     pytest.importorskip("tqdm")
     ob.bootstrap(X, lambda x: x.mean(), progress=True, rng=0)
     shown = capsys.readouterr().err
-    assert "/30 [" in shown
+    assert "/31 [" in shown  # thirty rows left out, and all of them twice
     assert "evaluation" in shown
     assert "/10 [" in shown
     assert "replicate" in shown

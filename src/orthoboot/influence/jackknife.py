@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.execution.evaluations import evaluations, trial_evaluations
+from orthoboot.execution.evaluations import evaluations
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.base import Prepared
@@ -18,7 +18,7 @@ from orthoboot.influence.engine_values import (
     engine_influence,
     linear_error,
 )
-from orthoboot.influence.units import Units, UnitsLeftOut, units_of
+from orthoboot.influence.units import Units, UnitsLeftOut, UnitsTwice, units_of
 from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray
 
@@ -42,7 +42,8 @@ def jackknife_influence(prepared: Prepared[Any], execution: Execution, plan: Pla
     more than half a standard error is not trusted: the statistic may have a kink.
     """
     samples = units_of(prepared.data.sizes, plan)
-    with ProgressBar(sum(units.number for units in samples), unit="evaluation", shown=execution.progress) as bar:
+    in_all = sum(units.number for units in samples) + (0 if prepared.functional.fractional else len(samples))
+    with ProgressBar(in_all, unit="evaluation", shown=execution.progress) as bar:
         return engine_influence([_left_out(prepared, units, execution, bar) for units in samples], plan)
 
 
@@ -54,23 +55,22 @@ def _left_out(prepared: Prepared[Any], units: Units, execution: Execution, bar: 
     values = _centred((units.number - 1) * (prepared.estimate - without), prepared.estimate)
     # Not about the estimate: a fit that stops at its tolerance is n times that far from the others.
     left_out = (units.number - 1) * (without.mean(axis=0) - prepared.centre)
-    twice = 2 * (_twice(prepared, units, execution) - prepared.centre)
+    twice = 2 * (_twice(prepared, units, execution, bar) - prepared.centre)
     bias = (1 - 1 / units.number) * (left_out + twice)
     # What falls with another power of the number of rows, as a standard error does, is no expansion in 1/n.
     is_expanded = np.abs(twice) <= LARGEST_BIAS * linear_error(values)
     return SampleValues(units, values, np.where(is_expanded, bias, np.nan), _rounding(units.number, prepared.centre))
 
 
-def _twice(prepared: Prepared[Any], units: Units, execution: Execution) -> FloatArray:
+def _twice(prepared: Prepared[Any], units: Units, execution: Execution, bar: ProgressBar) -> FloatArray:
     """Return the statistic with all rows of one sample twice, shape ``(k,)``; NaN where it fails.
 
     One that takes weights does not change when all of them do.
     """
     if prepared.functional.fractional:
         return prepared.centre
-    weights = units.ones(1)
-    weights[units.sample][:] = 2.0
-    value: FloatArray = trial_evaluations(prepared, weights, execution).values[0]
+    section = f"jackknife{units.name} {units.sample} twice"
+    value: FloatArray = evaluations(prepared, UnitsTwice(units), 1, execution, section, bar).values[0]
     return value
 
 

@@ -83,6 +83,19 @@ class UnitsLeftOut:
 
 
 @dataclass(frozen=True, eq=False)
+class UnitsTwice:
+    """Weights of two for all units of one sample, and of one for the other samples."""
+
+    units: Units
+
+    def resamples(self, numbers: Sequence[int]) -> Resamples:
+        """Return the data with every row of the sample twice, once for each number."""
+        weights = self.units.ones(len(numbers))
+        weights[self.units.sample][:] = 2.0
+        return Resamples(weights)
+
+
+@dataclass(frozen=True, eq=False)
 class UnitsMoved:
     """Weights with one unit moved up or down, numbered by the place of the unit in `movable`.
 

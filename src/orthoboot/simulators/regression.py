@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orthoboot.simulators.design import Design
-from orthoboot.simulators.least_squares import gaining, least_squares
+from orthoboot.solvers.least_squares import gaining, least_squares
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 RUNS_PER_COLUMN = 20

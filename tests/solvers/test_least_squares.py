@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orthoboot.simulators.least_squares import gaining, least_squares
+from orthoboot.solvers.least_squares import gaining, least_squares
 
 
 @pytest.fixture
