@@ -28,6 +28,9 @@ RUNS = 10_000
 PRECISE = 0.005
 """Relative error of references that small differences are measured from."""
 
+OF_SHARES = 0.0025
+"""The same for shares, which are quotients of two of them."""
+
 
 class Sizes(NamedTuple):
     """How many data sets a study has, how many repetitions of each, the seed that both begin with, and of what."""
@@ -219,12 +222,12 @@ def contributions(sizes: Sizes) -> None:
     for case in (queue_case(10, 500), queue_case(10, 100), TABLE[4], FRESH[0]):
         for seed in sizes.data_seeds:
             data = case.data(5000 + seed)
-            total = reference(case, data, seed, precision=PRECISE).variance
+            total = reference(case, data, seed, precision=OF_SHARES).variance
             results = [ours(case, data, 5_000, r) for r in sizes.run_seeds]
             for name, values in data.items():
-                alone = reference(case, data, seed, precision=PRECISE, sizes={name: len(values)}).variance / total
+                alone = reference(case, data, seed, precision=OF_SHARES, sizes={name: len(values)}).variance / total
                 rows = {other: len(each) * (2 if other == name else 1) for other, each in data.items()}
-                after = np.sqrt(reference(case, data, seed, precision=PRECISE, sizes=rows).variance / total)
+                after = np.sqrt(reference(case, data, seed, precision=OF_SHARES, sizes=rows).variance / total)
                 shares = np.array([result.contributions[name] for result in results])
                 doubled = np.array([result.more_data(**{name: 2}).ratio for result in results])
                 cells = [f"{alone:.3f}", f"{shares.mean():.3f}", f"{_rms(shares - alone):.3f}", f"{after:.3f}"]
