@@ -20,13 +20,12 @@ from typing import Any
 import joblib
 import numpy as np
 import scipy.special
+from benchmarks.kept import PART, part
 
 import orthoboot as ob
 
 LEVEL = 0.95
 METHODS = ("default", "bca-2000", "normal")
-PART = 50
-"""Data sets that are computed together and kept."""
 
 
 @dataclass(frozen=True)
@@ -128,20 +127,6 @@ def ends(case: Case, seed: int) -> np.ndarray:
     return np.array([[float(np.ravel(number)[0]) for number in row] for row in found])
 
 
-def part(case: Case, first: int, folder: pathlib.Path | None) -> np.ndarray:
-    """Return the ends for `PART` data sets, shape ``(PART, methods, 3)``, from the folder where they are kept."""
-    name = "".join(letter if letter.isalnum() else "-" for letter in case.name)
-    file = None if folder is None else folder / f"{name}-{first}.npy"
-    if file is not None and file.exists():
-        return np.load(file)
-    found = np.array([ends(case, seed) for seed in range(first, first + PART)])
-    if file is not None:
-        unfinished = file.with_suffix(".part.npy")
-        np.save(unfinished, found)
-        unfinished.rename(file)
-    return found
-
-
 def row(case: Case, found: np.ndarray) -> str:
     """Return a line of the table: coverages, the difference with its error, widths, and the time of both."""
     holds = (found[:, :, 0] <= case.truth) & (case.truth <= found[:, :, 1])
@@ -178,7 +163,8 @@ def main() -> None:
 
 def _part_of(name: str, first: int, folder: pathlib.Path | None) -> np.ndarray:
     """Return `part` of the case of a name: cases hold functions that other processes cannot read."""
-    return part(next(case for case in CASES if case.name == name), first, folder)
+    case = next(case for case in CASES if case.name == name)
+    return part(name, folder, first, partial(ends, case))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
 
 For bias, standard error and both ends of the default interval, over seeds and data sets: the share of runs that are off
 by more than three reported errors, and the mean and the median of the reported error over the root mean square of the
-true one. The truth is the same answer from very many replicates, whose own error counts with the reported one. A size
-of 0 is the default number of replicates.
+true one; then the share of runs that warn. The truth is the same answer from very many replicates, whose own error
+counts with the reported one. A size of 0 is the default number of replicates.
 """
 
 from __future__ import annotations
@@ -58,11 +58,15 @@ CASES = (
 
 
 class Honesty(NamedTuple):
-    """For each of `QUANTITIES`: errors over reported ones and the truth's, ``(runs, 4)``; reported and true errors."""
+    """For each of `QUANTITIES`: errors over reported ones and the truth's, ``(runs, 4)``; reported and true errors.
+
+    And for each run whether it warned.
+    """
 
     z: np.ndarray
     reported: np.ndarray
     true: np.ndarray
+    warned: np.ndarray
 
 
 def answers(result: ob.Result) -> np.ndarray:
@@ -80,18 +84,19 @@ def honesty(case: Case, data_seed: int, size: int, n_seeds: int) -> Honesty:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole, kept = truth(case, data, options), dict[type, Ends]()
-        found = []
+        found, warned = [], []
         for seed in range(n_seeds):
             run = ob.bootstrap(data, case.statistic, n_resamples=size or None, rng=seed, **options)
             ends = _ends_like(whole, run, kept)
             true = _first(whole.bias, whole.standard_error, ends.low, ends.high)
             own = _first(*whole.simulation_error[:2], ends.low_error, ends.high_error)
             found.append([answers(run) - true, _first(*run.simulation_error), own])
+            warned.append(bool(run.warnings))
     error, reported, own = np.moveaxis(np.array(found), 1, 0) / float(np.ravel(whole.standard_error)[0])
     with np.errstate(divide="ignore", invalid="ignore"):
         # What is exact differs from the truth by rounding.
         z = np.where(np.abs(error) < 1e-9, 0.0, np.abs(error) / np.hypot(reported, own))
-    return Honesty(z, reported, error)
+    return Honesty(z, reported, error, np.array(warned))
 
 
 def truth(case: Case, data: Any, options: dict[str, Any]) -> ob.Result:
@@ -130,6 +135,7 @@ def row(case: Case, size: int, sets: list[Honesty]) -> str:
         median = np.mean([np.median(one.reported[:, number]) for one in sets]) / true.mean()
         beyond = np.mean(z[:, number] > 3)
         cells.append(f"{beyond:.1%}, {mean:.2f}, {median:.2f}, ({true.mean():.4f})")
+    cells.append(f"{np.mean([one.warned for one in sets]):.0%}")
     return f"| {case.name} | {size or 'default'} | " + " | ".join(cells) + " |"
 
 
@@ -145,8 +151,8 @@ def main() -> None:
     seeds = range(options.first_seed, options.first_seed + options.data_sets)
     each = options.seeds // options.data_sets
     print("Share beyond three errors; reported over true in the mean and in the median; (true, in standard errors)\n")
-    print("| case | B | " + " | ".join(QUANTITIES) + " |")
-    print("| --- " * (2 + len(QUANTITIES)) + "|")
+    print("| case | B | " + " | ".join(QUANTITIES) + " | warns |")
+    print("| --- " * (3 + len(QUANTITIES)) + "|")
     with joblib.Parallel(n_jobs=options.jobs) as parallel:
         for case in CASES:
             if any(part in case.name for part in options.cases):

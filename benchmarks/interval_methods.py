@@ -20,15 +20,13 @@ from typing import Any
 
 import numpy as np
 from benchmarks.coverage import CASES, Case
+from benchmarks.kept import PART, part
 
 import orthoboot as ob
 from orthoboot.intervals.normal import NaturalNormal
 from orthoboot.intervals.scale import NaturalScale
 from orthoboot.paper.ci.problems import PROBLEMS
 from orthoboot.result import Result
-
-PART = 50
-"""Data sets that are computed together and kept."""
 
 MANY = 1000
 """Replicates of studentized intervals."""
@@ -124,20 +122,6 @@ def ends(case: Case, seed: int) -> np.ndarray:
         )
 
 
-def part(case: Case, first: int, folder: pathlib.Path | None) -> np.ndarray:
-    """Return the ends for `PART` data sets, shape ``(PART, columns, 2)``, from the folder where they are kept."""
-    name = "".join(letter if letter.isalnum() else "-" for letter in case.name)
-    file = None if folder is None else folder / f"{name}-{first}.npy"
-    if file is not None and file.exists():
-        return np.load(file)
-    found = np.array([ends(case, seed) for seed in range(first, first + PART)])
-    if file is not None:
-        unfinished = file.with_suffix(".part.npy")
-        np.save(unfinished, found)
-        unfinished.rename(file)
-    return found
-
-
 def with_wider(found: np.ndarray) -> np.ndarray:
     """Return the ends ``(data sets, columns, 2)`` with those of `WIDER` as the last column."""
     both = found[:, [COLUMNS.index("BCa"), COLUMNS.index("normal, natural")]]
@@ -172,7 +156,8 @@ def main() -> None:
     starts = range(options.first_seed, options.first_seed + options.data_sets, PART)
     for case in (*_paper_cases(), *CASES):
         if any(each in case.name for each in options.cases):
-            print(row(case, np.concatenate([part(case, start, options.folder) for start in starts])), flush=True)
+            found = [part(case.name, options.folder, start, partial(ends, case)) for start in starts]
+            print(row(case, np.concatenate(found)), flush=True)
 
 
 if __name__ == "__main__":

@@ -12,15 +12,15 @@ from __future__ import annotations
 import argparse
 import pathlib
 import warnings
+from functools import partial
 
 import numpy as np
+from benchmarks.kept import PART, part
 
 import orthoboot as ob
 from orthoboot.paper.ci.problems import PROBLEMS, Problem
 
 COLUMNS = ("before", "default", "BCa, 2000")
-PART = 50
-"""Data sets that are computed together and kept."""
 
 
 def ends(name: str, seed: int) -> np.ndarray:
@@ -38,19 +38,6 @@ def ends(name: str, seed: int) -> np.ndarray:
         found = [ob.bootstrap(data, problem.statistic, paired=problem.paired, **options) for options in asked]
     missing = [(np.nan, np.nan)] * (len(calls) - len(asked))
     return np.array([*(result.confidence_interval for result in found), *missing], dtype=float)
-
-
-def part(name: str, start: int, folder: pathlib.Path | None) -> np.ndarray:
-    """Return the ends for `PART` data sets, ``(PART, columns, 2)``, from the folder where they are kept."""
-    file = None if folder is None else folder / f"{name}-{start}.npy"
-    if file is not None and file.exists():
-        return np.load(file)
-    found = np.array([ends(name, seed) for seed in range(start, start + PART)])
-    if file is not None:
-        unfinished = file.with_suffix(".part.npy")
-        np.save(unfinished, found)
-        unfinished.rename(file)
-    return found
 
 
 def row(problem: Problem, found: np.ndarray) -> str:
@@ -81,7 +68,7 @@ def main() -> None:
     print("| --- " * 7 + "|")
     starts = range(options.first_seed, options.first_seed + options.data_sets, PART)
     for name in options.cases:
-        parts = [part(name, start, options.folder) for start in starts]
+        parts = [part(name, options.folder, start, partial(ends, name)) for start in starts]
         print(row(PROBLEMS[name], np.concatenate(parts)), flush=True)
 
 

@@ -24,6 +24,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from benchmarks.kept import kept
 from benchmarks.surrogate_cases import Case, cases
 
 import orthoboot as ob
@@ -419,17 +420,12 @@ TABLES = {
 
 def found_for(name: str, case: Case, seed: int, n_runs: int, folder: pathlib.Path | None) -> np.ndarray:
     """Return what a table has for the data set of a seed, from the folder where it is kept."""
-    label = "".join(letter if letter.isalnum() else "-" for letter in case.name)
-    file = None if folder is None else folder / f"{name}-{label}-{n_runs}-{seed}.npy"
-    if file is not None and file.exists():
-        return np.load(file)
     table = TABLES[name]
-    found = table.found(Answers.of(case, seed, n_runs, table.n_small))
-    if file is not None:
-        unfinished = file.with_suffix(".part.npy")
-        np.save(unfinished, found)
-        unfinished.rename(file)
-    return found
+    return kept(
+        f"{name}-{case.name}-{n_runs}-{seed}",
+        folder,
+        lambda: table.found(Answers.of(case, seed, n_runs, table.n_small)),
+    )
 
 
 def print_table(name: str, chosen: list[Case], seeds: range, runs: int | None, folder: pathlib.Path | None) -> None:

@@ -20,6 +20,9 @@ LARGEST_BIAS = 0.5
 At a kink changes of first order remain in it: of medians of 21 to 101 normal rows one in ten was below.
 """
 
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""Relative rounding error of a function of many rows."""
+
 _LARGEST_ROUNDING = 0.01
 """In standard errors: the rounding up to which a second-order bias is known."""
 

@@ -12,7 +12,7 @@ from orthoboot.execution.evaluations import evaluations
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.base import Prepared
-from orthoboot.influence.engine_values import EngineInfluence, SampleValues, complete_values, engine_influence
+from orthoboot.influence.engine_values import ROUNDING, EngineInfluence, SampleValues, complete_values, engine_influence
 from orthoboot.influence.units import Units, UnitsMoved, units_of
 from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray, IntArray
@@ -29,9 +29,6 @@ _LONGER, _GROWTH, _NOTABLE = 8, 3, 0.1
 
 _ACCURACY = 1e-4
 """Rounding may be this share of the influence values before a longer step is taken."""
-
-_LAST_PLACES = 8
-"""Units in the last place by which a function of many rows is off."""
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -70,7 +67,7 @@ def _differences(prepared: Prepared[Any], units: Units, execution: Execution, ba
             break
     second = towards - 2 * prepared.centre + away
     # The rounding of the centre is the same in all second differences, and adds up.
-    last_places = np.full_like(second, _LAST_PLACES * _EPSILON) * estimate
+    last_places = np.full_like(second, ROUNDING) * estimate
     bias, rounding = (_second_order(part, units.number, step) for part in (second, last_places))
     return SampleValues(units, np.where(spread > 10 * rounding_of_values, values, 0.0), bias, rounding)
 

@@ -12,6 +12,7 @@ from orthoboot.execution.progress import ProgressBar
 from orthoboot.functionals.base import Prepared
 from orthoboot.influence.engine_values import (
     LARGEST_BIAS,
+    ROUNDING,
     EngineInfluence,
     SampleValues,
     complete_values,
@@ -21,9 +22,6 @@ from orthoboot.influence.engine_values import (
 from orthoboot.influence.units import Units, UnitsLeftOut, UnitsTwice, units_of
 from orthoboot.plans import Plan
 from orthoboot.typing import FloatArray
-
-_LAST_PLACES = 8
-"""Units in the last place by which a function of many rows is off."""
 
 
 def jackknife_influence(prepared: Prepared[Any], execution: Execution, plan: Plan | None = None) -> EngineInfluence:
@@ -76,7 +74,7 @@ def _twice(prepared: Prepared[Any], units: Units, execution: Execution, bar: Pro
 
 def _rounding(number: int, value: FloatArray) -> FloatArray:
     """Return how far rounding may move n differences of a value in the same direction."""
-    return _LAST_PLACES * number * float(np.finfo(np.float64).eps) * np.abs(value)
+    return number * ROUNDING * np.abs(value)
 
 
 def _centred(values: FloatArray, estimate: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Least squares with what every run's own fit, that to the other runs, leaves of it."""
+"""Least squares, with the residual of every row from the fit to the other rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from orthoboot.typing import BoolArray, FloatArray
 
 _MOST_LEVERAGE = 0.8
-"""Beyond it a residual from the fit to the other runs would be mostly the noise of that fit."""
+"""Beyond it a residual from the fit to the other rows would be mostly the noise of that fit."""
 
 _DEPENDENT = 1e-10
 
@@ -40,17 +40,17 @@ class LeastSquares(NamedTuple):
 
     @property
     def outer_residuals(self) -> FloatArray:
-        """Return ``e / (1 - leverage)``, shape ``(R, k)``: residuals from the fit to the other runs, those of HC3."""
+        """Return ``e / (1 - leverage)``, shape ``(R, k)``: residuals from the fit to the other rows, those of HC3."""
         return self.residuals / (1 - self.leverage)[:, np.newaxis]
 
-    def outer_coefficients(self, runs: BoolArray) -> FloatArray:
-        """Return the sum over some runs ``(R,)`` of the coefficients without the run, shape ``(c, k)``."""
-        rest = self.columns[runs].T @ self.outer_residuals[runs]
-        return np.asarray(runs.sum() * self.coefficients - self.inverse_factor @ (self.inverse_factor.T @ rest))
+    def outer_coefficients(self, rows: BoolArray) -> FloatArray:
+        """Return the sum over some rows ``(R,)`` of the coefficients without the row, shape ``(c, k)``."""
+        rest = self.columns[rows].T @ self.outer_residuals[rows]
+        return np.asarray(rows.sum() * self.coefficients - self.inverse_factor @ (self.inverse_factor.T @ rest))
 
 
 def least_squares(columns: FloatArray, outputs: FloatArray) -> LeastSquares | None:
-    """Return the fit of outputs ``(R, k)``; None if the runs do not determine it."""
+    """Return the fit of outputs ``(R, k)``; None if the rows do not determine it."""
     orthogonal, triangular = np.linalg.qr(columns)
     diagonal = np.abs(np.diag(triangular))
     if len(columns) <= columns.shape[1] or diagonal.min() <= _DEPENDENT * diagonal.max():
@@ -62,7 +62,7 @@ def least_squares(columns: FloatArray, outputs: FloatArray) -> LeastSquares | No
 
 
 def gaining(fitted: FloatArray, outputs: FloatArray, doubtful: FloatArray, least: float, most: int) -> tuple[int, ...]:
-    """Return the places of doubtful columns that make residuals from fits to the other runs smaller.
+    """Return the places of doubtful columns that make residuals from fits to the other rows smaller.
 
     Parameters
     ----------
@@ -96,6 +96,6 @@ def gaining(fitted: FloatArray, outputs: FloatArray, doubtful: FloatArray, least
 
 
 def _outer_squares(residuals: FloatArray, leverage: FloatArray) -> FloatArray:
-    """Return the sums of squared residuals from fits to the other runs, shape ``(k,)``."""
+    """Return the sums of squared residuals from fits to the other rows, shape ``(k,)``."""
     outer = residuals / np.maximum(1 - leverage, 1 - _MOST_LEVERAGE)[:, np.newaxis]
     return np.asarray((outer**2).sum(axis=0) + np.finfo(float).tiny)
