@@ -67,3 +67,13 @@ def bias_of_maximum(x, draws):
 
 def variance(influence):
     return (influence**2).sum() / len(influence) ** 2
+
+
+def residuals_and_distances(estimation):
+    """The residuals of runs of one input, shape ``(R,)``, and their ``n N - T`` beyond the features, ``(R, n)``."""
+    records = estimation.records
+    entry, runs = records.experiment.inputs[0], records.runs
+    longest = int(runs.used.max())
+    excess = entry.excess_counts(records.experiment.positions(0, range(len(runs)), longest), runs.used[:, 0])
+    beyond = excess - entry.loadings @ (entry.loadings.T @ excess) / entry.n_rows
+    return estimation.regression.outer_residuals[:, 0], beyond.T

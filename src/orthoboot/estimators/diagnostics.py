@@ -35,7 +35,7 @@ FEW_IN_STRATUM = 5
 FEW_REPLICATES = 5
 FEW_ROWS, _FEW_FOR_THEM, _MANY_FOR_THEM = 100, 50, 200
 """Rows whose remainder is skewed, and replicates that are too few and enough to show it."""
-_BENDS = 0.05
+_BENDS = 0.01
 """Of the variance of the linear part: what a statistic that bends has beyond it."""
 _ENOUGH = ESTIMATORS["standard"].default_resamples
 DOMINANT_SHARE = 0.9

@@ -162,7 +162,7 @@ class SimulationAnswer:
     def notes(self) -> list[str]:
         """Return notes that explain the numbers."""
         notes = [
-            "input error: other data would change the estimate so much; run error: other runs at these data would.",
+            "input error: standard error due to the inputs' data; run error: standard error due to the number of runs.",
             f"Input variance by {self.way}.",
             "± is the simulation error: what another seed would change.",
         ]

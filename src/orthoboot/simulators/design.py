@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,6 +13,9 @@ from orthoboot.simulators.runs import Experiment, Runs
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 _DRAWS_AT_ONCE = 1 << 20
+
+_RUNS_TOGETHER = 64
+"""Of which all pairs show the noise of rows with a plan; others would take longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +29,7 @@ class Design:
     products
         By input the sums of products of two features of one draw, shape ``(R, p_i, p_i)``.
     squared_counts
-        Shape ``(R, m)``; NaN for fitted distributions.
+        Shape ``(R, m)``; zero for fitted distributions.
     used
         Draws, shape ``(R, m)``.
     input_of
@@ -36,8 +39,12 @@ class Design:
     root
         A symmetric root of the covariance of the rows' loadings, shape ``(p, p)``: the identity for empirical inputs.
     cubes
-        Sums over draws of a feature times the squared length of all features of its input, shape ``(R, p)``; NaN for
+        Sums over draws of a feature times the squared length of all features of its input, shape ``(R, p)``; zero for
         fitted distributions.
+    is_parametric
+        Which inputs are fitted distributions, shape ``(m,)``.
+    has_plan
+        Which have rows that are not resampled one by one, shape ``(m,)``.
     """
 
     features: FloatArray
@@ -48,14 +55,16 @@ class Design:
     sizes: FloatArray
     root: FloatArray
     cubes: FloatArray
+    is_parametric: BoolArray
+    has_plan: BoolArray
 
     def __len__(self) -> int:
         return len(self.features)
 
-    @cached_property
-    def is_fitted(self) -> BoolArray:
-        """Return which inputs count through their features alone: fitted, or with a plan of their own, ``(m,)``."""
-        return np.asarray(np.isnan(self.squared_counts).any(axis=0))
+    @property
+    def has_independent_rows(self) -> BoolArray:
+        """Return which inputs have moments of third order that are known, those of rows drawn one by one, ``(m,)``."""
+        return ~(self.is_parametric | self.has_plan)
 
     @cached_property
     def is_random(self) -> bool:
@@ -93,7 +102,7 @@ class Design:
     def pairs(self) -> list[tuple[int, int]]:
         """Return the pairs of features that may have an effect: not those of the same row, where a run draws one."""
         p = self.n_features
-        single = (self.used.max(axis=0, initial=0) <= 1) & ~self.is_fitted
+        single = (self.used.max(axis=0, initial=0) <= 1) & ~self.is_parametric
         of = self.input_of
         return [(k, j) for k in range(p) for j in range(k, p) if not (of[k] == of[j] and single[of[k]])]
 
@@ -102,7 +111,7 @@ class Design:
         parts = ("features", "squared_counts", "used", "cubes")
         stacked = {name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in parts}
         products = tuple(map(np.concatenate, zip(self.products, more.products, strict=True)))
-        return Design(products=products, input_of=self.input_of, sizes=self.sizes, root=self.root, **stacked)
+        return replace(self, products=products, **stacked)
 
 
 def design_of(experiment: Experiment, runs: Runs, known: Design | None = None) -> Design:
@@ -121,6 +130,8 @@ def design_of(experiment: Experiment, runs: Runs, known: Design | None = None) -
         np.array([entry.n_rows for entry in experiment.inputs], dtype=np.float64),
         _root(experiment),
         np.concatenate([sums.cubes for sums in by_input], axis=1),
+        np.array([not entry.has_rows for entry in experiment.inputs]),
+        np.array([not entry.rows_are_independent for entry in experiment.inputs]),
     )
     return made if known is None else known.joined(made)
 
@@ -154,42 +165,110 @@ def _root(experiment: Experiment) -> FloatArray:
 
 
 class ResidualInfluence(NamedTuple):
-    """What residuals say of the rows that their runs draw.
+    """What residuals say about the rows that their runs draw.
+
+    With S a run's ``n N - T`` beyond the features, and v(.) the variance over resamples of the mean of numbers of the
+    rows, all of these are of shape ``(m, k)`` but the first.
 
     Attributes
     ----------
     rows
-        By input the mean over runs of ``e (n N - T)`` beyond the features, shape ``(n_i, k)``. Rows are sorted, as the
-        input keeps them; zero for fitted distributions, whose rows count through features alone.
+        By input the mean over runs of ``e S``, shape ``(n_i, k)``. Rows are sorted, as the input keeps them; zero for
+        fitted distributions, whose rows count through features alone.
+    variance
+        v of `rows`.
+    own
+        The sum over runs of ``e^2 v(S)``: what each run has with itself.
     noise
-        By input the variance that noise alone gives to the sum of squares of `rows` over ``n^2``, once what each run
-        has with itself is taken off, shape ``(m, k)``.
+        The variance that noise alone gives to the mean of ``e e' v(S, S')`` over pairs of different runs.
+    spread
+        The variance of ``e S`` along a direction.
     """
 
     rows: tuple[FloatArray, ...]
+    variance: FloatArray
+    own: FloatArray
     noise: FloatArray
+    spread: FloatArray
+
+
+class _OfInput(NamedTuple):
+    """`ResidualInfluence` of one input."""
+
+    rows: FloatArray
+    own: FloatArray
+    noise: FloatArray
+    spread: FloatArray
 
 
 def residual_influence(experiment: Experiment, runs: Runs, design: Design, residuals: FloatArray) -> ResidualInfluence:
-    """Return what the residuals ``(R, k)`` of runs say of the rows that they draw."""
-    k = residuals.shape[1]
+    """Return what the residuals ``(R, k)`` of runs say about the rows that they draw."""
+    of = [_residuals_by_row(experiment, runs, design, i, residuals) for i in range(len(experiment.inputs))]
+    rows = tuple(one.rows for one in of)
+    variance = [entry.linear_variance(found) for entry, found in zip(experiment.inputs, rows, strict=True)]
+    stacked = (np.stack(each) for each in zip(*((one.own, one.noise, one.spread) for one in of), strict=True))
+    return ResidualInfluence(rows, np.stack(variance), *stacked)
+
+
+def _residuals_by_row(experiment: Experiment, runs: Runs, design: Design, i: int, residuals: FloatArray) -> _OfInput:
+    if design.is_parametric[i]:
+        none = np.zeros(residuals.shape[1])
+        return _OfInput(np.zeros((experiment.inputs[i].n_rows, residuals.shape[1])), none, none, none)
+    if design.has_plan[i]:
+        return _of_planned_rows(experiment, runs, design, i, residuals)
+    return _of_independent_rows(experiment, runs, design, i, residuals)
+
+
+def _of_independent_rows(experiment: Experiment, runs: Runs, design: Design, i: int, residuals: FloatArray) -> _OfInput:
+    """Return what residuals say about rows that are resampled one by one, where v is the sum of squares over ``n^2``.
+
+    Sums over rows and over pairs of runs follow from counts, without a number for every row and run.
+    """
+    entry, k = experiment.inputs[i], residuals.shape[1]
     largest = np.abs(residuals).max(axis=0)
     squares = (residuals / np.where(largest > 0, largest, 1.0)) ** 2
-    rows, noise = [], np.zeros((len(experiment.inputs), k))
-    for i, entry in enumerate(experiment.inputs):
-        total, twice = np.zeros((entry.n_rows, 2 * k)), np.zeros(len(runs))
-        if entry.has_rows and entry.rows_are_independent:
-            both = np.concatenate([residuals, squares], axis=1)
-            for stretch in stretches(runs.used[:, i]):
-                some = slice(stretch.start, stretch.stop)
-                used = runs.used[some, i]
-                positions = experiment.positions(i, stretch, int(max(used.max(), 1)))
-                total += entry.influence_of_residuals(positions, used, both[some])
-                twice[some] = entry.squared_counts(positions, used, _lengths(entry))
-            by_row = (total[:, k:] + design.used[:, i] @ squares) / entry.n_rows
-            noise[i] = largest**4 * _noise(entry, design, i, by_row, squares, twice)
-        rows.append(_beyond_features(entry, total[:, :k] / len(runs)))
-    return ResidualInfluence(tuple(rows), noise)
+    both = np.concatenate([residuals, squares], axis=1)
+    total, twice = np.zeros((entry.n_rows, 2 * k)), np.zeros(len(runs))
+    for stretch in stretches(runs.used[:, i]):
+        some = slice(stretch.start, stretch.stop)
+        used = runs.used[some, i]
+        positions = experiment.positions(i, stretch, int(max(used.max(), 1)))
+        total += entry.influence_of_residuals(positions, used, both[some])
+        twice[some] = entry.squared_counts(positions, used, _lengths(entry))
+    by_row = (total[:, k:] + design.used[:, i] @ squares) / entry.n_rows
+    noise = largest**4 * _noise(entry, design, i, by_row, squares, twice)
+    own = (residuals**2).T @ _distance(design, i) / entry.n_rows**2
+    spread = design.mean_used[i] * (residuals**2).mean(axis=0)
+    return _OfInput(_beyond_features(entry, total[:, :k] / len(runs)), own, noise, spread)
+
+
+def _distance(design: Design, i: int) -> FloatArray:
+    """Return the squared length of S of an input, shape ``(R,)``."""
+    n = design.sizes[i]
+    features = design.features[:, design.input_of == i]
+    length: FloatArray = n**2 * design.squared_counts[:, i] - n * design.used[:, i] ** 2
+    return np.asarray(length - n * (features**2).sum(axis=1))
+
+
+def _of_planned_rows(experiment: Experiment, runs: Runs, design: Design, i: int, residuals: FloatArray) -> _OfInput:
+    """Return what residuals say about rows with a plan, from S of every run; the noise from pairs of near runs."""
+    entry, (number, k) = experiment.inputs[i], residuals.shape
+    total, own, squared = np.zeros((entry.n_rows, k)), np.zeros(k), np.zeros(k)
+    pairs = 0
+    for start in range(0, number, _RUNS_TOGETHER):
+        some = slice(start, min(start + _RUNS_TOGETHER, number))
+        used, e = runs.used[some, i], residuals[some]
+        positions = experiment.positions(i, range(some.start, some.stop), int(max(used.max(), 1)))
+        found = _beyond_features(entry, entry.excess_counts(positions, used))
+        products = entry.linear_covariance(found)
+        total += found @ e
+        own += (e**2).T @ np.diag(products)
+        np.fill_diagonal(products, 0.0)
+        squared += np.einsum("rk,rs,sk->k", e**2, products**2, e**2)
+        pairs += len(e) * (len(e) - 1)
+    noise = 2 * squared / (max(pairs, 1) * number * max(number - 1, 1))
+    spread = own / number * entry.n_rows / max(entry.n_units - 1, 1)
+    return _OfInput(total / number, own, noise, spread)
 
 
 def _lengths(entry: Input) -> FloatArray:
@@ -233,7 +312,5 @@ def _noise(
 
 def _beyond_features(entry: Input, influence: FloatArray) -> FloatArray:
     """Return the part of the influence of rows that no feature has."""
-    if not entry.has_rows:
-        return influence
     features = entry.loadings
     return np.asarray(influence - features @ (features.T @ influence) / entry.n_rows)

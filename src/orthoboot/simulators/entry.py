@@ -87,7 +87,8 @@ def input_uncertainty(
         The number of draws of each input per run, or a dict by input. ``run(draw)`` does not need it; if it is given,
         drawing more raises an error.
     n_runs
-        The total number of runs; by default 10,000, or 2,000 for a model that is called once per run.
+        The total number of runs; by default 10,000, or 2,000 for a model that is called once per run. A model that
+        takes arrays and `rng` is simulated in whole batches, so that the number is rounded up to batches of up to 250.
     tol
         The target for the relative simulation error of `input_error`: runs are added until it is reached, up to
         `max_runs`.
@@ -164,7 +165,9 @@ def input_uncertainty(
         emit(warning)
     with execution.checkpoint.opened():
         outcome, unmet = _simulated(experiment, _first_runs(model, n_runs, wanted, most), wanted, most)
-    ignored = ignored_inputs(experiment, outcome.estimation.records.runs)
+    # After Ctrl-C the model is not called again.
+    suspects = outcome.estimation.may_have_no_effect
+    ignored = () if outcome.interrupted else ignored_inputs(experiment, outcome.estimation.records.runs, suspects)
     records = replace(outcome.estimation.records, given_limits=limits)
     estimation = replace(outcome.estimation, records=records)
     _check_limits(estimation, limits)

@@ -17,13 +17,16 @@ from orthoboot.simulators.orders.weights import expected_share, weight_of
 from orthoboot.simulators.regression import RUNS_PER_COLUMN, Regression, regression_of
 from orthoboot.simulators.resampling import LEAST_PAIRS, ResampledVariance
 from orthoboot.simulators.runs import Experiment, Reruns, Runs
-from orthoboot.typing import FloatArray
+from orthoboot.typing import BoolArray, FloatArray
 
 LARGE_SHARE = 0.5
 """Beyond it no expansion about the data is to be relied on."""
 
 _CERTAIN = 1.5
 """A second order that is no larger than so many of its errors may be noise."""
+
+_CLEAR = 5.0
+"""A first order that is larger than so many of its errors is not noise."""
 
 _NOISE_LEFT = 0.2
 """Share of the noise of a run that is left once its value at the data is known."""
@@ -256,6 +259,13 @@ class Estimation:
         certain = np.where(curved > _CERTAIN * noise, curved, 0.0)
         total = self.first.variances.sum(axis=0) + np.maximum(curved, 0.0)
         return np.asarray(np.where(total > 0, np.minimum(certain / np.where(total > 0, total, 1.0), 1.0), 0.0))
+
+    @property
+    def may_have_no_effect(self) -> BoolArray:
+        """Return which inputs have no variance that is clearly above its error, in any output, shape ``(m,)``."""
+        first = self.first
+        error = np.sqrt(first.run_terms.var(axis=0) / len(first.run_terms) + first.noise_variance)
+        return np.asarray((first.variances <= _CLEAR * error).all(axis=1))
 
     @property
     def noise_share(self) -> FloatArray:

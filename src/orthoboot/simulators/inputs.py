@@ -12,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orthoboot.data import read
+from orthoboot.draws.numpy_kernels import philox_words
 from orthoboot.draws.random_counts import multinomial_counts, multinomial_sums, uniform_integers
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.simulators.features import orthonormal_features
 from orthoboot.typing import BoolArray, FloatArray, IntArray, Key
+
+_LEVELS = 2
+"""Sets the keys of uniform levels apart from those of ranks and of a model's own random numbers."""
 
 _COUNTS_AT_ONCE = 1 << 21
 """Runs are counted in pieces of about so many numbers."""
@@ -34,9 +38,9 @@ class DrawSums(NamedTuple):
     products
         Of the products of two features of the same draw, shape ``(R, p, p)``.
     squared_counts
-        Of the squared numbers of times that each row was drawn, shape ``(R,)``; NaN for fitted distributions.
+        Of the squared numbers of times that each row was drawn, shape ``(R,)``; zero for fitted distributions.
     cubes
-        Of the features times their squared length ``g' g``, shape ``(R, p)``; NaN for fitted distributions.
+        Of the features times their squared length ``g' g``, shape ``(R, p)``; zero for fitted distributions.
     """
 
     features: FloatArray
@@ -64,6 +68,8 @@ class Input(ABC):
     """A distribution that is known through `n_rows` rows of data."""
 
     name: str
+    order: IntArray
+    """The place in the data of every sorted row, shape ``(n,)``."""
 
     @property
     @abstractmethod
@@ -136,9 +142,24 @@ class Input(ABC):
         """Return by run the sums over rows of ``N^2`` times their weights ``(n,)``, shape ``(R,)``."""
         raise NotImplementedError
 
+    def excess_counts(self, positions: Positions, used: IntArray) -> FloatArray:
+        """Return ``n N - T`` of the sorted rows for every run, shape ``(n, R)``."""
+        raise NotImplementedError
+
+    def linear_covariance(self, values: FloatArray) -> FloatArray:
+        """Return the covariance over resamples of the means of numbers ``(n, k)`` of the sorted rows, ``(k, k)``."""
+        raise NotImplementedError
+
+    @property
+    def n_units(self) -> int:
+        """Return how many rows, or groups of rows, are resampled independently."""
+        return self.n_rows
+
     def in_data_order(self, sorted_rows: FloatArray) -> FloatArray:
         """Return numbers of the sorted rows in the order of the data."""
-        return sorted_rows
+        ordered = np.empty_like(sorted_rows)
+        ordered[self.order] = sorted_rows
+        return ordered
 
     def resampled_loadings(self, key: Key, stream: int, resamples: Sequence[int], values: FloatArray) -> FloatArray:
         """Return the means over resamples of numbers ``(n, k)`` of the sorted rows, shape ``(B, k)``."""
@@ -235,6 +256,10 @@ class EmpiricalInput(Input):
         flat = (ranks + self.n_rows * np.arange(len(ranks))[:, np.newaxis])[_is_used(ranks, used)]
         return np.bincount(flat, minlength=ranks.shape[0] * self.n_rows).reshape(len(ranks), -1).astype(np.float64)
 
+    def excess_counts(self, positions: Positions, used: IntArray) -> FloatArray:
+        """Return ``n N - T`` of the sorted rows for every run."""
+        return np.asarray(self.n_rows * self._counts(positions, used) - used[:, np.newaxis]).T
+
     @cached_property
     def _cubes(self) -> FloatArray:
         return np.asarray(self.loadings * (self.loadings**2).sum(axis=1, keepdims=True))
@@ -266,11 +291,13 @@ class EmpiricalInput(Input):
         found: FloatArray = self.n_rows * np.stack(sums, axis=1) - totals
         return found
 
-    def in_data_order(self, sorted_rows: FloatArray) -> FloatArray:
-        """Return numbers of the sorted rows in the order of the data."""
-        ordered = np.empty_like(sorted_rows)
-        ordered[self.order] = sorted_rows
-        return ordered
+
+def uniform_levels(key: Key, stream: int, runs: Sequence[int], size: int) -> FloatArray:
+    """Return numbers uniform in (0, 1), shape ``(runs, size)``: functions of the key, the stream, the run and t."""
+    first, second = np.random.SeedSequence([*key, _LEVELS]).generate_state(2, np.uint64).tolist()
+    words = [philox_words((first, second), (0, 0, stream, int(run)), size) for run in runs]
+    levels: FloatArray = ((np.array(words) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return levels
 
 
 def _is_used(positions: Positions, used: IntArray) -> BoolArray:

@@ -195,7 +195,8 @@ class ArrayModel(Model):
         """Return how many runs are simulated together: a function of the horizon alone."""
         if not self.vectorized:
             return _RUNS_ONE_BY_ONE
-        return int(np.clip(_NUMBERS_AT_ONCE // sum(self.capacities), 2, _MOST_RUNS_AT_ONCE))
+        # An even number: runs that share random numbers are repeated in whole batches, and in pairs.
+        return int(np.clip(_NUMBERS_AT_ONCE // sum(self.capacities) // 2 * 2, 2, _MOST_RUNS_AT_ONCE))
 
     @property
     def capacities(self) -> tuple[int, ...]:
@@ -239,7 +240,7 @@ class ArrayModel(Model):
                 )
             if numbers.min() < 0 or numbers.max() > most:
                 raise ModelError(
-                    f"the number of draws used of {name!r} must lie from 0 to its horizon, {most}; got "
+                    f"the number of draws used of {name!r} must be between 0 and its horizon, {most}; got "
                     f"{numbers.min()} to {numbers.max()}. Raise `horizon`."
                 )
             found[:, self.names.index(name)] = numbers

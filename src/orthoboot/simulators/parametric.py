@@ -11,10 +11,17 @@ import numpy as np
 from scipy.special import expit
 
 from orthoboot.arguments import is_real
-from orthoboot.draws.numpy_kernels import philox_words
 from orthoboot.draws.random_counts import multinomial_counts
 from orthoboot.errors import ArgumentError, DataError, FitError, first_line
-from orthoboot.simulators.inputs import CurvatureMoments, DrawSums, Input, Positions, UnnamedInput, empirical_input
+from orthoboot.simulators.inputs import (
+    CurvatureMoments,
+    DrawSums,
+    Input,
+    Positions,
+    UnnamedInput,
+    empirical_input,
+    uniform_levels,
+)
 from orthoboot.typing import BoolArray, FloatArray, IntArray, Key
 
 _STEP = 1e-4
@@ -24,7 +31,6 @@ _GRID, _FARTHEST = 4_001, 34.0
 _NEWTON_STEPS = 25
 _CONVERGED = 1e-9
 _CHORD_STEPS = 40
-_UNIFORM_STREAM = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,13 +164,17 @@ class FittedInput(Input):
     @cached_property
     def _parameter_influence(self) -> FloatArray:
         """Return how far each row moves the free parameters, shape ``(n, p)``."""
-        information = -self._law.curvatures(self.rows).mean(axis=0)
-        moves = np.linalg.solve(information, self._law.scores(self.rows).T).T
+        moves = np.linalg.solve(self._information, self._law.scores(self.rows).T).T
         return np.asarray(moves - moves.mean(axis=0))
 
     @cached_property
+    def _information(self) -> FloatArray:
+        """Return the observed information of a row, shape ``(p, p)``."""
+        return np.asarray(-self._law.curvatures(self.rows).mean(axis=0))
+
+    @cached_property
     def _inverse_information(self) -> FloatArray:
-        return np.asarray(np.linalg.inv(-self._law.curvatures(self.rows).mean(axis=0)))
+        return np.asarray(np.linalg.inv(self._information), dtype=np.float64)
 
     @cached_property
     def loadings(self) -> FloatArray:
@@ -180,7 +190,6 @@ class FittedInput(Input):
         """
         moves, law = self._parameter_influence, self._law
         curvatures = law.curvatures(self.rows)
-        information = -curvatures.mean(axis=0)
         steps = np.diag(100 * law.steps)
         third = [
             (law.moved(step).curvatures(self.rows) - law.moved(-step).curvatures(self.rows)).mean(axis=0)
@@ -189,7 +198,7 @@ class FittedInput(Input):
         ]
         mixed = np.einsum("nab,nb->a", curvatures, moves) / self.n_rows
         curved = np.einsum("cab,nb,nc->a", np.array(third), moves, moves) / self.n_rows
-        bias = np.linalg.solve(information, mixed + curved / 2) / self.n_rows
+        bias = np.linalg.solve(self._information, mixed + curved / 2) / self.n_rows
         return np.asarray(bias @ self._factor)
 
     @cached_property
@@ -211,10 +220,7 @@ class FittedInput(Input):
 
     def positions(self, key: Key, stream: int, runs: Sequence[int], size: int, capacity: int) -> Positions:
         """Return levels of the distribution function, uniform in (0, 1)."""
-        first, second = np.random.SeedSequence([*key, _UNIFORM_STREAM]).generate_state(2, np.uint64).tolist()
-        words = [philox_words((first, second), (0, 0, stream, int(run)), size) for run in runs]
-        levels: FloatArray = ((np.array(words) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-        return levels
+        return uniform_levels(key, stream, runs, size)
 
     def values(self, positions: Positions) -> Any:
         """Return the quantiles at these levels."""
@@ -252,14 +258,7 @@ class FittedInput(Input):
         information = information + np.einsum("nm,mkl->nkl", scores, self.curvature_moments.slopes)
         scores = scores.reshape(*positions.shape, p) * is_used
         information = information.reshape(*positions.shape, p, p) * is_used[..., np.newaxis]
-        unknown = np.full((len(used), p), np.nan)
-        return DrawSums(scores.sum(axis=1), information.sum(axis=1), unknown[:, 0], unknown)
-
-    def in_data_order(self, sorted_rows: FloatArray) -> FloatArray:
-        """Return numbers of the sorted rows in the order of the data."""
-        ordered = np.empty_like(sorted_rows)
-        ordered[self.order] = sorted_rows
-        return ordered
+        return DrawSums(scores.sum(axis=1), information.sum(axis=1), np.zeros(len(used)), np.zeros((len(used), p)))
 
 
 @dataclass(frozen=True, eq=False)

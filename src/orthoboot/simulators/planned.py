@@ -11,9 +11,17 @@ import numpy as np
 
 from orthoboot.data import read
 from orthoboot.errors import ArgumentError
-from orthoboot.plans import Plan, Scheme, plan_for
+from orthoboot.plans import Iid, Plan, Scheme, plan_for
 from orthoboot.plans.construction import DEFAULT_BLOCK_KIND
-from orthoboot.simulators.inputs import DrawSums, EmpiricalInput, Input, Positions, UnnamedInput, empirical_input
+from orthoboot.simulators.inputs import (
+    DrawSums,
+    EmpiricalInput,
+    Input,
+    Positions,
+    UnnamedInput,
+    empirical_input,
+    uniform_levels,
+)
 from orthoboot.typing import FloatArray, IntArray, Key
 
 
@@ -29,9 +37,9 @@ def input(  # noqa: A001 - what the user writes is `ob.input`
     """Return an input of `input_uncertainty` with strata, groups or a time series, and its own resampling plan.
 
     A run still draws rows uniformly; the plan says how other data would differ. With C the covariance of the rows'
-    counts under the plan, the input variance is ``influence' C influence / n^2``, estimated through the features of the
-    rows, and so is the second order. This leaves out influence that no feature captures, third moments and the third
-    order; runs under resamples, where there are any, include all of it.
+    counts under the plan, the input variance is ``influence' C influence / n^2``. The second order is estimated through
+    the features of the rows. Third moments and the third order are left out; runs under resamples, where there are any,
+    include them.
 
     Parameters
     ----------
@@ -91,6 +99,8 @@ class _Described(UnnamedInput):
             raise ArgumentError(
                 f"`inputs[{name!r}]`: the plan must be for its {entry.n_rows:,} rows; it is for {rows} rows."
             )
+        if isinstance(schemes[0], Iid):
+            return entry
         return PlannedInput(name, entry.rows, entry.order, entry.columns, entry.is_single, schemes[0])
 
 
@@ -131,38 +141,53 @@ class PlannedInput(EmpiricalInput):
         with_size = np.concatenate([loadings, np.ones((self.n_rows, 1))], axis=1)
         return np.asarray(moved - self.scheme.covariance(with_size)[:-1, -1])
 
+    @property
+    def n_units(self) -> int:
+        """Return how many rows, groups or blocks are resampled independently."""
+        return self.scheme.n_units
+
+    # Resamples may have more or fewer rows than the data, so that a draw is a level, which is a rank among any number
+    # of rows.
+
+    def positions(self, key: Key, stream: int, runs: Sequence[int], size: int, capacity: int) -> Positions:
+        """Return levels, uniform in (0, 1)."""
+        return uniform_levels(key, stream, runs, size)
+
+    def values(self, positions: Positions) -> Any:
+        """Return the rows at these levels."""
+        return super().values(_ranks(positions, self.n_rows))
+
     def sums(self, positions: Positions, used: IntArray) -> DrawSums:
-        """Return sums over the draws; those that mean something for independent rows alone are unknown."""
-        found = super().sums(positions, used)
-        unknown = np.full_like(found.cubes, np.nan)
-        return found._replace(squared_counts=np.full(len(used), np.nan), cubes=unknown)
+        """Return sums over the draws."""
+        return super().sums(_ranks(positions, self.n_rows), used)
+
+    def excess_counts(self, positions: Positions, used: IntArray) -> FloatArray:
+        """Return ``n N - T`` of the sorted rows for every run."""
+        return super().excess_counts(_ranks(positions, self.n_rows), used)
 
     def resampled_values(self, key: Key, stream: int, resamples: Sequence[int], positions: Positions) -> Any:
-        """Return the rows of the same ranks among the sorted rows of each resample."""
-        moved = np.empty_like(positions)
+        """Return the rows at the same levels among the sorted rows of each resample."""
+        moved = np.empty(positions.shape, dtype=np.int64)
         for place, resample in enumerate(resamples):
             counts = self.scheme.counts(key, stream, [resample])[0][self.order].astype(np.int64)
             rows = np.repeat(np.arange(self.n_rows), counts)
-            moved[place] = rows[_scaled(positions[place], self.n_rows, len(rows))]
-        return self.values(moved)
+            moved[place] = rows[_ranks(positions[place], len(rows))]
+        return super().values(moved)
 
     def resampled_loadings(self, key: Key, stream: int, resamples: Sequence[int], values: FloatArray) -> FloatArray:
         """Return ``(1/n) sum of counts times values`` less its mean, shape ``(B, k)``."""
         ordered = self.in_data_order(values)
         return np.asarray(self.scheme.sums(key, stream, resamples, ordered) / self.n_rows - self.scheme.mean(ordered))
 
+    def linear_covariance(self, values: FloatArray) -> FloatArray:
+        """Return the covariance under the scheme of the means of numbers ``(n, k)`` of the sorted rows."""
+        return np.array(self.scheme.covariance(self.in_data_order(values)))
+
     def linear_variance(self, influence: FloatArray) -> FloatArray:
         """Return the variance under the scheme of the mean of the influence of sorted rows, shape ``(k,)``."""
         return self.scheme.variance(self.in_data_order(influence))
 
 
-def _scaled(ranks: IntArray, n: int, size: int) -> IntArray:
-    """Return ranks among n rows as ranks among `size` rows, uniform where those are.
-
-    The rank of the draw before stands in for the digits that a rank among n does not have.
-    """
-    if size == n:
-        return ranks
-    before = np.concatenate([[n // 2], ranks[:-1]])
-    found: IntArray = ((ranks.astype(np.int64) * n + before) * size) // n**2
-    return found
+def _ranks(levels: FloatArray, number: int) -> IntArray:
+    """Return levels in (0, 1) as ranks among a number of rows."""
+    return np.minimum((levels * number).astype(np.int64), number - 1)

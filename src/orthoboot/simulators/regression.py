@@ -57,6 +57,9 @@ class Regression:
         Of the columns, the means over runs of those without the run, shape ``(1 + p + q, k)``.
     outer_residuals
         e from the fit to the other runs, those of HC3, shape ``(R, k)``.
+    origin
+        What was subtracted from the outputs before the fit, shape ``(k,)``: an output that is always the same has no
+        rounding then.
     """
 
     design: Design
@@ -66,6 +69,7 @@ class Regression:
     columns: FloatArray
     coefficients: FloatArray
     outer_residuals: FloatArray
+    origin: FloatArray
 
     @property
     def n_columns(self) -> int:
@@ -92,7 +96,7 @@ class Regression:
     @cached_property
     def intercept(self) -> FloatArray:
         """Return the mean output at the data, unbiased, shape ``(k,)``."""
-        return np.asarray(self.coefficients[0] + self.outer_residuals.mean(axis=0))
+        return np.asarray(self.origin + self.coefficients[0] + self.outer_residuals.mean(axis=0))
 
     @cached_property
     def slopes(self) -> FloatArray:
@@ -130,12 +134,14 @@ class Regression:
         """Return the covariance of intercept, slopes and ``E[Y M]``, shape ``(k, columns, columns)``.
 
         ``sum e^2 x x' / R^2`` with residuals from fits to the other runs: HC3 with the second moments of the columns
-        that are known.
+        that are known. For pairs e is what their means are of, `unexplained`.
         """
         scale = np.concatenate([np.ones(1 + self.design.n_features), self.pair_scales])
         found = []
-        for e in self.outer_residuals.T:
-            weighted = self.columns * (e[:, np.newaxis] * scale / self._n)
+        for e, of_pairs in zip(self.outer_residuals.T, self.unexplained.T, strict=True):
+            weighted = self.columns * (scale / self._n)
+            weighted[:, : self.second.start] *= e[:, np.newaxis]
+            weighted[:, self.second] *= of_pairs[:, np.newaxis]
             found.append(weighted.T @ weighted)
         return np.array(found)
 
@@ -176,11 +182,12 @@ def _regression(
     doubtful = np.array([_is_concentrated(design, entry) for entry in found], dtype=bool)
     first = columns.shape[1] - len(found)
     sure = [*range(first), *(first + np.flatnonzero(~doubtful)[:most_fitted])]
-    fit = _fit(columns, outputs, sure, first + np.flatnonzero(doubtful), most_fitted + first - len(sure))
+    origin = outputs[0]
+    fit = _fit(columns, outputs - origin, sure, first + np.flatnonzero(doubtful), most_fitted + first - len(sure))
     if fit is None:
         return None
     numbers = np.array([entry.pair for entry in found], dtype=np.int64).reshape(-1, 2)
-    return Regression(design, outputs, numbers, np.array([entry.scale for entry in found]), columns, *fit)
+    return Regression(design, outputs, numbers, np.array([entry.scale for entry in found]), columns, *fit, origin)
 
 
 def _scaled(pair: tuple[int, int], column: FloatArray) -> _Pair:
@@ -191,7 +198,7 @@ def _scaled(pair: tuple[int, int], column: FloatArray) -> _Pair:
 def _is_concentrated(design: Design, entry: _Pair) -> bool:
     """Return whether one run has much of a column, unless its moments are those of a fitted density, and known."""
     first, second = design.input_of[list(entry.pair)]
-    if first == second and design.is_fitted[first]:
+    if first == second and design.is_parametric[first]:
         return False
     squares = entry.column**2
     return bool(squares.max() > _MOST_CONCENTRATED * squares.sum())
@@ -237,10 +244,11 @@ def _by_moments(design: Design, outputs: FloatArray) -> Regression:
     """
     columns = np.concatenate([np.ones((len(design), 1)), design.features], axis=1)
     coefficients = np.zeros((columns.shape[1], outputs.shape[1]))
-    coefficients[0] = outputs.mean(axis=0)
-    outer = (outputs - coefficients[0]) / (1 - 1 / len(design))
+    origin = outputs[0]
+    coefficients[0] = (outputs - origin).mean(axis=0)
+    outer = (outputs - origin - coefficients[0]) / (1 - 1 / len(design))
     empty = np.empty((0, 2), dtype=np.int64)
-    return Regression(design, outputs, empty, np.empty(0), columns, coefficients, outer)
+    return Regression(design, outputs, empty, np.empty(0), columns, coefficients, outer, origin)
 
 
 def _chosen_pairs(plain: Regression, most: int) -> list[tuple[int, int]]:

@@ -202,6 +202,7 @@ class Experiment:
         """Return outputs and numbers of draws of some runs, shape ``(runs, k + m)``: a pure function of the task."""
         draws = RunDraws(self.inputs, self.key, task.runs, self.model.capacities, task.resamples)
         returned = self.model.outputs(draws, self.output)
+        _check_sizes(returned.outputs, smallest=0.0)
         return np.concatenate([returned.outputs, returned.used], axis=1)
 
     def positions(self, i: int, runs: range, size: int) -> Positions:
@@ -305,7 +306,7 @@ def trial(model: Model, inputs: tuple[Input, ...], key: Key) -> tuple[Output, Fl
     first = model.returned(draws)
     output = output_like(first.example, model.name)
     again = model.outputs(draws, output)
-    _check_sizes(again.outputs)
+    _check_sizes(again.outputs, smallest=1 / _LARGEST)
     place = _first_change(first.outputs, again.outputs)
     if place is not None:
         raise ModelError(
@@ -328,10 +329,10 @@ def _first_change(first: FloatArray, second: FloatArray) -> int | None:
     return int(np.argmax(changed)) if changed.any() else None
 
 
-def _check_sizes(outputs: FloatArray) -> None:
-    """Raise if outputs are so large or so small that the squares of a variance would be no numbers."""
-    size = float(np.abs(outputs).max())
-    if size > _LARGEST or 0 < size < 1 / _LARGEST:
+def _check_sizes(outputs: FloatArray, smallest: float) -> None:
+    """Raise if outputs are so large, or all so small, that the square of a variance is not a floating-point number."""
+    size = float(np.abs(outputs).max(initial=0.0))
+    if size > _LARGEST or 0 < size < smallest:
         raise ModelError(
             f"`run` must return numbers from {1 / _LARGEST:g} to {_LARGEST:g} in size, since the variance of others "
             f"overflows or underflows; got {size:.3g}. Return them in other units."
@@ -372,27 +373,33 @@ def _check_used(model: ArrayModel, draws: RunDraws, output: Output) -> None:
             )
 
 
-def ignored_inputs(experiment: Experiment, runs: Runs) -> tuple[OrthobootWarning, ...]:
-    """Return a warning for every input whose draws never change the outputs."""
-    found = []
-    for entry, is_ignored in zip(experiment.inputs, _are_ignored(experiment, runs), strict=True):
-        if is_ignored:
-            found.append(
-                IgnoredInputWarning(
-                    f"the output of `run` does not depend on the draws of {entry.name!r}, so this input adds no "
-                    "uncertainty. If it should, check that `run` uses it."
-                )
+def ignored_inputs(experiment: Experiment, runs: Runs, suspects: BoolArray) -> tuple[OrthobootWarning, ...]:
+    """Return a warning for every input, among those that may have no effect, whose draws never change the outputs."""
+    if isinstance(experiment.model, DrawModel):
+        never = [entry.name for entry, column in zip(experiment.inputs, runs.used.T, strict=True) if not column.any()]
+        return tuple(
+            IgnoredInputWarning(
+                f"{len(runs):,} runs never drew from {name!r}, so this input adds no uncertainty. Check that `run` "
+                "uses it; if it is seldom drawn, use more runs."
             )
-    return tuple(found)
+            for name in never
+        )
+    ignored = _are_ignored(experiment, len(runs), suspects)
+    return tuple(
+        IgnoredInputWarning(
+            f"in {min(len(runs), _MOST_PROBE_RUNS):,} runs the output did not change with the draws of {entry.name!r}, "
+            "so this input adds no uncertainty. Check that `run` uses it; if the output is a rare event, use more runs."
+        )
+        for entry, is_ignored in zip(experiment.inputs, ignored, strict=True)
+        if is_ignored
+    )
 
 
-def _are_ignored(experiment: Experiment, runs: Runs) -> list[bool]:
-    """Return for each input whether it was never drawn, or runs give the same with other draws of it."""
+def _are_ignored(experiment: Experiment, n_runs: int, suspects: BoolArray) -> list[bool]:
+    """Return for each input whether runs give the same with other draws of it."""
     model, inputs = experiment.model, experiment.inputs
-    if isinstance(model, DrawModel):
-        return [not column.any() for column in runs.used.T]
-    ignored = [entry.n_features > 0 for entry in inputs]
-    for number in (_PROBE_RUNS, min(len(runs), _MOST_PROBE_RUNS)):
+    ignored = [bool(suspect) and entry.n_features > 0 for entry, suspect in zip(inputs, suspects, strict=True)]
+    for number in (_PROBE_RUNS, min(n_runs, _MOST_PROBE_RUNS)):
         if not any(ignored):
             break
         probe = (inputs, experiment.key, range(number), model.capacities)

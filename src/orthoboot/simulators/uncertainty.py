@@ -267,7 +267,8 @@ class InputUncertainty:
     def runs_needed(self, tol: float) -> int:
         """Return the approximate number of runs that reduce the relative simulation error of `input_error` to `tol`.
 
-        For several outputs it is the maximum over them.
+        It assumes that the error falls with the square root of the runs. For several outputs it is the maximum over
+        them; ten times the present number where nothing is above the noise yet.
         """
         tol = checked_tolerance(tol)
         relative = float(np.max(relative_error(self.estimation)))

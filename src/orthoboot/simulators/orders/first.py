@@ -70,22 +70,9 @@ class FirstOrder:
     @cached_property
     def residual(self) -> FloatArray:
         """Return U, the unbiased variance through the raw influence of the residuals, shape ``(m, k)``."""
-        regression, design = self.regression, self.regression.design
-        e, runs = regression.outer_residuals, len(design)
-        found = []
-        for i, n in enumerate(design.sizes):
-            raw = self.raw.rows[i]
-            squared = (raw**2).sum(axis=0)
-            noise = ((e**2).T @ self._distance(i) - runs * squared) / (runs * (runs - 1))
-            found.append((squared - noise) / n**2 if raw.any() else np.zeros(e.shape[1]))
-        return np.stack(found)
-
-    def _distance(self, i: int) -> FloatArray:
-        """Return the squared length of ``n N - T`` beyond the features of an input, shape ``(R,)``."""
-        design, n = self.regression.design, self.regression.design.sizes[i]
-        own = design.features[:, design.input_of == i]
-        length: FloatArray = n**2 * design.squared_counts[:, i] - n * design.used[:, i] ** 2
-        return np.asarray(length - n * (own**2).sum(axis=1))
+        runs, raw = len(self.regression.design), self.raw
+        between = (runs**2 * raw.variance - raw.own) / (runs * (runs - 1))
+        return np.where(raw.variance > 0, between, 0.0)
 
     @cached_property
     def residual_error(self) -> FloatArray:
@@ -94,8 +81,7 @@ class FirstOrder:
         That of noise alone, and that of noise times the influence that there is.
         """
         design, runs = self.regression.design, len(self.regression.design)
-        spread = design.mean_used[:, np.newaxis] * self.regression.residual_variance
-        crossed = 4 * spread * np.maximum(self.residual, 0) / (design.sizes[:, np.newaxis] * runs)
+        crossed = 4 * self.raw.spread * np.maximum(self.residual, 0) / (design.sizes[:, np.newaxis] * runs)
         error: FloatArray = np.sqrt(self.raw.noise + crossed)
         return np.where(self.residual == 0, 0.0, error)
 
@@ -141,8 +127,7 @@ class FirstOrder:
     @cached_property
     def influence(self) -> tuple[FloatArray, ...]:
         """Return by input the residual influence of the sorted rows, shrunk by its share of noise, ``(n_i, k)``."""
-        sizes = self.regression.design.sizes
-        squared = np.stack([(raw**2).sum(axis=0) / n**2 for raw, n in zip(self.raw.rows, sizes, strict=True)])
+        variance = self.raw.variance
         told = weight_of(self.residual, self.residual_error, _MORE_DOUBT) * self.residual
-        signal = np.clip(told / np.where(squared > 0, squared, 1.0), 0.0, 1.0)
+        signal = np.clip(told / np.where(variance > 0, variance, 1.0), 0.0, 1.0)
         return tuple(raw * share for raw, share in zip(self.raw.rows, signal, strict=True))

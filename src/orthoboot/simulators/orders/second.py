@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -61,8 +62,30 @@ class SecondOrder:
         for i, moments in enumerate(self.moments):
             if moments is not None:
                 self._store_fitted(i, moments, h)
+        if not (design.is_parametric | design.has_plan).any():
+            return h, noise
         root = design.root
-        return root @ h @ root, (root**2) @ noise @ (root**2)
+        return root @ h @ root, self._rooted_noise()
+
+    def _rooted_noise(self) -> FloatArray:
+        """Return the variances of the entries of ``root H root``, H symmetric, by output, shape ``(k, p, p)``."""
+        regression, root = self.first.regression, self.first.regression.design.root
+        (first, second), p = regression.pairs.T, len(root)
+        covariance = regression.covariance[:, regression.second, regression.second]
+        noise = np.zeros((len(covariance), p, p))
+        of = regression.design.input_of
+        for i, j in combinations_with_replacement(range(len(regression.design.sizes)), 2):
+            # The root is zero between inputs, so that only pairs of these two have a part in their entries.
+            mine = np.flatnonzero((of[first] == i) & (of[second] == j))
+            rows, columns = np.ix_(np.flatnonzero(of == i), np.flatnonzero(of == j))
+            k, m = first[mine], second[mine]
+            effects = root[rows[:, :, np.newaxis], k] * root[columns[..., np.newaxis], m]
+            swapped = root[rows[:, :, np.newaxis], m] * root[columns[..., np.newaxis], k]
+            effects = effects + np.where(k == m, 0.0, swapped)
+            found = np.einsum("abq,oqr,abr->oab", effects, covariance[:, mine[:, np.newaxis], mine], effects)
+            noise[:, rows, columns] = found
+            noise[:, columns.T, rows.T] = found.transpose(0, 2, 1)
+        return noise
 
     @cached_property
     def _pair_moments(self) -> FloatArray:
@@ -121,10 +144,12 @@ class SecondOrder:
     def bias_error(self) -> FloatArray:
         """Return the simulation error of the bias, shape ``(k,)``."""
         regression = self.first.regression
-        rows, columns = regression.pairs.T
-        traced = np.where(rows == columns, 1 / (2 * self._rows[rows]), 0.0)
-        covariance = regression.covariance[:, regression.second, regression.second]
-        by_features = np.einsum("q,kqr,r->k", traced, covariance, traced)
+        spread = regression.design.root @ regression.design.root
+        k, j = regression.pairs.T
+        # The derivatives of the bias by the means: of the trace of root H root over 2 n, and of the fits' own bias.
+        traced = spread[k, j] * np.where(k == j, 1, 2) / (2 * self._rows[k])
+        effects = np.concatenate([[0.0], self.parameter_bias, traced])
+        by_features = np.einsum("q,kqr,r->k", effects, regression.covariance, effects)
         value, error = self._coincidences
         expected = self._expected
         beyond = expected * error + (1 - expected) * weighted_error(value, error, _MORE_DOUBT)
@@ -146,7 +171,7 @@ class SecondOrder:
         excess = np.zeros(len(design))
         for i, n in enumerate(design.sizes):
             t, squares = design.used[:, i], design.squared_counts[:, i]
-            if design.is_fitted[i] or t.max(initial=0) <= 1:
+            if not design.has_independent_rows[i] or t.max(initial=0) <= 1:
                 continue
             own = np.flatnonzero(design.input_of == i).tolist()
             smooth = np.sum([design.pair(k, k) for k in own], axis=0)
@@ -189,7 +214,7 @@ class SecondOrder:
         first, second = regression.pairs.T
         by_pair = (slopes[:, first, second] * np.where(first == second, 1, 2)).T + self._cross_slopes
         pairs = regression.columns[:, regression.second] * regression.pair_scales
-        return np.asarray(regression.outer_residuals * (pairs @ by_pair))
+        return np.asarray(regression.unexplained * (pairs @ by_pair))
 
     def _by_inputs(self, entries: FloatArray) -> FloatArray:
         """Return the sums of entries ``(k, p, p)`` over pairs of inputs, shape ``(m, m, k)``."""
@@ -244,7 +269,9 @@ class SecondOrder:
         found = np.zeros((len(pairs), len(third)))
         if mine.any():
             first, second = (pairs[mine] - np.flatnonzero(regression.design.input_of == i)[0]).T
-            found[mine] = (third[:, first, second] * np.where(first == second, 1, 2)).T
+            own = regression.design.input_of == i
+            root = regression.design.root[np.ix_(own, own)]
+            found[mine] = ((root @ third @ root)[:, first, second] * np.where(first == second, 1, 2)).T
         return found
 
     @property

@@ -23,7 +23,7 @@ class ThirdOrder:
         A_i = sum_k a_k G_k              Q_j = sum_l (G_l^2 - sum over draws of g_l^2)
         M_ij = A_i Q_j + 1{i = j} 2 sum_k a_k (sum over draws of g_k g'g - sum_l G_l sum over draws of g_k g_l)
 
-    Fitted distributions have no part in it.
+    Fitted distributions and inputs with a plan have no part in it.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class ThirdOrder:
     def _squares(self, i: int) -> FloatArray:
         """Return Q of an input, shape ``(R,)``."""
         design = self.first.regression.design
-        if design.is_fitted[i]:
+        if not design.has_independent_rows[i]:
             return np.zeros(len(design))
         features = design.features[:, design.input_of == i]
         return np.asarray((features**2).sum(axis=1) - np.trace(design.products[i], axis1=1, axis2=2))
@@ -64,7 +64,7 @@ class ThirdOrder:
         design = self.first.regression.design
         along, same = np.zeros((len(design), len(design.sizes))), np.zeros((len(design), len(design.sizes)))
         for i, n in enumerate(design.sizes):
-            if design.is_fitted[i]:
+            if not design.has_independent_rows[i]:
                 continue
             mine = design.input_of == i
             features, slopes = design.features[:, mine], self.first.slopes[mine, output]
