@@ -85,13 +85,41 @@ def tandem_time(arrival: np.ndarray, first: np.ndarray, second: np.ndarray) -> n
     return total / arrival.shape[1]
 
 
+def wait_until_closing(arrival: np.ndarray, service: np.ndarray) -> np.ndarray:
+    """Return the mean wait of the customers of a single server who come before it closes, after eight hours."""
+    clock, wait, total, number = arrival[:, 0], np.zeros(len(arrival)), np.zeros(len(arrival)), np.zeros(len(arrival))
+    for t in range(1, arrival.shape[1]):
+        is_open = clock < CLOSES
+        total, number = total + np.where(is_open, wait, 0.0), number + is_open
+        wait = np.maximum(wait + service[:, t - 1] - arrival[:, t], 0)
+        clock = clock + arrival[:, t]
+    return total / np.maximum(number, 1)
+
+
+def draws_until_closing(arrival: np.ndarray, service: np.ndarray) -> dict[str, np.ndarray]:
+    """Return how many draws `wait_until_closing` uses: the last arrival comes when the server is closed."""
+    customers = (np.cumsum(arrival, axis=1) < CLOSES).sum(axis=1)
+    most = arrival.shape[1]
+    return {"arrival": np.minimum(customers + 1, most), "service": np.clip(customers - 1, 0, most)}
+
+
+CLOSES = 8.0
+
+
 class Case(NamedTuple):
-    """A model, what generates its data, and how many draws of each input a run takes."""
+    """A model, what generates its data, and how many draws of each input a run takes.
+
+    Attributes
+    ----------
+    used
+        How many of them it uses, where that is random.
+    """
 
     name: str
     model: Callable[..., np.ndarray]
     generate: Callable[[np.random.Generator], Data]
     horizon: Mapping[str, int]
+    used: Callable[..., dict[str, np.ndarray]] | None = None
 
     def data(self, seed: int) -> Data:
         """Return data sorted, so that no method gains by their order."""
@@ -156,6 +184,13 @@ FRESH = (
         lambda rng: {"demand": rng.gamma(1.5, 1.0, 400), "delay": rng.weibull(1.2, 80) * 2},
         {"demand": 25, "delay": 5},
     ),
+    Case(
+        "queue until closing, n=120, 80",
+        wait_until_closing,
+        lambda rng: {"arrival": rng.exponential(1.0, 120), "service": rng.exponential(0.7, 80)},
+        {"arrival": 40, "service": 40},
+        draws_until_closing,
+    ),
 )
 """Models that were not used in choosing thresholds: unequal numbers of rows, a rough influence function, probabilities.
 
@@ -180,31 +215,22 @@ class Reference(NamedTuple):
 
     variance: float
     error: float
-    estimate: float
-    bias: float
 
 
-def raw_influence(case: Case, data: Data, runs: int, rng: np.random.Generator) -> tuple[float, Data]:
-    """Return the mean output and the influence of rows from so many runs, without any features."""
+def raw_influence(case: Case, data: Data, runs: int, rng: np.random.Generator) -> Data:
+    """Return the influence of rows from so many runs, without any features."""
     sums: dict[str, Any] = {name: np.zeros(len(values)) for name, values in data.items()}
-    total, done, first = 0.0, 0, 0.0
+    done, first = 0, 0.0
     while done < runs:
         outputs, rows = simulate(case, data, 10_000, rng)
         first = outputs.mean() if done == 0 else first
-        total, done = total + outputs.sum(), done + len(outputs)
+        done += len(outputs)
         for name, values in data.items():
             n, draws = len(values), case.horizon[name]
             weights = np.repeat(outputs - first, draws)
             counted = np.bincount(rows[name].ravel(), weights=weights, minlength=n)
             sums[name] += n * counted - draws * (outputs - first).sum()
-    return total / done, {name: values / done for name, values in sums.items()}
-
-
-def _controlled_mean(case: Case, data: Data, influence: Data, runs: int, rng: np.random.Generator) -> float:
-    """Return the mean output of runs, without the noise that the mean influence of their draws has."""
-    outputs, rows = simulate(case, data, runs, rng)
-    noise = sum(influence[name][rows[name]].mean(axis=1) - influence[name].mean() for name in data)
-    return float((outputs - noise).mean())
+    return {name: values / done for name, values in sums.items()}
 
 
 def reference(
@@ -231,21 +257,21 @@ def reference(
     """
     rng = np.random.default_rng([seed, 99])
     sizes = {name: len(values) for name, values in data.items()} if sizes is None else sizes
-    estimate, influence = raw_influence(case, data, base, rng)
+    influence = raw_influence(case, data, base, rng)
     exact = sum((influence[name] ** 2).mean() / size for name, size in sizes.items())
     linear, values = np.empty(0), np.empty((0, 2))
     at_once = max(_RUNS_AT_ONCE // runs, 1)
     for _ in range(_MOST_TIMES):
         for start in range(0, resamples, at_once):
-            more = _of_resamples(case, data, influence, (min(at_once, resamples - start), runs), sizes, rng)
+            more = of_resamples(case, data, influence, (min(at_once, resamples - start), runs), sizes, rng)
             linear, values = np.append(linear, more[0]), np.append(values, more[1], axis=0)
-        variance, error, shift = _variance(linear, values, exact)
-        if error <= precision * variance:
+        found = _variance(linear, values, exact)
+        if found.error <= precision * found.variance:
             break
-    return Reference(variance, error, float(estimate), shift - float(estimate))
+    return found
 
 
-def _of_resamples(
+def of_resamples(
     case: Case,
     data: Data,
     influence: Data,
@@ -272,11 +298,10 @@ def _of_resamples(
     return linear, outputs.reshape(resamples, 2, runs).mean(axis=2)
 
 
-def _variance(linear: np.ndarray, values: np.ndarray, exact: float) -> tuple[float, float, float]:
-    """Return the variance of values ``(B, 2)`` whose linear part has the variance `exact`, its error, and the mean."""
+def _variance(linear: np.ndarray, values: np.ndarray, exact: float) -> Reference:
+    """Return the variance of values ``(B, 2)`` whose linear part has the variance `exact`, and its error."""
     beta = np.cov(values.mean(axis=1), linear)[0, 1] / linear.var()
     rest = values - beta * linear[:, np.newaxis]
-    mean = rest.mean()
     rest = rest - rest.mean(axis=0)
     terms = beta**2 * exact + 2 * beta * rest.mean(axis=1) * linear + rest[:, 0] * rest[:, 1]
-    return float(terms.mean()), float(terms.std() / np.sqrt(len(terms))), float(mean)
+    return Reference(float(terms.mean()), float(terms.std() / np.sqrt(len(terms))))
