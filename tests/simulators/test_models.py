@@ -285,3 +285,47 @@ def test_equal_rows_add_no_uncertainty():
     with pytest.warns(errors.ConstantDataWarning, match="adds no uncertainty"):
         result = _result(lambda x, y: x.sum(axis=1) + y.sum(axis=1), {"x": X, "y": np.ones(20)}, horizon=2)
     assert result.contributions["x"] == pytest.approx(1)
+
+
+def test_a_model_that_keeps_what_earlier_runs_drew_is_found():
+    kept = []
+
+    def run(draw):
+        kept.extend(draw.service() for _ in range(5))
+        return np.mean(kept)
+
+    with pytest.raises(errors.ModelError, match="must be a function of its draws"):
+        ob.input_uncertainty(run, {"service": INPUTS["service"]}, n_runs=200, rng=0)
+
+
+def test_a_model_that_changes_later_is_found_after_the_last_run():
+    calls = []
+
+    def run(draw):
+        calls.append(0)
+        return draw.service() + (len(calls) > 100)
+
+    with pytest.raises(errors.ModelError, match="after all other runs"):
+        ob.input_uncertainty(run, {"service": INPUTS["service"]}, n_runs=200, rng=0)
+
+
+@pytest.mark.parametrize("name", ["draws", "self", "arguments", "function"])
+def test_inputs_may_have_any_name(name):
+    run = eval(f"lambda {name}: {name}.sum(axis=1)")
+    result = ob.input_uncertainty(run, {name: INPUTS["service"]}, horizon=3, n_runs=300, rng=0)
+    assert result.input_error > 0
+
+
+def test_masked_outputs_and_equal_names_of_columns_are_refused():
+    rows = INPUTS["service"]
+    with pytest.raises(errors.ModelError, match="MaskedArray"):
+        ob.input_uncertainty(lambda x: np.ma.array(x.sum(1), mask=x[:, 0] > 0.1), {"x": rows}, horizon=3, rng=0)
+    frame = pd.DataFrame(np.stack([rows, 100 * rows], axis=1), columns=["a", "a"])
+    with pytest.raises(errors.DataError, match="different names"):
+        ob.input_uncertainty(lambda x: x["a"].sum(1), {"x": frame}, horizon=3, rng=0)
+
+
+def test_an_output_that_grows_too_large_later_is_refused():
+    rows = np.r_[np.ones(199), 2.0]
+    with pytest.raises(errors.ModelError, match=r"1e\+80"):
+        ob.input_uncertainty(lambda x: np.where(x[:, 0] == 2, 1e80, x[:, 0]), {"x": rows}, horizon=1, rng=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -115,3 +117,80 @@ def test_values_between_zero_and_one_have_no_free_scale():
 def test_parameters_may_be_held_fixed():
     entry = ob.fitted("gamma", X, a=1.0).named("x")
     np.testing.assert_allclose(entry.parameters, [1.0, 0.0, X.mean()], rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [15, 40, 200])
+def test_a_sum_of_gamma_draws_is_linear_in_the_rows(n):
+    # The mean of a gamma fit is that of the data: the curvature of the fit takes off that of shape times scale.
+    rows = np.random.default_rng(3).gamma(3.0, 0.3, n)
+    inputs = {"z": Z, "x": ob.fitted("gamma", rows)}
+    result = _result(lambda z, x: z.sum(axis=1) + x.sum(axis=1), inputs, horizon=10, n_runs=1000)
+    of_z, of_x = 100 * Z.var() / len(Z), 100 * rows.var() / n
+    assert result.regime == "base runs"
+    assert result.input_error == pytest.approx(np.sqrt(of_z + of_x), rel=1e-3)
+    assert result.contributions["x"] == pytest.approx(of_x / (of_z + of_x), abs=1e-3)
+    assert result.more_data(x=2).input_error == pytest.approx(np.sqrt(of_z + of_x / 2), rel=1e-3)
+
+
+def test_the_quadratic_part_of_a_normal_fit_is_exact():
+    # The mean of exp(x) is exp(mean + variance / 2), a function of two means that are resampled here directly.
+    rows = np.random.default_rng(4).gamma(3.0, 0.3, 30)
+    result = _result(lambda x: np.exp(x).sum(axis=1), {"x": ob.fitted("norm", rows)}, horizon=3, n_runs=20_000)
+    drawn = rows[np.random.default_rng(0).integers(0, 30, (100_000, 30))]
+    means = 3 * np.exp(drawn.mean(axis=1) + drawn.var(axis=1) / 2)
+    # The reference is known to .3%, the answer to its own error.
+    assert np.abs(result.input_error - means.std()) < 4 * result.simulation_error.input_error + 0.01 * means.std()
+    # The mean of the reference without the noise of two means that are known.
+    first, second = (drawn - rows.mean()).mean(axis=1), ((drawn - rows.mean()) ** 2).mean(axis=1) - rows.var()
+    columns = np.stack([np.ones(len(drawn)), first, second], axis=1)
+    bias = np.linalg.lstsq(columns, means, rcond=None)[0][0] - 3 * np.exp(rows.mean() + rows.var() / 2)
+    assert result.bias == pytest.approx(bias, rel=0.1)
+
+
+@pytest.mark.parametrize("family", ["norm", "gamma", "weibull_min", "lognorm"])
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_units_of_the_data_do_not_matter(family, unit):
+    rows = np.random.default_rng(5).gamma(2.0, size=60)
+    plain, scaled = (
+        _result(lambda x, u=u: x.max(axis=1) / u, {"x": ob.fitted(family, rows * u)}, horizon=3, n_runs=600)
+        for u in (1.0, unit)
+    )
+    assert scaled.input_error == pytest.approx(plain.input_error, rel=1e-4)
+    assert scaled.bias == pytest.approx(plain.bias, rel=1e-3)
+
+
+@pytest.mark.parametrize("family", ["norm", "gamma"])
+def test_a_resample_that_cannot_be_fitted_is_drawn_from_itself(family):
+    rows = np.r_[np.ones(16), 2.0, 2.5, 3.0, 1.5]
+    entry = ob.fitted(family, rows).named("x")
+    equal = np.zeros(20)
+    equal[0] = 20
+    np.testing.assert_array_equal(entry._resampled_quantiles(equal, np.array([0.1, 0.9])), [1.0, 1.0])
+    seen = []
+
+    def run(x):
+        seen.append(np.isfinite(x).all())
+        return (x > 0.2).mean(axis=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.FewRunsWarning)
+        _result(run, {"x": ob.fitted(family, rows)}, horizon=200, n_runs=1000)
+    assert all(seen)
+
+
+@pytest.mark.parametrize("n", [80, 81])
+def test_a_density_with_a_kink_is_refused(n):
+    rows = np.random.default_rng(5).laplace(3.0, 2.0, n)
+    with pytest.raises(errors.FitError, match=r"no smooth maximum.*\(loc, scale\)"):
+        ob.fitted("laplace", rows).named("x")
+
+
+@pytest.mark.parametrize("family", ["gamma", "lognorm", "norm", "expon", "weibull_min", "beta", "logistic"])
+def test_refits_are_those_of_maximum_likelihood(family):
+    rows = np.random.default_rng(6).beta(2.0, 3.0, 50)
+    entry = ob.fitted(family, rows).named("x")
+    counts = np.bincount(np.random.default_rng(1).integers(0, 50, 50), minlength=50).astype(float)
+    parameters = entry._refitted(counts)
+    law = type(entry._law)(family, parameters, entry.free)
+    scores = counts @ law.scores(entry.rows) / 50
+    assert np.abs(scores * law.steps / 1e-4).max() < 1e-5

@@ -211,7 +211,7 @@ def residual_influence(experiment: Experiment, runs: Runs, design: Design, resid
 
 
 def _residuals_by_row(experiment: Experiment, runs: Runs, design: Design, i: int, residuals: FloatArray) -> _OfInput:
-    if design.is_parametric[i]:
+    if design.is_parametric[i] or experiment.inputs[i].n_features == 0:
         none = np.zeros(residuals.shape[1])
         return _OfInput(np.zeros((experiment.inputs[i].n_rows, residuals.shape[1])), none, none, none)
     if design.has_plan[i]:

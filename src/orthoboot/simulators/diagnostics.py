@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 _FEW_ROWS = 10
 
-_LITTLE = 0.02
-"""What is left out of the variance may be this share of it without a warning."""
-
 _STANDING = (IgnoredInputWarning, ConstantDataWarning, SmallSampleWarning)
 """Kinds that stay true however many runs are added."""
 
@@ -94,11 +91,9 @@ def _of_shares(estimation: Estimation, output: int) -> str:
 
 
 def _of_missing_orders(estimation: Estimation) -> list[OrthobootWarning]:
-    """Return a warning if orders that nothing tells may be larger than the noise, so that more runs do not help."""
-    missing, variance = estimation.missing_orders, estimation.formula_variance
-    untold = (missing > estimation.formula_error) & (missing > _LITTLE * variance)
-    # The second order of a fitted input is that of its parameters, without the curvature of the fit: no measure.
-    if not untold.any() or not all(entry.has_rows for entry in estimation.records.experiment.inputs):
+    """Return a warning if orders that are not measured may exceed the noise, so that more runs do not help."""
+    missing, variance, untold = estimation.missing_orders, estimation.formula_variance, estimation.exceeds_noise
+    if not untold.any():
         return []
     relative = np.where(untold, missing / np.where(untold, variance, 1.0), np.inf)
     worst = int(np.argmax(np.where(untold, relative, 0.0)))

@@ -25,7 +25,7 @@ from orthoboot.simulators.estimation import Estimation
 from orthoboot.simulators.experiment import Outcome, extended, simulated
 from orthoboot.simulators.inputs import read_inputs
 from orthoboot.simulators.models import ArrayModel, Model, model_for
-from orthoboot.simulators.runs import Experiment, ignored_inputs, trial
+from orthoboot.simulators.runs import Experiment, check_unchanged, ignored_inputs, trial
 from orthoboot.simulators.uncertainty import InputUncertainty, relative_error
 
 _DEFAULT_RUNS = 10_000
@@ -165,9 +165,7 @@ def input_uncertainty(
         emit(warning)
     with execution.checkpoint.opened():
         outcome, unmet = _simulated(experiment, _first_runs(model, n_runs, wanted, most), wanted, most)
-    # After Ctrl-C the model is not called again.
-    suspects = outcome.estimation.may_have_no_effect
-    ignored = () if outcome.interrupted else ignored_inputs(experiment, outcome.estimation.records.runs, suspects)
+    ignored = () if outcome.interrupted else _checked_model(experiment, outcome.estimation)
     records = replace(outcome.estimation.records, given_limits=limits)
     estimation = replace(outcome.estimation, records=records)
     _check_limits(estimation, limits)
@@ -177,6 +175,18 @@ def input_uncertainty(
     call = _call(horizon=_horizon(model), **asked, rng=seed)
     result = InputUncertainty(estimation, level, output, (), outcome.interrupted, call)
     return reported(result, (*ignored, *unmet), shown=standing)
+
+
+def _checked_model(experiment: Experiment, estimation: Estimation) -> tuple[OrthobootWarning, ...]:
+    """Return warnings about inputs without effect; raise if runs depend on one another. Ctrl-C skips both."""
+    runs = estimation.records.runs
+    try:
+        check_unchanged(experiment, runs)
+        if len(experiment.inputs) == 1 and not experiment.model.takes_rng and estimation.records.vary:
+            return ()
+        return ignored_inputs(experiment, runs, estimation.may_have_no_effect)
+    except KeyboardInterrupt:
+        return ()
 
 
 def _call(**options: Any) -> Call:

@@ -34,6 +34,9 @@ _NOISE_LEFT = 0.2
 _THIRD = 2.0
 """The covariance of the third order with the first is taken to be as large as so many times the second, until told."""
 
+_LITTLE = 0.02
+"""What is left out of the variance may be this share of it without a warning."""
+
 _BEYOND = 3.0
 """Orders beyond the third add about so many times the square of the share of the second."""
 
@@ -97,9 +100,7 @@ class Records:
         size = self.runs.outputs.shape[1]
         if self.given_limits is not None:
             return np.full(size, self.given_limits[0]), np.full(size, self.given_limits[1])
-        found = self.runs.outputs
-        if self.reruns is not None:
-            found = np.concatenate([found, self.reruns.pairs.reshape(-1, size)])
+        found = self._all_outputs
         is_share = (found.min(axis=0) == 0) & (found.max(axis=0) == 1)
         return np.where(is_share, 0.0, -np.inf), np.where(is_share, 1.0, np.inf)
 
@@ -113,6 +114,18 @@ class Records:
         """Return the outputs under resamples, shape ``(B, 2, k)``."""
         assert self.reruns is not None
         return self.reruns.pairs if self.weights is None else self.reruns.pairs @ self.weights
+
+    @property
+    def vary(self) -> bool:
+        """Return whether any output is not the same in all runs."""
+        return bool(np.ptp(self._all_outputs, axis=0).any())
+
+    @property
+    def _all_outputs(self) -> FloatArray:
+        """Return the outputs of all runs, shape ``(runs, k)``."""
+        if self.reruns is None:
+            return self.runs.outputs
+        return np.concatenate([self.runs.outputs, self.reruns.pairs.reshape(-1, self.runs.outputs.shape[1])])
 
     def combined(self, weights: FloatArray) -> Records:
         """Return the records of weighted sums of the outputs."""
@@ -178,7 +191,7 @@ class Estimation:
         moments = tuple(entry.curvature_moments for entry in inputs)
         # Third moments are those of rows that are drawn independently.
         loadings = tuple(entry.loadings * float(entry.rows_are_independent) for entry in inputs)
-        return SecondOrder(self.first, loadings, bias, moments)
+        return SecondOrder(self.first, loadings, bias, moments, tuple(entry.fit_curvature for entry in inputs))
 
     @cached_property
     def third(self) -> ThirdOrder:
@@ -235,22 +248,37 @@ class Estimation:
         pure = first.noise_variance.sum(axis=0) + second.noise_variance
         return np.asarray(np.sqrt(terms.var(axis=0) / len(terms) + pure))
 
-    def _error(self, weights: FloatArray) -> FloatArray:
-        """Return the simulation errors of sums of the parts with weights ``(sums, parts, k)``, shape ``(sums, k)``."""
-        m = len(self.records.experiment.inputs)
-        terms = np.einsum("rik,sik->rsk", self.first.run_terms, weights[:, :m])
+    def _error(self, first: FloatArray, higher: FloatArray) -> FloatArray:
+        """Return the simulation error of a weighted sum of the parts, shape ``(k,)``.
+
+        Parameters
+        ----------
+        first
+            The weights of the first order, by input, shape ``(m, k)``.
+        higher
+            Those of the orders beyond, by input, then by pair of inputs, shape ``(parts, k)``.
+        """
+        terms = np.einsum("rik,ik->rk", self.first.run_terms, first)
         squares = terms.var(axis=0) / len(terms)
-        squares += np.einsum("ik,sik->sk", self._squared_part_errors, weights**2)
+        squares += (first**2 * self.first.noise_variance).sum(axis=0)
+        squares += (higher**2 * self._squared_higher_errors).sum(axis=0)
         return np.asarray(np.sqrt(squares))
 
     @cached_property
-    def _squared_part_errors(self) -> FloatArray:
-        """Return the variances of the parts beside those of `run_terms`, shape ``(parts, k)``."""
+    def _squared_higher_errors(self) -> FloatArray:
+        """Return the variances of the parts beyond the first order, shape ``(parts, k)``."""
         m, second = len(self.records.experiment.inputs), self.second
         squares = second.part_errors**2 + (self._third_weight * self.third.part_errors) ** 2
-        own = squares[range(m), range(m)] + self.first.noise_variance + second.cross_error**2
+        own = squares[range(m), range(m)] + second.cross_error**2
         between = [squares[i, j] for i, j in combinations(range(m), 2)]
         return np.concatenate([own, np.reshape(between, (-1, own.shape[1]))])
+
+    @property
+    def _squared_part_errors(self) -> FloatArray:
+        """Return the variances of the parts beside those of `run_terms`, shape ``(parts, k)``."""
+        squares = self._squared_higher_errors.copy()
+        squares[: len(self.records.experiment.inputs)] += self.first.noise_variance
+        return squares
 
     @property
     def second_share(self) -> FloatArray:
@@ -259,6 +287,17 @@ class Estimation:
         certain = np.where(curved > _CERTAIN * noise, curved, 0.0)
         total = self.first.variances.sum(axis=0) + np.maximum(curved, 0.0)
         return np.asarray(np.where(total > 0, np.minimum(certain / np.where(total > 0, total, 1.0), 1.0), 0.0))
+
+    @property
+    def reaches_limit(self) -> BoolArray:
+        """Return which outputs have a first order that reaches a limit of the output within one error, shape ``(k,)``.
+
+        An event that nearly always, or hardly ever, happens has a small slope at the data, and another one elsewhere.
+        """
+        low, high = self.records.limits
+        room = np.minimum(self.estimate - low, high - self.estimate)
+        variance = self.first.variances.sum(axis=0)
+        return np.asarray((variance > 0) & (np.sqrt(np.maximum(variance, 0.0)) > room))
 
     @property
     def may_have_no_effect(self) -> BoolArray:
@@ -332,10 +371,10 @@ class Estimation:
 
     @property
     def _untold_share(self) -> FloatArray:
-        """Return the share of the quadratic part that inputs with a plan have, whose third order is not known."""
-        planned = np.array([not entry.rows_are_independent for entry in self.records.experiment.inputs])
+        """Return the share of the quadratic part that is of inputs whose third order is not known."""
+        unknown = ~self.records.design.has_independent_rows
         parts = np.maximum(self.second.parts, 0.0)
-        total, theirs = parts.sum(axis=(0, 1)), parts[planned | planned[:, np.newaxis]].sum(axis=0)
+        total, theirs = parts.sum(axis=(0, 1)), parts[unknown | unknown[:, np.newaxis]].sum(axis=0)
         return np.asarray(theirs / np.where(total > 0, total, 1.0))
 
     @staticmethod
@@ -361,6 +400,12 @@ class Estimation:
         return np.asarray(
             np.sqrt((w * self.resampled.variance_error) ** 2 + ((1 - w) * self.formula_error) ** 2 + left_out**2)
         )
+
+    @property
+    def exceeds_noise(self) -> BoolArray:
+        """Return where the orders that the formula leaves out may be larger than its noise, and matter, ``(k,)``."""
+        missing = self.missing_orders
+        return np.asarray((missing > self.formula_error) & (missing > _LITTLE * self.formula_variance))
 
     @property
     def input_error(self) -> FloatArray:
@@ -454,9 +499,16 @@ class Estimation:
         pairs = np.array([factors[i] * factors[j] for i, j in combinations(range(m), 2)]).reshape(-1, 1)
         total = before.sum(axis=0)
         ratio = (own.sum(axis=0) + (before[m:] / pairs).sum(axis=0)) / np.where(total > 0, total, np.nan)
-        slopes = np.concatenate([1 / grown, 1 / pairs]) - ratio
-        error = self._error(slopes[np.newaxis])[0] / np.where(total > 0, total, 1.0)
-        return np.asarray(ratio), np.asarray(error)
+        error = self._error(1 / grown - ratio, np.concatenate([1 / grown**2, 1 / pairs]) - ratio)
+        # What the formula does not have falls faster than what it has.
+        error = np.hypot(error, self._beyond_formula * (ratio - ratio**2))
+        return np.asarray(ratio), np.asarray(error / np.where(total > 0, total, 1.0))
+
+    @property
+    def _beyond_formula(self) -> FloatArray:
+        """Return how much of the variance the formula may not have, shape ``(k,)``."""
+        found = 0.0 if self.resampled is None else np.abs(self.variance - self.formula_variance)
+        return np.asarray(np.hypot(self.missing_orders, found))
 
     @property
     def least_runs(self) -> int:

@@ -15,6 +15,10 @@ _PILOT = 0.2
 _THIRD = 1 / 3
 """Share that shows how much of the variance is of second order."""
 _LEAST_PILOT = 100
+_EXACT = 1e-4
+"""Relative error of the variance that needs no resamples."""
+_FEWEST_EVENTS = 30
+"""Fewer runs in which an event happens, or does not, say little about what it depends on."""
 
 _PENDING = Regime("base runs", "not decided yet")
 
@@ -35,14 +39,17 @@ def simulated(experiment: Experiment, n_runs: int) -> Outcome:
     is and what orders are left out: the others are at the data too, or under resamples, whichever leaves less.
     """
     outcome = _at_data(experiment, min(max(int(_PILOT * n_runs), _LEAST_PILOT), n_runs), None)
-    layered = _two_layer_reason(outcome.estimation)
-    if layered and not outcome.interrupted and n_runs >= 2 * _LEAST_PILOT:
-        return _under_resamples(outcome, n_runs, Regime("two-layer", layered))
+    may_resample = n_runs >= 2 * _LEAST_PILOT
+    reason = _two_layer_reason(outcome.estimation)
+    if reason and may_resample and not outcome.interrupted:
+        return _under_resamples(outcome, n_runs, Regime("two-layer", reason))
     if not outcome.interrupted:
         outcome = _at_data(experiment, max(int(_THIRD * n_runs), len(outcome.estimation.records.runs)), outcome)
-    reason = _resample_reason(outcome.estimation, n_runs)
-    if reason and not outcome.interrupted and n_runs >= 2 * _LEAST_PILOT:
-        return _under_resamples(outcome, n_runs, Regime("resamples", reason))
+    if may_resample and not outcome.interrupted:
+        if reason := _limit_reason(outcome.estimation):
+            return _under_resamples(outcome, n_runs, Regime("two-layer", reason))
+        if reason := _resample_reason(outcome.estimation, n_runs):
+            return _under_resamples(outcome, n_runs, Regime("resamples", reason))
     if not outcome.interrupted:
         outcome = _at_data(experiment, n_runs, outcome)
     return _of_base(outcome)
@@ -76,8 +83,8 @@ def _of_base(outcome: Outcome) -> Outcome:
     share = estimation.second_share
     worst = int(np.argmax(share))
     reason = f"the second order is {share[worst]:.1%} of the variance{estimation.of_output(worst)}"
-    if estimation.missing_orders[worst] > estimation.formula_error[worst]:
-        reason += ", and runs under resamples would be too noisy to tell what is beyond the third"
+    if estimation.exceeds_noise[worst]:
+        reason += ", and runs under resamples would be too noisy to measure the orders beyond the third"
     return replace(outcome, estimation=replace(estimation, regime=Regime("base runs", reason)))
 
 
@@ -95,9 +102,8 @@ def _under_resamples(outcome: Outcome, n_runs: int, regime: Regime) -> Outcome:
     if at_data > len(records.runs):
         outcome = _at_data(experiment, at_data, outcome)
         records = outcome.estimation.records
-    outcome = replace(outcome, estimation=Estimation(records, regime))
     if outcome.interrupted:
-        return outcome
+        return _of_base(outcome) if records.reruns is None else replace(outcome, estimation=Estimation(records, regime))
     left = max(n_runs - records.n_runs, 2)
     waiting = len(records.runs) - covered
     sweeps = int(np.clip(round(left / waiting), 1, max(waiting // 2, 1)))
@@ -106,12 +112,16 @@ def _under_resamples(outcome: Outcome, n_runs: int, regime: Regime) -> Outcome:
     block = Block(covered, covered + min(size, waiting) // 2 * 2, first)
     reruns, interrupted = experiment.reruns(block, sweeps)
     joined = reruns if records.reruns is None else records.reruns.joined(reruns)
-    return Outcome(Estimation(replace(records, reruns=joined), regime), interrupted)
+    made = Estimation(replace(records, reruns=joined), regime)
+    # Ctrl-C may leave too few resamples for a variance.
+    return Outcome(made, interrupted) if made.resampled is not None else _of_base(Outcome(made, interrupted))
 
 
 def _resample_reason(estimation: Estimation, n_runs: int) -> str:
     """Return why runs under resamples are wanted, or nothing: where they would leave a larger error than others."""
     runs = len(estimation.records.runs)
+    if reason := _rare_event_reason(estimation):
+        return reason
     if max(runs, _THIRD * n_runs) < estimation.least_runs:
         return ""
     variance = np.where(estimation.formula_variance > 0, estimation.formula_variance, np.inf)
@@ -120,15 +130,28 @@ def _resample_reason(estimation: Estimation, n_runs: int) -> str:
     formula = noise**2 * min(runs / (_THIRD * n_runs), 1.0) + missing**2
     # Two errors make one of ``1 / (1/formula + 1/resampled)``; resamples that tell nothing have an infinite one.
     told = 1 / np.maximum(estimation.resample_error(max((n_runs - runs) // 2, 1)) ** 2, np.finfo(float).tiny)
-    gain = np.where(alone > 0, formula / (np.where(alone > 0, alone, 1.0) * (1 + formula * told)), np.inf)
+    matters = alone > _EXACT**2
+    gain = np.where(matters, formula / (np.where(matters, alone, 1.0) * (1 + formula * told)), np.inf)
     best = int(np.argmin(gain))
     if gain[best] >= 1:
         return ""
     of = estimation.of_output(best)
     if missing[best] ** 2 > noise[best] ** 2 * runs / n_runs:
         share = float(estimation.second_share[best])
-        return f"the second order is {share:.0%} of the variance{of}, so that those beyond the third may count"
-    return f"runs under resamples tell the variance{of} more exactly than as many at the data"
+        return f"the second order is {share:.0%} of the variance{of}, so orders beyond the third may matter"
+    return f"runs under resamples estimate the variance{of} more precisely than as many at the data"
+
+
+def _rare_event_reason(estimation: Estimation) -> str:
+    """Return why the runs at the data say little about an event that happens in nearly all or hardly any of them."""
+    outputs = estimation.records.outputs
+    events = np.where(((outputs == 0) | (outputs == 1)).all(axis=0), (outputs == 1).sum(axis=0), np.inf)
+    rarer = np.minimum(events, len(outputs) - events)
+    place = int(np.argmin(np.where(np.isfinite(events), rarer, np.inf)))
+    if not np.isfinite(events[place]) or rarer[place] >= _FEWEST_EVENTS:
+        return ""
+    of, often = estimation.of_output(place), f"{int(events[place]):,} of {len(outputs):,} runs"
+    return f"the event{of} happened in {often}, which say little about what it depends on"
 
 
 def _two_layer_reason(estimation: Estimation) -> str:
@@ -137,7 +160,16 @@ def _two_layer_reason(estimation: Estimation) -> str:
     quietest, most = int(np.argmin(noise)), int(np.argmax(share))
     if noise[quietest] < 1:
         times, of = f"{float(noise[quietest]):.2g}", estimation.of_output(quietest)
-        return f"the noise of a run has {times} times the input variance{of}: runs are long for so few rows"
+        return f"the variance of a run's output is only {times} times the input variance{of}"
     if share[most] > LARGE_SHARE:
         return f"the second order is {float(share[most]):.0%} of the variance{estimation.of_output(most)}"
-    return ""
+    return _limit_reason(estimation)
+
+
+def _limit_reason(estimation: Estimation) -> str:
+    """Return why an expansion of a probability near 0 or 1 is of no use, or nothing."""
+    reaches = estimation.reaches_limit
+    if not reaches.any():
+        return ""
+    of = estimation.of_output(int(np.argmax(reaches)))
+    return f"the input error reaches as far as a limit of the output{of}, where no expansion holds"

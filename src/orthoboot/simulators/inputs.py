@@ -64,6 +64,23 @@ class CurvatureMoments(NamedTuple):
     rest: FloatArray
 
 
+class FitCurvature(NamedTuple):
+    """The second derivatives of fitted parameters by the weights of two rows, along the standardised scores.
+
+    ``D_i l_j + D_j l_i + T[l_i, l_j]``, l the loadings of the rows.
+
+    Attributes
+    ----------
+    rows
+        D, shape ``(n, p, p)``, of mean zero.
+    third
+        T, shape ``(p, p, p)``; the first axis is that of the derivative.
+    """
+
+    rows: FloatArray
+    third: FloatArray
+
+
 class Input(ABC):
     """A distribution that is known through `n_rows` rows of data."""
 
@@ -111,6 +128,11 @@ class Input(ABC):
     @property
     def curvature_moments(self) -> CurvatureMoments | None:
         """Return the moments of a density's second derivatives; None for rows, whose weights enter as they are."""
+        return None
+
+    @property
+    def fit_curvature(self) -> FitCurvature | None:
+        """Return the second derivatives of fitted parameters; None for rows, whose weights enter as they are."""
         return None
 
     @property
@@ -363,4 +385,9 @@ def empirical_input(name: str, data: Any) -> EmpiricalInput:
         raise DataError(f"`inputs[{name!r}]` must have at least two rows; got {len(rows)}.")
     order = np.lexsort(rows.T[::-1])
     columns = samples.columns[0] if array.ndim == 2 else None
+    if columns is not None and len(set(columns)) < len(columns):
+        raise DataError(
+            f"the columns of `inputs[{name!r}]` must have different names, since a draw is a dict of them; got "
+            f"{', '.join(map(repr, columns))}."
+        )
     return EmpiricalInput(name, np.ascontiguousarray(rows[order]), order, columns, array.ndim == 1)

@@ -154,9 +154,9 @@ class Model(ABC):
             )
         return returned
 
-    def _called(self, draws: RunDraws, **arguments: Any) -> Any:
+    def _called(self, draws: RunDraws, arguments: Mapping[str, Any]) -> Any:
         if self.takes_rng:
-            arguments["rng"] = draws.generator()
+            arguments = {**arguments, "rng": draws.generator()}
         try:
             return self.function(**arguments)
         except ModelError:
@@ -209,14 +209,14 @@ class ArrayModel(Model):
             name: draws.values(i, size) for i, (name, size) in enumerate(zip(self.names, self.capacities, strict=True))
         }
         if self.vectorized:
-            outputs, used = _split(self._called(draws, **values))
+            outputs, used = _split(self._called(draws, values))
             flat, example = _of_batch(_ordered(outputs, keys), len(draws.runs))
             return Returned(flat, self._used(used, len(draws.runs)), example)
         return _one_by_one(draws, keys, lambda one, place: self._one(one, values, place))
 
     def _one(self, draws: RunDraws, values: Mapping[str, Any], place: int) -> tuple[Any, IntArray]:
         arguments = {name: draws.inputs[i].row(values[name], place) for i, name in enumerate(self.names)}
-        outputs, used = _split(self._called(draws, **arguments))
+        outputs, used = _split(self._called(draws, arguments))
         return outputs, self._used(used, 1)
 
     @property
@@ -267,7 +267,7 @@ class DrawModel(Model):
 
     def _one(self, draws: RunDraws) -> tuple[Any, IntArray]:
         sources = {name: _Source(draws, i, self.horizon[i]) for i, name in enumerate(self.names)}
-        outputs = self._called(draws, draw=Draw(sources))
+        outputs = self._called(draws, {"draw": Draw(sources)})
         return outputs, np.array([[source.used for source in sources.values()]], dtype=np.int64)
 
 
@@ -454,7 +454,7 @@ def _one_by_one(
 def _numbers(value: Any) -> FloatArray:
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "biuf" or array.size == 0:
+        if array.dtype.kind not in "biuf" or array.size == 0 or np.ma.is_masked(value):
             raise TypeError
     except (TypeError, ValueError) as error:
         what = "None: is a `return` missing?" if value is None else f"{type(value).__name__}: {str(value)[:60]!r}."

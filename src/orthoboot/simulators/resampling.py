@@ -63,9 +63,12 @@ class ResampledVariance:
             features = self.features.reshape(len(linear), -1).T
             known += [*features, *(features * linear)]
         columns = np.stack([np.ones_like(linear), linear, *known], axis=1)
+        # In units of their own, so that the units of the outputs do not decide which columns count as dependent.
+        sizes = np.abs(columns).max(axis=0)
+        columns = columns / np.where(sizes > 0, sizes, 1.0)
         coefficients = np.linalg.lstsq(columns, outputs, rcond=None)[0]
         rest = outputs - columns[:, 2:] @ coefficients[2:]
-        return rest.reshape(-1, 2), float(coefficients[1])
+        return rest.reshape(-1, 2), float(coefficients[1] / sizes[1]) if sizes[1] > 0 else 0.0
 
     @property
     def _values(self) -> FloatArray:
@@ -134,7 +137,10 @@ def error_of_mean(terms: FloatArray) -> FloatArray:
     """
     n = len(terms)
     centred = terms - terms.mean(axis=0)
-    spread = np.sqrt((centred**2).mean(axis=0))
-    skewness = (centred**3).mean(axis=0) / np.where(spread > 0, spread, 1.0) ** 3
+    size = np.abs(centred).max(axis=0)
+    scaled = centred / np.where(size > 0, size, 1.0)
+    root = np.sqrt((scaled**2).mean(axis=0))
+    spread = size * root
+    skewness = (scaled**3).mean(axis=0) / np.where(root > 0, root, 1.0) ** 3
     inflation = 1 + 2 / n + np.abs(skewness) / (2 * np.sqrt(n))
     return np.asarray(inflation * spread / np.sqrt(n))

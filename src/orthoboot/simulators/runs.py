@@ -20,6 +20,8 @@ from orthoboot.simulators.models import ArrayModel, DrawModel, Model, RunDraws
 from orthoboot.typing import BoolArray, FloatArray, IntArray, Key
 
 _TRIAL_RUNS = 4
+_TRIAL_CALLS = 2
+"""Of models that are called once for each run: what the first leaves behind shows when it is simulated again."""
 _PROBE_RUNS = 32
 _MOST_PROBE_RUNS = 1000
 """Of an input that seems to be ignored: an output that is a rare event changes in few runs."""
@@ -302,7 +304,9 @@ class Experiment:
 
 def trial(model: Model, inputs: tuple[Input, ...], key: Key) -> tuple[Output, FloatArray]:
     """Return the shape of the outputs, and those of run 0; raise unless a run is a function of its own draws."""
-    draws = RunDraws(inputs, key, range(_TRIAL_RUNS if isinstance(model, ArrayModel) else 1), model.capacities)
+    draws = RunDraws(
+        inputs, key, range(_TRIAL_RUNS if isinstance(model, ArrayModel) else _TRIAL_CALLS), model.capacities
+    )
     first = model.returned(draws)
     output = output_like(first.example, model.name)
     again = model.outputs(draws, output)
@@ -320,6 +324,19 @@ def trial(model: Model, inputs: tuple[Input, ...], key: Key) -> tuple[Output, Fl
         if (again.used < model.capacities).any():
             _check_used(model, draws, output)
     return output, first.outputs[0]
+
+
+def check_unchanged(experiment: Experiment, runs: Runs) -> None:
+    """Raise if the first run, simulated once more after all others, gives something else."""
+    if experiment.whole_batches:
+        return
+    again = experiment.simulated(Task(0, 1))[:, : experiment.output.size]
+    if _first_change(runs.outputs[:1], again) is not None:
+        raise ModelError(
+            f"`run` must be a function of its draws: run 0 gave {runs.outputs[0].tolist()} at first, and "
+            f"{again[0].tolist()} after all other runs. It keeps something from one run to the next; reset everything "
+            "at the start of a run."
+        )
 
 
 def _first_change(first: FloatArray, second: FloatArray) -> int | None:

@@ -53,12 +53,15 @@ class MoreData(NamedTuple):
     ratio
         That divided by the current input error.
     simulation_error
-        Of the ratio.
+        Of the input error with these rows.
+    ratio_error
+        The simulation error of the ratio.
     """
 
     input_error: Value
     ratio: Value
     simulation_error: Value
+    ratio_error: Value
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -206,7 +209,9 @@ class InputUncertainty:
         checked = {name: checked_positive(name, factor) for name, factor in factors.items()}
         found = np.array([checked.get(name, 1.0) for name in names])
         ratio, error = self._error_ratio(found)
-        return MoreData(*(self._packed(part) for part in (ratio * self.estimation.input_error, ratio, error)))
+        now, estimation = self.estimation.input_error, self.estimation
+        after = np.hypot(error * now, ratio * estimation.input_error_error)
+        return MoreData(*(self._packed(part) for part in (ratio * now, ratio, after, error)))
 
     def _error_ratio(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what the input error is multiplied by when inputs have so many times their rows, and its error."""
@@ -274,7 +279,8 @@ class InputUncertainty:
         relative = float(np.max(relative_error(self.estimation)))
         if not np.isfinite(relative):
             return 10 * self.n_runs
-        return max(int(np.ceil(self.n_runs * (relative / tol) ** 2)), self.estimation.least_runs)
+        needed = min(self.n_runs * (relative / tol) ** 2, float(np.iinfo(np.int64).max // 2))
+        return max(int(np.ceil(needed)), self.estimation.least_runs)
 
     def extend(self, n_runs: int) -> InputUncertainty:
         """Return the result with more runs; the regime is chosen again.

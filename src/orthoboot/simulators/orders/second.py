@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
+from typing import NamedTuple
 
 import numpy as np
 
-from orthoboot.simulators.inputs import CurvatureMoments
+from orthoboot.simulators.inputs import CurvatureMoments, FitCurvature
 from orthoboot.simulators.orders.first import FirstOrder
 from orthoboot.simulators.orders.pairs import upper
 from orthoboot.simulators.orders.weights import expected_share, weight_of, weighted_error
@@ -39,12 +40,15 @@ class SecondOrder:
         inputs, the bias of the fit for others.
     moments
         By input those of a fitted density's second derivatives, None for empirical inputs.
+    fits
+        By input the second derivatives of fitted parameters by the rows' weights, None for empirical inputs.
     """
 
     first: FirstOrder
     loadings: tuple[FloatArray, ...]
     parameter_bias: FloatArray
     moments: tuple[CurvatureMoments | None, ...]
+    fits: tuple[FitCurvature | None, ...]
 
     @cached_property
     def curvature(self) -> tuple[FloatArray, FloatArray]:
@@ -52,20 +56,29 @@ class SecondOrder:
         regression = self.first.regression
         design, outputs = regression.design, regression.outputs.shape[1]
         p = design.n_features
-        h, noise = np.zeros((outputs, p, p)), np.zeros((outputs, p, p))
+        noise = np.zeros((outputs, p, p))
+        rows, columns = regression.pairs.T
+        variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.second]
+        noise[:, rows, columns] = noise[:, columns, rows] = variances
+        if not (design.is_parametric | design.has_plan).any():
+            return self._unrooted, noise
+        root = design.root
+        return root @ self._unrooted @ root, self._rooted_noise()
+
+    @cached_property
+    def _unrooted(self) -> FloatArray:
+        """Return H along the features as they are, shape ``(k, p, p)``."""
+        regression = self.first.regression
+        outputs, p = regression.outputs.shape[1], regression.design.n_features
+        h = np.zeros((outputs, p, p))
         rows, columns = regression.pairs.T
         squares = self._pair_moments
         found = regression.pair_coefficients * squares[:, np.newaxis] + regression.pair_rests
         h[:, rows, columns] = h[:, columns, rows] = found.T
-        variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.second]
-        noise[:, rows, columns] = noise[:, columns, rows] = variances
         for i, moments in enumerate(self.moments):
             if moments is not None:
                 self._store_fitted(i, moments, h)
-        if not (design.is_parametric | design.has_plan).any():
-            return h, noise
-        root = design.root
-        return root @ h @ root, self._rooted_noise()
+        return h
 
     def _rooted_noise(self) -> FloatArray:
         """Return the variances of the entries of ``root H root``, H symmetric, by output, shape ``(k, p, p)``."""
@@ -184,7 +197,35 @@ class SecondOrder:
     def parts(self) -> FloatArray:
         """Return the variance of the quadratic part by pairs of inputs, shape ``(m, m, k)``, the upper triangle."""
         h, noise = self.curvature
-        return self._by_inputs((h**2 - noise) / (2 * self._rows[:, np.newaxis] * self._rows))
+        found = self._by_inputs((h**2 - noise) / (2 * self._rows[:, np.newaxis] * self._rows))
+        for i in self._fitted:
+            squares = np.array([np.sum(kernel.product * kernel.product.T) for kernel in self._kernels[i]])
+            own = self.first.regression.design.input_of == i
+            lost = noise[:, own][:, :, own].sum(axis=(1, 2))
+            found[i, i] = (squares - lost) / (2 * len(self.loadings[i]) ** 2)
+        return found
+
+    # A fitted distribution moves along its parameters, and these bend with the weights of the rows. The kernel of the
+    # quadratic part is l_i' (H + a T) l_j + c_i l_j + c_j l_i, with c = D' a, so that it is of the numbers (l, c) of
+    # each row, with the matrix B of H + a T and ones.
+
+    @property
+    def _fitted(self) -> list[int]:
+        return [i for i, fit in enumerate(self.fits) if fit is not None]
+
+    @cached_property
+    def _kernels(self) -> dict[int, list[_Kernel]]:
+        """Return the kernels of every fitted input, one for each output."""
+        found = {}
+        for i in self._fitted:
+            fit = self.fits[i]
+            assert fit is not None
+            own = np.flatnonzero(self.first.regression.design.input_of == i)
+            slopes, second = self.first.regression.slopes[own], self._unrooted[:, own[:, np.newaxis], own]
+            found[i] = [
+                _Kernel.of(self.loadings[i], fit, slope, matrix) for slope, matrix in zip(slopes.T, second, strict=True)
+            ]
+        return found
 
     @cached_property
     def part_errors(self) -> FloatArray:
@@ -193,7 +234,20 @@ class SecondOrder:
         scale = 2 * self._rows[:, np.newaxis] * self._rows
         squares = (2 * noise**2 + 4 * np.maximum(h**2 - noise, 0) * noise) / scale**2
         # An entry off the diagonal stands for two that are equal, so that its errors add up, not their squares.
-        return np.sqrt(self._by_inputs(squares * (2 - np.eye(len(self._rows)))))
+        found = self._by_inputs(squares * (2 - np.eye(len(self._rows))))
+        regression = self.first.regression
+        covariance = regression.covariance[:, regression.second, regression.second]
+        for i in self._fitted:
+            own = regression.design.input_of == i
+            pure = (2 * noise**2 / scale**2)[:, own][:, :, own].sum(axis=(1, 2))
+            effects = self._by_pair(self._own_slopes(i), i)
+            found[i, i] = pure + np.einsum("qk,kqr,rk->k", effects, covariance, effects)
+        return np.sqrt(found)
+
+    def _own_slopes(self, i: int) -> FloatArray:
+        """Return the derivatives of the variance of a fitted input by its entries of H, shape ``(k, p_i, p_i)``."""
+        p, n = self.loadings[i].shape[1], len(self.loadings[i])
+        return np.array([(kernel.product @ kernel.covariance)[:p, :p].T / n**2 for kernel in self._kernels[i]])
 
     @property
     def noise_variance(self) -> FloatArray:
@@ -211,6 +265,9 @@ class SecondOrder:
         regression = self.first.regression
         root, rows = regression.design.root, self._rows
         slopes = root @ (self.curvature[0] / (rows[:, np.newaxis] * rows)) @ root
+        for i in self._fitted:
+            own = np.flatnonzero(regression.design.input_of == i)
+            slopes[:, own[:, np.newaxis], own] = self._own_slopes(i)
         first, second = regression.pairs.T
         by_pair = (slopes[:, first, second] * np.where(first == second, 1, 2)).T + self._cross_slopes
         pairs = regression.columns[:, regression.second] * regression.pair_scales
@@ -245,7 +302,7 @@ class SecondOrder:
         values, errors = [], []
         for i, third in enumerate(self._third_moments):
             own = np.flatnonzero(design.input_of == i)
-            values.append((third * h[:, own[:, np.newaxis], own]).sum(axis=(1, 2)))
+            values.append((third * h[:, own[:, np.newaxis], own]).sum(axis=(1, 2)) + self._cross_of_fit(i))
             effects = self._effects(i)
             errors.append(np.sqrt(np.maximum(np.einsum("qk,kqr,rk->k", effects, covariance, effects), 0.0)))
         return np.stack(values), np.stack(errors)
@@ -261,17 +318,32 @@ class SecondOrder:
             found.append(np.einsum("nk,np,nq->kpq", linear, standard, standard) / (len(standard) * n**2))
         return found
 
+    def _cross_of_fit(self, i: int) -> FloatArray:
+        """Return what the bend of a fit adds to the covariance of one input, ``mean(l (2 c l + a T[l, l])) / n^2``."""
+        fit, loadings = self.fits[i], self.loadings[i]
+        slopes = self.first.regression.slopes[self.first.regression.design.input_of == i]
+        if fit is None:
+            return np.zeros(slopes.shape[1])
+        bent = 2 * np.einsum("nab,nb->na", fit.rows, loadings)
+        bent += np.einsum("abc,nb,nc->na", fit.third, loadings, loadings)
+        return np.asarray(((loadings @ slopes) * (bent @ slopes)).mean(axis=0) / len(loadings) ** 2)
+
     def _effects(self, i: int) -> FloatArray:
         """Return the derivatives of the covariance of one input by ``E[Y M]``, shape ``(q, k)``."""
+        design = self.first.regression.design
+        own = design.input_of == i
+        root = design.root[np.ix_(own, own)]
+        return self._by_pair(root @ self._third_moments[i] @ root, i)
+
+    def _by_pair(self, slopes: FloatArray, i: int) -> FloatArray:
+        """Return derivatives by the entries of H of one input ``(k, p_i, p_i)`` as those by pairs, shape ``(q, k)``."""
         regression = self.first.regression
-        pairs, third = regression.pairs, self._third_moments[i]
-        mine = (regression.design.input_of[pairs] == i).all(axis=1)
-        found = np.zeros((len(pairs), len(third)))
+        pairs, of = regression.pairs, regression.design.input_of
+        mine = (of[pairs] == i).all(axis=1)
+        found = np.zeros((len(pairs), len(slopes)))
         if mine.any():
-            first, second = (pairs[mine] - np.flatnonzero(regression.design.input_of == i)[0]).T
-            own = regression.design.input_of == i
-            root = regression.design.root[np.ix_(own, own)]
-            found[mine] = ((root @ third @ root)[:, first, second] * np.where(first == second, 1, 2)).T
+            first, second = (pairs[mine] - np.flatnonzero(of == i)[0]).T
+            found[mine] = (slopes[:, first, second] * np.where(first == second, 1, 2)).T
         return found
 
     @property
@@ -280,6 +352,32 @@ class SecondOrder:
         value, error = self._cross
         slopes = self.cross_error / np.where(error > 0, error, 1.0)
         return np.asarray(np.sum([self._effects(i) * slopes[i] for i in range(len(value))], axis=0))
+
+
+class _Kernel(NamedTuple):
+    """The quadratic part of one output along the rows of a fitted input: ``u_i' B u_j``, ``u = (l, c)``.
+
+    Attributes
+    ----------
+    product
+        ``C B``, C the mean of ``u u'`` over the rows.
+    covariance
+        C.
+    """
+
+    product: FloatArray
+    covariance: FloatArray
+
+    @classmethod
+    def of(cls, loadings: FloatArray, fit: FitCurvature, slopes: FloatArray, second: FloatArray) -> _Kernel:
+        """Return the kernel for slopes a ``(p,)`` and second derivatives H ``(p, p)`` of the output."""
+        p = len(slopes)
+        numbers = np.concatenate([loadings, np.einsum("nab,a->nb", fit.rows, slopes)], axis=1)
+        covariance = numbers.T @ numbers / len(numbers)
+        matrix = np.zeros((2 * p, 2 * p))
+        matrix[:p, :p] = second + np.einsum("a,abc->bc", slopes, fit.third)
+        matrix[:p, p:] = matrix[p:, :p] = np.eye(p)
+        return cls(covariance @ matrix, covariance)
 
 
 def _standard(loadings: FloatArray, root: FloatArray) -> FloatArray:
