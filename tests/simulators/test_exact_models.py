@@ -205,6 +205,7 @@ def test_a_thousand_runs_give_the_influence_of_every_row(name):
     assert np.corrcoef(result.influence["x"], influence)[0, 1] ** 2 > 0.99
 
 
+@pytest.mark.filterwarnings("ignore:the farthest:orthoboot.errors.FewRunsWarning")
 def test_noise_of_features_is_no_influence():
     x = np.random.default_rng(7).gamma(2.0, size=100)
     results = [ob.input_uncertainty(exact.product, {"x": x}, horizon=T, n_runs=1000, rng=seed) for seed in range(12)]
@@ -213,6 +214,7 @@ def test_noise_of_features_is_no_influence():
     assert np.median(found) > 0.999
 
 
+@pytest.mark.filterwarnings("ignore:the farthest:orthoboot.errors.FewRunsWarning")
 def test_no_thousand_runs_of_a_product_are_unlucky():
     x = np.random.default_rng(102).gamma(2.0, size=100)
     results = [ob.input_uncertainty(exact.product, {"x": x}, horizon=T, n_runs=1000, rng=seed) for seed in range(30)]
@@ -295,3 +297,10 @@ def test_an_output_that_is_always_the_same_has_no_rounding():
     assert result.estimate == 0.1
     assert result.input_error == result.run_error == result.bias == 0
     assert np.isnan(result.contributions["x"])
+
+
+def test_an_output_with_a_long_tail_warns():
+    x = np.random.default_rng(0).exponential(size=30)
+    with pytest.warns(errors.FewRunsWarning) as found:
+        ob.input_uncertainty(lambda x: np.exp(0.5 * x.sum(axis=1)), {"x": x}, horizon=5, n_runs=5000, rng=0)
+    assert any("of the noise: the output has a long tail" in str(warning.message) for warning in found)

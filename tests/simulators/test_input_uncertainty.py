@@ -285,7 +285,8 @@ def test_a_linear_answer_has_the_exact_variance_under_resamples():
     rng = np.random.default_rng(0)
     linear = rng.normal(size=(100, 1))
     pairs = np.repeat(linear[:, np.newaxis] + 3.0, 2, axis=1)
-    found = ResampledVariance(pairs, np.zeros((100, 2, 1)), np.zeros((100, 2, 0)), linear, np.array([1.7]))
+    runs = np.arange(200).reshape(100, 2)
+    found = ResampledVariance(pairs, np.zeros((100, 2, 1)), np.zeros((100, 2, 0)), linear, np.array([1.7]), runs)
     assert found.variance == pytest.approx([1.7])
     assert found.variance_error == pytest.approx([0], abs=1e-12)
     assert found.bias(np.array([3.0])) == pytest.approx([0], abs=1e-12)
@@ -294,8 +295,20 @@ def test_a_linear_answer_has_the_exact_variance_under_resamples():
 def test_the_variance_under_resamples_is_the_covariance_of_two_runs_without_a_linear_part():
     rng = np.random.default_rng(1)
     pairs = rng.normal(size=(500, 1, 1)) + 0.5 * rng.normal(size=(500, 2, 1))
-    found = ResampledVariance(pairs, np.zeros((500, 2, 1)), np.zeros((500, 2, 0)), np.zeros((500, 1)), np.zeros(1))
+    runs, none = np.arange(1000).reshape(500, 2), np.zeros((500, 2, 0))
+    found = ResampledVariance(pairs, np.zeros((500, 2, 1)), none, np.zeros((500, 1)), np.zeros(1), runs)
     assert found.variance[0] == pytest.approx(np.cov(pairs[:, 0, 0], pairs[:, 1, 0])[0, 1])
+
+
+def test_the_bias_has_the_noise_of_runs_that_are_repeated():
+    # Ten sweeps over 100 runs, whose own noise is the same in all sweeps: the mean has the error of 100 numbers.
+    rng = np.random.default_rng(3)
+    noise, half, sweeps = rng.normal(size=100), np.arange(50), np.arange(10)
+    runs = np.concatenate([np.stack([half, 50 + (half + sweep) % 50], axis=1) for sweep in sweeps])
+    pairs = noise[runs][:, :, np.newaxis] + 0.01 * rng.normal(size=(500, 2, 1))
+    none = np.zeros((500, 2, 0))
+    found = ResampledVariance(pairs, np.zeros((500, 2, 1)), none, np.zeros((500, 1)), np.zeros(1), runs)
+    assert found.bias_error[0] == pytest.approx(noise.std() / 10, rel=0.1)
 
 
 def test_the_error_of_terms_that_are_large_now_and_then_is_that_of_other_seeds():

@@ -78,6 +78,9 @@ class Functional(ABC):
         Whether it then needs the counts of the rows, and not only sums over them.
     limits
         The lowest and the highest possible value, infinite where there is no limit.
+    normal_from
+        The number of rows from which on the normal interval on the natural scale covers as well as BCa or better, as
+        for a correlation on Fisher's z; None if there is none.
     """
 
     name: str = "statistic"
@@ -94,6 +97,7 @@ class Functional(ABC):
     takes_pieces: bool = False
     counts_rows: bool = False
     limits: tuple[float, float] = (-math.inf, math.inf)
+    normal_from: int | None = None
 
     def prepared(self, data: Data) -> Prepared[Any]:
         """Return the statistic at `data`, checked; raise a `DataError` if it does not exist for such data."""

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 _FEW_ROWS = 10
 
+_LONG_TAIL = 0.5
+"""Share of the squared residuals that one run in a thousand may carry: 1% if they are normal, 3% if exponential."""
+
+_EXACT = 0.05
+"""Relative simulation error that is small enough, whatever carries it."""
+
 _STANDING = (IgnoredInputWarning, ConstantDataWarning, SmallSampleWarning)
 """Kinds that stay true however many runs are added."""
 
@@ -83,7 +89,26 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
         )
     elif estimation.regime.name == "base runs":
         found.extend(_of_missing_orders(estimation))
-    return found
+    return found if estimation.regime.name == "two-layer" else [*found, *_of_long_tails(estimation)]
+
+
+def _of_long_tails(estimation: Estimation) -> list[OrthobootWarning]:
+    """Return a warning if a few runs carry the noise of an output, as where it is an exponential of its draws."""
+    squares = np.sort(estimation.regression.outer_residuals**2, axis=0)
+    few, total = max(len(squares) // 1000, 1), squares.sum(axis=0)
+    share = np.where(total > 0, squares[-few:].sum(axis=0) / np.where(total > 0, total, 1.0), 0.0)
+    # Of events, outputs of 0 and 1, few runs show that they are rare.
+    matters = (estimation.input_error_error > _EXACT * estimation.input_error) & np.isinf(estimation.records.limits[1])
+    worst = int(np.argmax(np.where(matters, share, 0.0)))
+    if not matters[worst] or share[worst] <= _LONG_TAIL:
+        return []
+    return [
+        FewRunsWarning(
+            f"the farthest {few} of {len(squares):,} runs carry {share[worst]:.0%} of the noise"
+            f"{estimation.of_output(worst)}: the output has a long tail, so that its simulation errors may be too "
+            "small, and the input error with them. Use more runs, or return its logarithm or a bounded function of it."
+        )
+    ]
 
 
 def _of_shares(estimation: Estimation, output: int) -> str:

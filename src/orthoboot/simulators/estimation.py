@@ -341,7 +341,7 @@ class Estimation:
             exact += entry.linear_variance(influence)
         base = self.records.outputs[reruns.base] - self.estimate
         features = self.records.design.features[reruns.base]
-        return ResampledVariance(self.records.pairs, base, features, linear, exact)
+        return ResampledVariance(self.records.pairs, base, features, linear, exact, reruns.base)
 
     @cached_property
     def resample_weight(self) -> FloatArray:
@@ -432,7 +432,7 @@ class Estimation:
         if self.regime.name == "two-layer":
             return np.ones_like(self.estimate)
         change = self.resampled.bias(self.estimate) - self.second.bias
-        return self._weight(change, self.resampled.bias_error, self.second.bias_error)
+        return self._weight(change, self._resampled_bias_error, self.second.bias_error)
 
     @cached_property
     def bias_error(self) -> FloatArray:
@@ -440,7 +440,13 @@ class Estimation:
         if self.resampled is None:
             return self.second.bias_error
         w = self._bias_weight
-        return np.asarray(np.sqrt((w * self.resampled.bias_error) ** 2 + ((1 - w) * self.second.bias_error) ** 2))
+        return np.asarray(np.sqrt((w * self._resampled_bias_error) ** 2 + ((1 - w) * self.second.bias_error) ** 2))
+
+    @property
+    def _resampled_bias_error(self) -> FloatArray:
+        """Return the error of the bias by resamples, shape ``(k,)``; that of the estimate cancels in part."""
+        assert self.resampled is not None
+        return np.asarray(np.hypot(self.resampled.bias_error, (1 - self.resampled.common) * self.run_error))
 
     @property
     def total_error(self) -> FloatArray:

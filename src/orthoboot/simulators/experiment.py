@@ -17,7 +17,7 @@ _THIRD = 1 / 3
 _LEAST_PILOT = 100
 _EXACT = 1e-4
 """Relative error of the variance that needs no resamples."""
-_FEWEST_EVENTS = 30
+_FEWEST_EVENTS = 10
 """Fewer runs in which an event happens, or does not, say little about what it depends on."""
 
 _PENDING = Regime("base runs", "not decided yet")

@@ -290,8 +290,11 @@ class _Source:
         self._size = 0
         self.used = 0
 
-    def __call__(self) -> Any:
+    def __call__(self, *given: Any) -> Any:
         """Return the next draw."""
+        if given:
+            name = self._draws.inputs[self._number].name
+            raise ModelError(f"`draw.{name}()` takes no arguments and returns one draw; call it once for each draw.")
         place = self.used
         if self._horizon is not None and place >= self._horizon:
             raise ModelError(
@@ -329,7 +332,7 @@ def model_for(run: Any, inputs: tuple[Input, ...], horizon: Any, vectorized: Any
     if missing:
         raise ArgumentError(
             f"`horizon` must give the largest number of draws of {' and '.join(missing)} per run; got {horizon!r}. A "
-            "`run(draw, rng)` does not need it."
+            "`run(draw)` does not need it."
         )
     return ArrayModel(run, names, sizes, takes_rng, True if vectorized is None else bool(vectorized))
 
@@ -354,7 +357,8 @@ def _check_parameters(run: Any, parameters: Mapping[str, inspect.Parameter], nam
     if unknown or unused:
         raise ArgumentError(
             f"`run` must take one argument for each input, by its name: {', '.join(names)}, and `rng` if it draws "
-            f"random numbers of its own; or `draw` alone. It takes {', '.join(parameters) or 'none'}."
+            f"random numbers of its own; or a single argument of the name `draw`. It takes "
+            f"{', '.join(parameters) or 'none'}."
         )
 
 

@@ -38,6 +38,15 @@ _IRREGULAR = 0.2
 """How far the information by second derivatives may be from that by scores, relative to it."""
 _GRID, _FARTHEST = 4_001, 34.0
 """Points at which means under the fit are taken, and the logit of the outermost level."""
+_OTHER_NAMES = {
+    "exponential": "expon",
+    "gaussian": "norm",
+    "lognormal": "lognorm",
+    "normal": "norm",
+    "student": "t",
+    "weibull": "weibull_min",
+}
+"""What users call distributions, and `scipy.stats` does not."""
 _NEWTON_STEPS = 25
 _CONVERGED = 1e-9
 _CHORD_STEPS = 40
@@ -70,7 +79,8 @@ def fitted(name: str, data: Any, **fixed: float) -> UnnamedInput:
     Parameters
     ----------
     name
-        A continuous distribution of `scipy.stats`, such as "gamma", "lognorm", "weibull_min", "expon" or "norm".
+        The name of a continuous distribution of `scipy.stats`, such as "gamma", "lognorm", "weibull_min", "expon" or
+        "norm", or the distribution itself.
     data
         Numbers.
     **fixed
@@ -90,16 +100,17 @@ def fitted(name: str, data: Any, **fixed: float) -> UnnamedInput:
     """
     from scipy import stats
 
-    family = getattr(stats, name, None) if isinstance(name, str) else None
+    family = getattr(stats, name, None) if isinstance(name, str) else name
     if not isinstance(family, stats.rv_continuous):
+        hint = f" Did you mean {_OTHER_NAMES[name]!r}?" if isinstance(name, str) and name in _OTHER_NAMES else ""
         raise ArgumentError(
-            f"`fitted` takes the name of a continuous distribution of scipy.stats, such as 'gamma'; got {name!r}."
+            f"`fitted` takes a continuous distribution of scipy.stats or its name, such as 'gamma'; got {name!r}.{hint}"
         )
     known = _names(family)
     for parameter, value in fixed.items():
         if parameter not in known or not is_real(value):
             raise ArgumentError(
-                f"`fitted({name!r})` may hold fixed numbers for {', '.join(known)}; got {parameter}={value!r}."
+                f"`fitted({family.name!r})` may hold fixed numbers for {', '.join(known)}; got {parameter}={value!r}."
             )
     return _Described(family, data, {key: float(value) for key, value in fixed.items()})
 

@@ -69,6 +69,11 @@ def input(  # noqa: A001 - what the user writes is `ob.input`
     >>> bool(found["days"].input_error > 1.5 * found["rows"].input_error)
     True
     """
+    if isinstance(data, UnnamedInput):
+        raise ArgumentError(
+            "`input` takes data, not a fitted distribution or another input: the rows that a distribution is fitted to "
+            "are resampled one by one."
+        )
     if plan is not None and any(option is not None for option in (strata, groups, block_length)):
         raise ArgumentError("`input` takes a `plan`, or one of `strata`, `groups` and `block_length`; got both.")
     if plan is not None and not isinstance(plan, (Scheme, Plan)):

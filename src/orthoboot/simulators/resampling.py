@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from orthoboot.typing import FloatArray
+from orthoboot.typing import FloatArray, IntArray
 
 LEAST_PAIRS = 20
 """Fewer resamples say nothing about a variance."""
@@ -39,6 +40,8 @@ class ResampledVariance:
         L of each resample, shape ``(B, k)``.
     linear_variance
         V, shape ``(k,)``.
+    runs
+        Numbers of the runs of each resample, shape ``(B, 2)``.
     """
 
     pairs: FloatArray
@@ -46,16 +49,17 @@ class ResampledVariance:
     features: FloatArray
     linear: FloatArray
     linear_variance: FloatArray
+    runs: IntArray
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     @cached_property
-    def _fits(self) -> list[tuple[FloatArray, float]]:
-        """Return by output Z, shape ``(B, 2)``, and beta."""
+    def _fits(self) -> list[_Fit]:
+        """Return the fits of all outputs."""
         return [self._fit(output) for output in range(self.pairs.shape[2])]
 
-    def _fit(self, output: int) -> tuple[FloatArray, float]:
+    def _fit(self, output: int) -> _Fit:
         linear = np.repeat(self.linear[:, output], 2)
         outputs, base = self.pairs[:, :, output].reshape(-1), self.base[:, :, output].reshape(-1)
         known = [base, base * linear]
@@ -68,17 +72,23 @@ class ResampledVariance:
         columns = columns / np.where(sizes > 0, sizes, 1.0)
         coefficients = np.linalg.lstsq(columns, outputs, rcond=None)[0]
         rest = outputs - columns[:, 2:] @ coefficients[2:]
-        return rest.reshape(-1, 2), float(coefficients[1] / sizes[1]) if sizes[1] > 0 else 0.0
+        slopes = np.divide(coefficients, sizes, out=np.zeros_like(sizes), where=sizes > 0)
+        return _Fit(rest.reshape(-1, 2), float(slopes[1]), float(slopes[2]))
 
     @property
     def _values(self) -> FloatArray:
         """Return Z, shape ``(B, 2, k)``."""
-        return np.stack([values for values, _ in self._fits], axis=2)
+        return np.stack([fit.values for fit in self._fits], axis=2)
 
     @property
     def beta(self) -> FloatArray:
         """Return the slope of the outputs on their linear part, shape ``(k,)``."""
-        return np.array([slope for _, slope in self._fits])
+        return np.array([fit.beta for fit in self._fits])
+
+    @property
+    def common(self) -> FloatArray:
+        """Return how far an output under a resample follows that of the same run at the data, shape ``(k,)``."""
+        return np.array([fit.common for fit in self._fits])
 
     @cached_property
     def _terms(self) -> FloatArray:
@@ -110,8 +120,17 @@ class ResampledVariance:
 
     @property
     def bias_error(self) -> FloatArray:
-        """Return its simulation error, but for that of the estimate, shape ``(k,)``."""
-        return error_of_mean(self._means) * self._lost
+        """Return its simulation error, but for that of the estimate, shape ``(k,)``.
+
+        A run is repeated under several resamples, so that their noise is not independent: to the squared error over
+        resamples comes that over runs, without what is in both.
+        """
+        rest = self._values - (self.beta * self.linear)[:, np.newaxis]
+        rest = rest - rest.mean(axis=(0, 1))
+        by_run = np.zeros((int(self.runs.max()) + 1, rest.shape[2]))
+        np.add.at(by_run, self.runs, rest)
+        between = ((by_run**2).sum(axis=0) - (rest**2).sum(axis=(0, 1))) / rest[:, :, 0].size ** 2
+        return np.asarray(np.sqrt(error_of_mean(self._means) ** 2 + np.maximum(between, 0.0)) * self._lost)
 
     @property
     def _lost(self) -> float:
@@ -127,6 +146,24 @@ class ResampledVariance:
     @property
     def _has_features(self) -> bool:
         return bool(len(self) >= _PAIRS_PER_COLUMN * 2 * (2 + self.features.shape[2]))
+
+
+class _Fit(NamedTuple):
+    """The fit of one output under resamples.
+
+    Attributes
+    ----------
+    values
+        Z, shape ``(B, 2)``.
+    beta
+        The slope on the linear part.
+    common
+        The slope on the output of the same run at the data.
+    """
+
+    values: FloatArray
+    beta: float
+    common: float
 
 
 def error_of_mean(terms: FloatArray) -> FloatArray:

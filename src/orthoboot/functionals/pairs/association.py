@@ -241,6 +241,7 @@ class Correlation(Association):
 
     name = "correlation"
     limits = (-1.0, 1.0)
+    normal_from = 300
     own_features = True
 
     def check(self, at: PreparedFormula[FeatureMeans]) -> None:
