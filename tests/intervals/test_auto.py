@@ -33,6 +33,20 @@ def test_many_replicates_of_a_smooth_statistic_have_bca():
     assert result.to_dict()["method"] == "bca"
 
 
+def test_a_correlation_of_many_rows_has_its_interval_on_fishers_z():
+    pairs = np.random.default_rng(1).multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=300)
+    result = ob.bootstrap(pairs, ob.correlation, rng=0)
+    assert result.interval_method == "normal"
+    assert result.interval_reason == "on its natural scale the standard error hardly depends on the value"
+    slope = 1 - result.estimate**2
+    expected = np.tanh(np.arctanh(result.estimate) + 1.959964 * np.array([-1, 1]) * result.standard_error / slope)
+    np.testing.assert_allclose(result.confidence_interval, expected, rtol=1e-6)
+    assert chosen(pairs[:299], ob.correlation) == "bca"
+    assert chosen(pairs, ob.correlation, estimator="standard") == "bca"
+    assert chosen(pairs, ob.correlation, groups=np.arange(300) // 2) == "bca"
+    assert chosen(pairs, ob.correlation, block_length=5) == "percentile"
+
+
 def test_a_method_that_is_asked_for_has_no_reason():
     result = ob.bootstrap(X, ob.variance, method="normal", rng=0)
     assert (result.interval_method, result.interval_reason) == ("normal", "")

@@ -82,7 +82,8 @@ def _of_base(outcome: Outcome) -> Outcome:
     estimation = outcome.estimation
     share = estimation.second_share
     worst = int(np.argmax(share))
-    reason = f"the second order is {share[worst]:.1%} of the variance{estimation.of_output(worst)}"
+    of, found = estimation.of_output(worst), share[worst]
+    reason = f"the second order is {found:.1%} of the variance{of}" if found > 0 else "no second order is above its noise"
     if estimation.exceeds_noise[worst]:
         reason += ", and runs under resamples would be too noisy to measure the orders beyond the third"
     return replace(outcome, estimation=replace(estimation, regime=Regime("base runs", reason)))
