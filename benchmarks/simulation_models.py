@@ -211,26 +211,27 @@ def simulate(case: Case, data: Data, runs: int, rng: np.random.Generator) -> tup
 
 
 class Reference(NamedTuple):
-    """The input variance of a case by brute force, and its Monte Carlo error."""
+    """The input variance of a case by brute force with its Monte Carlo error, and the mean output at the data."""
 
     variance: float
     error: float
+    estimate: float
 
 
-def raw_influence(case: Case, data: Data, runs: int, rng: np.random.Generator) -> Data:
-    """Return the influence of rows from so many runs, without any features."""
+def raw_influence(case: Case, data: Data, runs: int, rng: np.random.Generator) -> tuple[float, Data]:
+    """Return the mean output and the influence of rows from so many runs, without any features."""
     sums: dict[str, Any] = {name: np.zeros(len(values)) for name, values in data.items()}
-    done, first = 0, 0.0
+    total, done, first = 0.0, 0, 0.0
     while done < runs:
         outputs, rows = simulate(case, data, 10_000, rng)
         first = outputs.mean() if done == 0 else first
-        done += len(outputs)
+        total, done = total + outputs.sum(), done + len(outputs)
         for name, values in data.items():
             n, draws = len(values), case.horizon[name]
             weights = np.repeat(outputs - first, draws)
             counted = np.bincount(rows[name].ravel(), weights=weights, minlength=n)
             sums[name] += n * counted - draws * (outputs - first).sum()
-    return {name: values / done for name, values in sums.items()}
+    return total / done, {name: values / done for name, values in sums.items()}
 
 
 def reference(
@@ -257,7 +258,7 @@ def reference(
     """
     rng = np.random.default_rng([seed, 99])
     sizes = {name: len(values) for name, values in data.items()} if sizes is None else sizes
-    influence = raw_influence(case, data, base, rng)
+    estimate, influence = raw_influence(case, data, base, rng)
     exact = sum((influence[name] ** 2).mean() / size for name, size in sizes.items())
     linear, values = np.empty(0), np.empty((0, 2))
     at_once = max(_RUNS_AT_ONCE // runs, 1)
@@ -265,10 +266,10 @@ def reference(
         for start in range(0, resamples, at_once):
             more = of_resamples(case, data, influence, (min(at_once, resamples - start), runs), sizes, rng)
             linear, values = np.append(linear, more[0]), np.append(values, more[1], axis=0)
-        found = _variance(linear, values, exact)
-        if found.error <= precision * found.variance:
+        variance, error = _variance(linear, values, exact)
+        if error <= precision * variance:
             break
-    return found
+    return Reference(variance, error, float(estimate))
 
 
 def of_resamples(
@@ -298,10 +299,10 @@ def of_resamples(
     return linear, outputs.reshape(resamples, 2, runs).mean(axis=2)
 
 
-def _variance(linear: np.ndarray, values: np.ndarray, exact: float) -> Reference:
+def _variance(linear: np.ndarray, values: np.ndarray, exact: float) -> tuple[float, float]:
     """Return the variance of values ``(B, 2)`` whose linear part has the variance `exact`, and its error."""
     beta = np.cov(values.mean(axis=1), linear)[0, 1] / linear.var()
     rest = values - beta * linear[:, np.newaxis]
     rest = rest - rest.mean(axis=0)
     terms = beta**2 * exact + 2 * beta * rest.mean(axis=1) * linear + rest[:, 0] * rest[:, 1]
-    return Reference(float(terms.mean()), float(terms.std() / np.sqrt(len(terms))))
+    return float(terms.mean()), float(terms.std() / np.sqrt(len(terms)))

@@ -76,4 +76,4 @@ def residuals_and_distances(estimation):
     longest = int(runs.used.max())
     excess = entry.excess_counts(records.experiment.positions(0, range(len(runs)), longest), runs.used[:, 0])
     beyond = excess - entry.loadings @ (entry.loadings.T @ excess) / entry.n_rows
-    return estimation.regression.outer_residuals[:, 0], beyond.T
+    return estimation.regression.leave_one_out_residuals[:, 0], beyond.T

@@ -155,7 +155,7 @@ def test_the_raw_form_is_the_mean_over_pairs_of_runs():
 def test_the_noise_of_the_raw_form_is_the_sum_over_pairs_of_runs_that_draw_the_same_row():
     x = np.random.default_rng(4).gamma(2.0, size=20)
     estimation = ob.input_uncertainty(exact.product, {"x": x}, horizon=T, n_runs=400, rng=0).estimation
-    records, squares = estimation.records, estimation.regression.outer_residuals[:, 0] ** 2
+    records, squares = estimation.records, estimation.regression.leave_one_out_residuals[:, 0] ** 2
     runs = len(records.runs)
     ranks = records.experiment.positions(0, range(runs), T)
     counts = np.array([np.bincount(row, minlength=20) for row in ranks])

@@ -167,7 +167,7 @@ class SimulationAnswer:
             "± is the simulation error: what another seed would change.",
         ]
         if self.regime != "base runs":
-            notes.append("Shares of the inputs are those of the first two orders.")
+            notes.append("Shares of the inputs leave out effects beyond the third order.")
         return notes
 
     def row_changes(self, j: int) -> tuple[FloatArray, ...]:

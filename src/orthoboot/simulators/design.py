@@ -139,14 +139,14 @@ def design_of(experiment: Experiment, runs: Runs, known: Design | None = None) -
 def _sums(experiment: Experiment, runs: Runs, i: int, start: int) -> DrawSums:
     entry = experiment.inputs[i]
     pieces = []
-    for stretch in stretches(runs.used[:, i], start):
-        used = runs.used[stretch.start : stretch.stop, i]
-        pieces.append(entry.sums(experiment.positions(i, stretch, int(max(used.max(), 1))), used))
+    for chunk in chunks(runs.used[:, i], start):
+        used = runs.used[chunk.start : chunk.stop, i]
+        pieces.append(entry.sums(experiment.positions(i, chunk, int(max(used.max(), 1))), used))
     return DrawSums(*map(np.concatenate, zip(*pieces, strict=True)))
 
 
-def stretches(used: IntArray, start: int = 0) -> list[range]:
-    """Return the runs from `start` on in stretches of about a million draws."""
+def chunks(used: IntArray, start: int = 0) -> list[range]:
+    """Return the runs from `start` on in chunks of about a million draws."""
     at_once = max(_DRAWS_AT_ONCE // int(max(used.max(initial=1), 1)), 1)
     return [range(first, min(first + at_once, len(used))) for first in range(start, len(used), at_once)]
 
@@ -229,10 +229,10 @@ def _of_independent_rows(experiment: Experiment, runs: Runs, design: Design, i: 
     squares = (residuals / np.where(largest > 0, largest, 1.0)) ** 2
     both = np.concatenate([residuals, squares], axis=1)
     total, twice = np.zeros((entry.n_rows, 2 * k)), np.zeros(len(runs))
-    for stretch in stretches(runs.used[:, i]):
-        some = slice(stretch.start, stretch.stop)
+    for chunk in chunks(runs.used[:, i]):
+        some = slice(chunk.start, chunk.stop)
         used = runs.used[some, i]
-        positions = experiment.positions(i, stretch, int(max(used.max(), 1)))
+        positions = experiment.positions(i, chunk, int(max(used.max(), 1)))
         total += entry.influence_of_residuals(positions, used, both[some])
         twice[some] = entry.squared_counts(positions, used, _lengths(entry))
     by_row = (total[:, k:] + design.used[:, i] @ squares) / entry.n_rows

@@ -35,7 +35,7 @@ _STANDING = (IgnoredInputWarning, ConstantDataWarning, SmallSampleWarning)
 """Kinds that stay true however many runs are added."""
 
 
-def reported(
+def with_warnings(
     result: InputUncertainty, more: tuple[OrthobootWarning, ...] = (), shown: tuple[OrthobootWarning, ...] = ()
 ) -> InputUncertainty:
     """Return the result with all its warnings, each shown once to the user."""
@@ -46,7 +46,7 @@ def reported(
     return replace(result, warnings=(*standing, *found))
 
 
-def of_inputs(experiment: Experiment) -> tuple[OrthobootWarning, ...]:
+def input_warnings(experiment: Experiment) -> tuple[OrthobootWarning, ...]:
     """Return warnings about the data of the inputs."""
     found: list[OrthobootWarning] = []
     for entry in experiment.inputs:
@@ -84,7 +84,8 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
         found.append(
             FewRunsWarning(
                 f"the input variance of {name} cannot be distinguished from zero with {estimation.records.n_runs:,} "
-                f"runs. Use more, or take the simulation error as an upper bound.{_of_shares(estimation, worst)}"
+                "runs. Use more; for now its simulation error is an upper bound of the input error."
+                f"{_of_shares(estimation, worst)}"
             )
         )
     elif estimation.regime.name == "base runs":
@@ -94,7 +95,7 @@ def _of_runs(estimation: Estimation, interrupted: bool) -> list[OrthobootWarning
 
 def _of_long_tails(estimation: Estimation) -> list[OrthobootWarning]:
     """Return a warning if a few runs carry the noise of an output, as where it is an exponential of its draws."""
-    squares = np.sort(estimation.regression.outer_residuals**2, axis=0)
+    squares = np.sort(estimation.regression.leave_one_out_residuals**2, axis=0)
     few, total = max(len(squares) // 1000, 1), squares.sum(axis=0)
     share = np.where(total > 0, squares[-few:].sum(axis=0) / np.where(total > 0, total, 1.0), 0.0)
     # Of events, outputs of 0 and 1, few runs show that they are rare.
@@ -117,11 +118,11 @@ def _of_shares(estimation: Estimation, output: int) -> str:
 
 def _of_missing_orders(estimation: Estimation) -> list[OrthobootWarning]:
     """Return a warning if orders that are not measured may exceed the noise, so that more runs do not help."""
-    missing, variance, untold = estimation.missing_orders, estimation.formula_variance, estimation.exceeds_noise
-    if not untold.any():
+    missing, variance, unmeasured = estimation.missing_orders, estimation.formula_variance, estimation.exceeds_noise
+    if not unmeasured.any():
         return []
-    relative = np.where(untold, missing / np.where(untold, variance, 1.0), np.inf)
-    worst = int(np.argmax(np.where(untold, relative, 0.0)))
+    relative = np.where(unmeasured, missing / np.where(unmeasured, variance, 1.0), np.inf)
+    worst = int(np.argmax(np.where(unmeasured, relative, 0.0)))
     # A third of the runs, at the data, must show what these do; there are as many resamples, of two runs each.
     needed = 3 * (estimation.resample_error(1) / relative) ** 2
     n_runs = _rounded(max(float(needed.max()), 2.0 * estimation.records.n_runs))

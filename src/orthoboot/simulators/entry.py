@@ -20,7 +20,7 @@ from orthoboot.errors import ArgumentError, OrthobootWarning, ToleranceWarning, 
 from orthoboot.execution.execution import Execution
 from orthoboot.execution.identity import checkpoint_key, checkpoint_of
 from orthoboot.presentation.simulation_answer import Call
-from orthoboot.simulators.diagnostics import of_inputs, reported
+from orthoboot.simulators.diagnostics import input_warnings, with_warnings
 from orthoboot.simulators.estimation import Estimation
 from orthoboot.simulators.experiment import Outcome, extended, simulated
 from orthoboot.simulators.inputs import read_inputs
@@ -160,7 +160,7 @@ def input_uncertainty(
     identity = {"model": model.function, "inputs": read, "horizon": (type(model).__name__, model.horizon)}
     execution = Execution(n_jobs, progress, checkpoint_of(checkpoint, identity, first, key))
     experiment = Experiment(read, model, key, output, execution)
-    standing = of_inputs(experiment)
+    standing = input_warnings(experiment)
     for warning in standing:
         emit(warning)
     with execution.checkpoint.opened():
@@ -174,7 +174,7 @@ def input_uncertainty(
     seed = int(rng) if is_whole_number(rng) else None
     call = _call(horizon=_horizon(model), **asked, rng=seed)
     result = InputUncertainty(estimation, level, output, (), outcome.interrupted, call)
-    return reported(result, (*ignored, *unmet), shown=standing)
+    return with_warnings(result, (*ignored, *unmet), shown=standing)
 
 
 def _checked_model(experiment: Experiment, estimation: Estimation) -> tuple[OrthobootWarning, ...]:

@@ -13,14 +13,14 @@ from orthoboot.simulators.design import Design, residual_influence
 from orthoboot.simulators.orders.first import FirstOrder
 from orthoboot.simulators.orders.second import SecondOrder
 from orthoboot.simulators.orders.third import ThirdOrder
-from orthoboot.simulators.orders.weights import expected_share, weight_of
+from orthoboot.simulators.orders.weights import expected_share, shrinkage_weight
 from orthoboot.simulators.regression import RUNS_PER_COLUMN, Regression, regression_of
 from orthoboot.simulators.resampling import LEAST_PAIRS, ResampledVariance
 from orthoboot.simulators.runs import Experiment, Reruns, Runs
 from orthoboot.typing import BoolArray, FloatArray
 
 LARGE_SHARE = 0.5
-"""Beyond it no expansion about the data is to be relied on."""
+"""Above this share of second order the two-layer bootstrap is used."""
 
 _CERTAIN = 1.5
 """A second order that is no larger than so many of its errors may be noise."""
@@ -31,8 +31,8 @@ _CLEAR = 5.0
 _NOISE_LEFT = 0.2
 """Share of the noise of a run that is left once its value at the data is known."""
 
-_THIRD = 2.0
-"""The covariance of the third order with the first is taken to be as large as so many times the second, until told."""
+_THIRD_ORDER_SIZE = 2.0
+"""Assumed size of the third-order covariance, as a multiple of the second-order variance, until it is measured."""
 
 _LITTLE = 0.02
 """What is left out of the variance may be this share of it without a warning."""
@@ -178,7 +178,7 @@ class Estimation:
     def first(self) -> FirstOrder:
         """Return the first order."""
         records = self.records
-        residuals = self.regression.outer_residuals
+        residuals = self.regression.leave_one_out_residuals
         return FirstOrder(
             self.regression, residual_influence(records.experiment, records.runs, records.design, residuals)
         )
@@ -201,10 +201,10 @@ class Estimation:
     # The formula
 
     @cached_property
-    def _curved(self) -> FloatArray:
+    def _quadratic_variance(self) -> FloatArray:
         """Return the variance of the quadratic part, as far as it is above its noise, shape ``(k,)``."""
         value, noise = self._curvature
-        return np.asarray(weight_of(value, noise) * np.maximum(value, 0.0))
+        return np.asarray(shrinkage_weight(value, noise) * np.maximum(value, 0.0))
 
     @property
     def _curvature(self) -> tuple[FloatArray, FloatArray]:
@@ -216,18 +216,18 @@ class Estimation:
     def _third_weight(self) -> FloatArray:
         """Return how much the third order counts, shape ``(k,)``: by the size it may be expected to have."""
         noise = (self.third.part_errors**2).sum(axis=(0, 1))
-        expected = (_THIRD * self._curved) ** 2
+        expected = (_THIRD_ORDER_SIZE * self._quadratic_variance) ** 2
         return np.asarray(expected / np.where(expected > 0, expected + noise, 1.0))
 
     @cached_property
-    def _higher(self) -> FloatArray:
+    def _second_and_third(self) -> FloatArray:
         """Return the variance of second order and the covariance of third by pairs of inputs, shape ``(m, m, k)``."""
         return np.asarray(self.second.parts + self._third_weight * self.third.parts)
 
     @cached_property
     def parts(self) -> FloatArray:
         """Return the variance by input, then by pair of inputs, shape ``(m + m(m-1)/2, k)``: all of order ``1/n^2``."""
-        higher, m = self._higher, len(self.records.experiment.inputs)
+        higher, m = self._second_and_third, len(self.records.experiment.inputs)
         own = self.first.variances + higher[range(m), range(m)] + self.second.cross
         between = [higher[i, j] for i, j in combinations(range(m), 2)]
         return np.concatenate([own, np.reshape(between, (-1, own.shape[1]))])
@@ -337,7 +337,7 @@ class Estimation:
         exact = np.zeros(linear.shape[1])
         for i, (entry, influence) in enumerate(zip(experiment.inputs, self.sorted_influence, strict=True)):
             stream = experiment.resample_stream(i)
-            linear += entry.resampled_loadings(experiment.key, stream, numbers, influence)
+            linear += entry.resampled_means(experiment.key, stream, numbers, influence)
             exact += entry.linear_variance(influence)
         base = self.records.outputs[reruns.base] - self.estimate
         features = self.records.design.features[reruns.base]
@@ -351,11 +351,11 @@ class Estimation:
             return np.zeros_like(self.estimate)
         if self.regime.name == "two-layer":
             return np.ones_like(self.estimate)
-        return self._weight(found.variance - self.formula_variance, found.variance_error, self._doubt)
+        return self._weight(found.variance - self.formula_variance, found.variance_error, self._formula_uncertainty)
 
     @property
-    def _doubt(self) -> FloatArray:
-        """Return how far the formula may be off: by its noise, and by what it leaves out, shape ``(k,)``."""
+    def _formula_uncertainty(self) -> FloatArray:
+        """Return the standard error of the formula, with the orders that it leaves out, shape ``(k,)``."""
         return np.asarray(np.hypot(self.missing_orders, self.formula_error))
 
     @cached_property
@@ -364,13 +364,13 @@ class Estimation:
 
         That is the part of the third order which does not count, and what is beyond.
         """
-        curved, total = self._curved, self.formula_variance
+        curved, total = self._quadratic_variance, self.formula_variance
         beyond = _BEYOND * curved**2 / np.where(total > curved, total, np.where(curved > 0, curved, 1.0))
-        untold = 1 - self._third_weight * (1 - self._untold_share)
-        return np.asarray(np.hypot(untold * _THIRD * curved, beyond))
+        unmeasured = 1 - self._third_weight * (1 - self._unmeasured_share)
+        return np.asarray(np.hypot(unmeasured * _THIRD_ORDER_SIZE * curved, beyond))
 
     @property
-    def _untold_share(self) -> FloatArray:
+    def _unmeasured_share(self) -> FloatArray:
         """Return the share of the quadratic part that is of inputs whose third order is not known."""
         unknown = ~self.records.design.has_independent_rows
         parts = np.maximum(self.second.parts, 0.0)
@@ -380,7 +380,7 @@ class Estimation:
     @staticmethod
     def _weight(change: FloatArray, noise: FloatArray, doubt: FloatArray) -> FloatArray:
         """Return how much a noisy correction counts: by what it may be expected to be, and by its size in errors."""
-        return np.asarray(1 - (1 - expected_share(doubt, noise)) * (1 - weight_of(change, noise)))
+        return np.asarray(1 - (1 - expected_share(doubt, noise)) * (1 - shrinkage_weight(change, noise)))
 
     @cached_property
     def variance(self) -> FloatArray:
@@ -394,7 +394,7 @@ class Estimation:
     def variance_error(self) -> FloatArray:
         """Return its simulation error, shape ``(k,)``."""
         if self.resampled is None:
-            return self._doubt
+            return self._formula_uncertainty
         w = self.resample_weight
         left_out = (1 - w) * np.abs(self.resampled.variance - self.formula_variance)
         return np.asarray(
@@ -458,7 +458,7 @@ class Estimation:
     @cached_property
     def sorted_influence(self) -> tuple[FloatArray, ...]:
         """Return by input the influence of its sorted rows, shape ``(n_i, k)``."""
-        slopes, residual = self.first.told_slopes, self.first.influence
+        slopes, residual = self.first.shrunken_slopes, self.first.influence
         of, inputs = self.records.design.input_of, self.records.experiment.inputs
         return tuple(entry.loadings @ slopes[of == i] + residual[i] for i, entry in enumerate(inputs))
 
@@ -497,7 +497,7 @@ class Estimation:
         factors
             By input, shape ``(m,)``.
         """
-        m, higher = len(factors), self._higher
+        m, higher = len(factors), self._second_and_third
         grown = factors[:, np.newaxis]
         before = np.maximum(self.parts, 0.0)
         own = self.first.variances / grown + (higher[range(m), range(m)] + self.second.cross) / grown**2

@@ -12,7 +12,7 @@ from orthoboot.simulators.runs import Block, Experiment
 
 _PILOT = 0.2
 """Share of the runs that shows whether any expansion about the data is of use."""
-_THIRD = 1 / 3
+_BASE_SHARE = 1 / 3
 """Share that shows how much of the variance is of second order."""
 _LEAST_PILOT = 100
 _EXACT = 1e-4
@@ -44,7 +44,7 @@ def simulated(experiment: Experiment, n_runs: int) -> Outcome:
     if reason and may_resample and not outcome.interrupted:
         return _under_resamples(outcome, n_runs, Regime("two-layer", reason))
     if not outcome.interrupted:
-        outcome = _at_data(experiment, max(int(_THIRD * n_runs), len(outcome.estimation.records.runs)), outcome)
+        outcome = _at_data(experiment, max(int(_BASE_SHARE * n_runs), len(outcome.estimation.records.runs)), outcome)
     if may_resample and not outcome.interrupted:
         if reason := _limit_reason(outcome.estimation):
             return _under_resamples(outcome, n_runs, Regime("two-layer", reason))
@@ -83,7 +83,9 @@ def _of_base(outcome: Outcome) -> Outcome:
     share = estimation.second_share
     worst = int(np.argmax(share))
     of, found = estimation.of_output(worst), share[worst]
-    reason = f"the second order is {found:.1%} of the variance{of}" if found > 0 else "no second order is above its noise"
+    reason = (
+        f"the second order is {found:.1%} of the variance{of}" if found > 0 else "no second order is above its noise"
+    )
     if estimation.exceeds_noise[worst]:
         reason += ", and runs under resamples would be too noisy to measure the orders beyond the third"
     return replace(outcome, estimation=replace(estimation, regime=Regime("base runs", reason)))
@@ -96,7 +98,7 @@ def _under_resamples(outcome: Outcome, n_runs: int, regime: Regime) -> Outcome:
     """
     records = outcome.estimation.records
     experiment = records.experiment
-    share = _PILOT if regime.name == "two-layer" else _THIRD
+    share = _PILOT if regime.name == "two-layer" else _BASE_SHARE
     covered = 0 if records.reruns is None else records.reruns.covered
     waiting, new = len(records.runs) - covered, max(n_runs - records.n_runs, 1)
     at_data = len(records.runs) + max(int(share * (new + waiting)), 2) - waiting
@@ -123,12 +125,12 @@ def _resample_reason(estimation: Estimation, n_runs: int) -> str:
     runs = len(estimation.records.runs)
     if reason := _rare_event_reason(estimation):
         return reason
-    if max(runs, _THIRD * n_runs) < estimation.least_runs:
+    if max(runs, _BASE_SHARE * n_runs) < estimation.least_runs:
         return ""
     variance = np.where(estimation.formula_variance > 0, estimation.formula_variance, np.inf)
     missing, noise = estimation.missing_orders / variance, estimation.formula_error / variance
     alone = noise**2 * runs / n_runs + missing**2
-    formula = noise**2 * min(runs / (_THIRD * n_runs), 1.0) + missing**2
+    formula = noise**2 * min(runs / (_BASE_SHARE * n_runs), 1.0) + missing**2
     # Two errors make one of ``1 / (1/formula + 1/resampled)``; resamples that tell nothing have an infinite one.
     told = 1 / np.maximum(estimation.resample_error(max((n_runs - runs) // 2, 1)) ** 2, np.finfo(float).tiny)
     matters = alone > _EXACT**2

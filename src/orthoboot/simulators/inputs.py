@@ -183,7 +183,7 @@ class Input(ABC):
         ordered[self.order] = sorted_rows
         return ordered
 
-    def resampled_loadings(self, key: Key, stream: int, resamples: Sequence[int], values: FloatArray) -> FloatArray:
+    def resampled_means(self, key: Key, stream: int, resamples: Sequence[int], values: FloatArray) -> FloatArray:
         """Return the means over resamples of numbers ``(n, k)`` of the sorted rows, shape ``(B, k)``."""
         return multinomial_sums(key, stream, resamples, values) / self.n_rows
 

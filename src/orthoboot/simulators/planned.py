@@ -179,7 +179,7 @@ class PlannedInput(EmpiricalInput):
             moved[place] = rows[_ranks(positions[place], len(rows))]
         return super().values(moved)
 
-    def resampled_loadings(self, key: Key, stream: int, resamples: Sequence[int], values: FloatArray) -> FloatArray:
+    def resampled_means(self, key: Key, stream: int, resamples: Sequence[int], values: FloatArray) -> FloatArray:
         """Return ``(1/n) sum of counts times values`` less its mean, shape ``(B, k)``."""
         ordered = self.in_data_order(values)
         return np.asarray(self.scheme.sums(key, stream, resamples, ordered) / self.n_rows - self.scheme.mean(ordered))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orthoboot.simulators.design import Design
-from orthoboot.solvers.least_squares import gaining, least_squares
+from orthoboot.solvers.least_squares import forward_selected, least_squares
 from orthoboot.typing import BoolArray, FloatArray, IntArray
 
 RUNS_PER_COLUMN = 20
@@ -55,7 +55,7 @@ class Regression:
         1, G and ``M / pair_scales``, shape ``(R, 1 + p + q)``.
     coefficients
         Of the columns, the means over runs of those without the run, shape ``(1 + p + q, k)``.
-    outer_residuals
+    leave_one_out_residuals
         e from the fit to the other runs, those of HC3, shape ``(R, k)``.
     origin
         What was subtracted from the outputs before the fit, shape ``(k,)``: an output that is always the same has no
@@ -68,7 +68,7 @@ class Regression:
     pair_scales: FloatArray
     columns: FloatArray
     coefficients: FloatArray
-    outer_residuals: FloatArray
+    leave_one_out_residuals: FloatArray
     origin: FloatArray
 
     @property
@@ -96,14 +96,14 @@ class Regression:
     @cached_property
     def intercept(self) -> FloatArray:
         """Return the mean output at the data, unbiased, shape ``(k,)``."""
-        return np.asarray(self.origin + self.coefficients[0] + self.outer_residuals.mean(axis=0))
+        return np.asarray(self.origin + self.coefficients[0] + self.leave_one_out_residuals.mean(axis=0))
 
     @cached_property
     def slopes(self) -> FloatArray:
         """Return ``E[Y G]``, the derivatives of the mean output along the features, unbiased, shape ``(p, k)``."""
         design = self.design
         scale = design.mean_used[design.input_of][:, np.newaxis]
-        rest = design.features.T @ self.outer_residuals / self._n
+        rest = design.features.T @ self.leave_one_out_residuals / self._n
         return np.asarray(scale * self.coefficients[self.first] + rest)
 
     @cached_property
@@ -121,13 +121,13 @@ class Regression:
     def unexplained(self) -> FloatArray:
         """Return residuals with that part of the fit that pairs may be correlated with, shape ``(R, k)``."""
         if not self.design.is_random:
-            return self.outer_residuals
-        return np.asarray(self.outer_residuals + self.design.features @ self.coefficients[self.first])
+            return self.leave_one_out_residuals
+        return np.asarray(self.leave_one_out_residuals + self.design.features @ self.coefficients[self.first])
 
     @property
     def residual_variance(self) -> FloatArray:
         """Return ``s_e^2`` of the outer residuals, shape ``(k,)``."""
-        return np.asarray((self.outer_residuals**2).mean(axis=0))
+        return np.asarray((self.leave_one_out_residuals**2).mean(axis=0))
 
     @cached_property
     def covariance(self) -> FloatArray:
@@ -138,7 +138,7 @@ class Regression:
         """
         scale = np.concatenate([np.ones(1 + self.design.n_features), self.pair_scales])
         found = []
-        for e, of_pairs in zip(self.outer_residuals.T, self.unexplained.T, strict=True):
+        for e, of_pairs in zip(self.leave_one_out_residuals.T, self.unexplained.T, strict=True):
             weighted = self.columns * (scale / self._n)
             weighted[:, : self.second.start] *= e[:, np.newaxis]
             weighted[:, self.second] *= of_pairs[:, np.newaxis]
@@ -217,8 +217,8 @@ def _fit(
         fit = least_squares(columns[:, places], outputs)
         if fit is None:
             return None
-        coefficients[places] += fit.outer_coefficients(runs) / len(runs)
-        outer[runs] = fit.outer_residuals[runs]
+        coefficients[places] += fit.leave_one_out_coefficients(runs) / len(runs)
+        outer[runs] = fit.leave_one_out_residuals[runs]
     return coefficients, outer
 
 
@@ -232,7 +232,7 @@ def _choices(
     chosen = []
     for others in (~even, even):
         some = columns[others]
-        found = gaining(some[:, sure], outputs[others], some[:, doubtful], _LEAST_GAIN, most)
+        found = forward_selected(some[:, sure], outputs[others], some[:, doubtful], _LEAST_GAIN, most)
         chosen.append([*sure, *doubtful[list(found)].tolist()])
     return [(chosen[0], everyone)] if chosen[0] == chosen[1] else [(chosen[0], even), (chosen[1], ~even)]
 

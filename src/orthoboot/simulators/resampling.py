@@ -108,7 +108,7 @@ class ResampledVariance:
     @property
     def variance_error(self) -> FloatArray:
         """Return its simulation error, shape ``(k,)``."""
-        return error_of_mean(self._terms) * self._lost
+        return error_of_mean(self._terms) * self._degrees_of_freedom_factor
 
     @property
     def _means(self) -> FloatArray:
@@ -130,10 +130,12 @@ class ResampledVariance:
         by_run = np.zeros((int(self.runs.max()) + 1, rest.shape[2]))
         np.add.at(by_run, self.runs, rest)
         between = ((by_run**2).sum(axis=0) - (rest**2).sum(axis=(0, 1))) / rest[:, :, 0].size ** 2
-        return np.asarray(np.sqrt(error_of_mean(self._means) ** 2 + np.maximum(between, 0.0)) * self._lost)
+        return np.asarray(
+            np.sqrt(error_of_mean(self._means) ** 2 + np.maximum(between, 0.0)) * self._degrees_of_freedom_factor
+        )
 
     @property
-    def _lost(self) -> float:
+    def _degrees_of_freedom_factor(self) -> float:
         """Return how much smaller residuals are than errors, for the columns that were fitted."""
         rows = 2 * len(self)
         return float(np.sqrt(rows / max(rows - self._n_columns, 1)))
@@ -169,8 +171,8 @@ class _Fit(NamedTuple):
 def error_of_mean(terms: FloatArray) -> FloatArray:
     """Return the error of the mean of terms ``(B, k)``: ``s / sqrt(B)`` times ``1 + 2/B + skewness / (2 sqrt(B))``.
 
-    Terms that are small mostly and large now and then have a small mean and a small spread where none of the large ones
-    is among them: the error is that of a mean one error higher, to first order.
+    The last factor corrects for skewness: samples that miss the rare large terms have both a small mean and a small
+    spread.
     """
     n = len(terms)
     centred = terms - terms.mean(axis=0)

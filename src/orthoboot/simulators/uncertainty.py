@@ -20,7 +20,7 @@ from orthoboot.presentation import simulation_summary
 from orthoboot.presentation.export import jsonable, simulation_frame
 from orthoboot.presentation.simulation_answer import Call, Doubled, InputWords, SimulationAnswer
 from orthoboot.result import ConfidenceInterval
-from orthoboot.simulators.diagnostics import reported
+from orthoboot.simulators.diagnostics import with_warnings
 from orthoboot.simulators.estimation import Estimation
 from orthoboot.simulators.experiment import Outcome, extended
 from orthoboot.typing import FloatArray, Value
@@ -237,7 +237,7 @@ class InputUncertainty:
         estimation = replace(self.estimation, records=self.estimation.records.combined(weights))
         output = Output(((),), None, (f"{first} - {second}",))
         call = self.call.followed(f"difference({first!r}, {second!r})")
-        return reported(replace(self, estimation=estimation, output=output, call=call), shown=self.warnings)
+        return with_warnings(replace(self, estimation=estimation, output=output, call=call), shown=self.warnings)
 
     # How far to trust it
 
@@ -294,7 +294,7 @@ class InputUncertainty:
         outcome = extended(Outcome(self.estimation, self.interrupted), self.n_runs + more)
         call = self.call.followed(f"extend({more})")
         changed = replace(self, estimation=outcome.estimation, interrupted=outcome.interrupted, call=call)
-        return reported(changed, shown=self.warnings)
+        return with_warnings(changed, shown=self.warnings)
 
     # How it is shown
 

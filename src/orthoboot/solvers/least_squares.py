@@ -1,4 +1,4 @@
-"""Least squares, with the residual of every row from the fit to the other rows."""
+"""Least squares with leave-one-out residuals and coefficients, and forward selection of columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from orthoboot.typing import BoolArray, FloatArray
 
 _MOST_LEVERAGE = 0.8
-"""Beyond it a residual from the fit to the other rows would be mostly the noise of that fit."""
+"""Leverages are cut off here: beyond, a leave-one-out residual would be mostly the noise of the fit without the row."""
 
 _DEPENDENT = 1e-10
 
@@ -39,13 +39,13 @@ class LeastSquares(NamedTuple):
     inverse_factor: FloatArray
 
     @property
-    def outer_residuals(self) -> FloatArray:
+    def leave_one_out_residuals(self) -> FloatArray:
         """Return ``e / (1 - leverage)``, shape ``(R, k)``: residuals from the fit to the other rows, those of HC3."""
         return self.residuals / (1 - self.leverage)[:, np.newaxis]
 
-    def outer_coefficients(self, rows: BoolArray) -> FloatArray:
+    def leave_one_out_coefficients(self, rows: BoolArray) -> FloatArray:
         """Return the sum over some rows ``(R,)`` of the coefficients without the row, shape ``(c, k)``."""
-        rest = self.columns[rows].T @ self.outer_residuals[rows]
+        rest = self.columns[rows].T @ self.leave_one_out_residuals[rows]
         return np.asarray(rows.sum() * self.coefficients - self.inverse_factor @ (self.inverse_factor.T @ rest))
 
 
@@ -61,7 +61,9 @@ def least_squares(columns: FloatArray, outputs: FloatArray) -> LeastSquares | No
     return LeastSquares(columns, inverse @ projected, outputs - orthogonal @ projected, leverage, inverse)
 
 
-def gaining(fitted: FloatArray, outputs: FloatArray, doubtful: FloatArray, least: float, most: int) -> tuple[int, ...]:
+def forward_selected(
+    fitted: FloatArray, outputs: FloatArray, doubtful: FloatArray, least: float, most: int
+) -> tuple[int, ...]:
     """Return the places of doubtful columns that make residuals from fits to the other rows smaller.
 
     Parameters
@@ -83,7 +85,9 @@ def gaining(fitted: FloatArray, outputs: FloatArray, doubtful: FloatArray, least
     for place, column in enumerate(doubtful.T):
         rest = column - orthogonal @ (orthogonal.T @ column)
         length = np.linalg.norm(rest)
-        if len(taken) == most or length <= np.sqrt(_DEPENDENT) * np.linalg.norm(column):
+        if len(taken) == most:
+            break
+        if length <= np.sqrt(_DEPENDENT) * np.linalg.norm(column):
             continue
         new = rest / length
         with_it, more = residuals - np.outer(new, new @ residuals), leverage + new**2

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from orthoboot.simulators.design import ResidualInfluence
-from orthoboot.simulators.orders.weights import weight_of, weighted_error
+from orthoboot.simulators.orders.weights import shrinkage_weight, weighted_error
 from orthoboot.simulators.regression import Regression
 from orthoboot.typing import FloatArray
 
-_MORE_DOUBT = 3.0
+_CAUTIOUS = 3.0
 """Of parts of the influence of rows: of several without effect, the largest is often beyond two errors."""
 
 
@@ -46,14 +46,14 @@ class FirstOrder:
         return np.asarray(design.root @ self.regression.covariance[:, first, first] @ design.root)
 
     @cached_property
-    def told_slopes(self) -> FloatArray:
+    def shrunken_slopes(self) -> FloatArray:
         """Return ``E[Y G]`` of each feature as far as it is above its noise, shape ``(p, k)``.
 
         Unlike the variance, the influence of a row has no noise that can be taken off, only less of it.
         """
         regression = self.regression
         variances = np.diagonal(regression.covariance, axis1=1, axis2=2)[:, regression.first].T
-        return regression.slopes * weight_of(regression.slopes, np.sqrt(variances), _MORE_DOUBT)
+        return regression.slopes * shrinkage_weight(regression.slopes, np.sqrt(variances), _CAUTIOUS)
 
     @cached_property
     def by_features(self) -> FloatArray:
@@ -88,7 +88,7 @@ class FirstOrder:
     @cached_property
     def residual_weight(self) -> FloatArray:
         """Return w, shape ``(m, k)``."""
-        return weight_of(self.residual, self.residual_error)
+        return shrinkage_weight(self.residual, self.residual_error)
 
     @cached_property
     def variances(self) -> FloatArray:
@@ -102,7 +102,7 @@ class FirstOrder:
         h is the run's own linear part, ``T a . G / n``; where the number of draws is random its mean has noise too.
         """
         design, regression = self.regression.design, self.regression
-        e = regression.outer_residuals
+        e = regression.leave_one_out_residuals
         directions = design.root @ self.slopes
         terms = np.empty((len(design), len(design.sizes), e.shape[1]))
         for i, n in enumerate(design.sizes):
@@ -128,6 +128,6 @@ class FirstOrder:
     def influence(self) -> tuple[FloatArray, ...]:
         """Return by input the residual influence of the sorted rows, shrunk by its share of noise, ``(n_i, k)``."""
         variance = self.raw.variance
-        told = weight_of(self.residual, self.residual_error, _MORE_DOUBT) * self.residual
+        told = shrinkage_weight(self.residual, self.residual_error, _CAUTIOUS) * self.residual
         signal = np.clip(told / np.where(variance > 0, variance, 1.0), 0.0, 1.0)
         return tuple(raw * share for raw, share in zip(self.raw.rows, signal, strict=True))

@@ -7,7 +7,7 @@ import numpy as np
 from orthoboot.typing import FloatArray
 
 
-def upper(entries: FloatArray) -> FloatArray:
+def folded_to_upper(entries: FloatArray) -> FloatArray:
     """Return entries ``(m, m, k)`` with those below the diagonal added to those above."""
     shape = entries.shape[:2]
     upper, lower = np.triu(np.ones(shape))[:, :, np.newaxis], np.tril(np.ones(shape), -1)[:, :, np.newaxis]

@@ -11,11 +11,11 @@ import numpy as np
 
 from orthoboot.simulators.inputs import CurvatureMoments, FitCurvature
 from orthoboot.simulators.orders.first import FirstOrder
-from orthoboot.simulators.orders.pairs import upper
-from orthoboot.simulators.orders.weights import expected_share, weight_of, weighted_error
+from orthoboot.simulators.orders.pairs import folded_to_upper
+from orthoboot.simulators.orders.weights import expected_share, shrinkage_weight, weighted_error
 from orthoboot.typing import FloatArray
 
-_MORE_DOUBT = 3.0
+_CAUTIOUS = 3.0
 """Of coincidences: their noise is many times the bias where the output is smooth in the draws."""
 
 _EXPECTED = 0.2
@@ -138,8 +138,8 @@ class SecondOrder:
     def bias(self) -> FloatArray:
         """Return the bias, shape ``(k,)``: of the features' squares, and of coincidences beyond them."""
         own = self.parameter_bias @ self.first.regression.slopes
-        value, error = self._coincidences
-        told = weight_of(value, error, _MORE_DOUBT)
+        value, error = self._repeated_row_bias
+        told = shrinkage_weight(value, error, _CAUTIOUS)
         return np.asarray(self._smooth_bias + own + (1 - (1 - self._expected) * (1 - told)) * value)
 
     @cached_property
@@ -151,7 +151,7 @@ class SecondOrder:
     @property
     def _expected(self) -> FloatArray:
         """Return how much coincidences count by the size that they may be expected to have, shape ``(k,)``."""
-        return expected_share(_EXPECTED * self._smooth_bias, self._coincidences[1])
+        return expected_share(_EXPECTED * self._smooth_bias, self._repeated_row_bias[1])
 
     @cached_property
     def bias_error(self) -> FloatArray:
@@ -163,9 +163,9 @@ class SecondOrder:
         traced = spread[k, j] * np.where(k == j, 1, 2) / (2 * self._rows[k])
         effects = np.concatenate([[0.0], self.parameter_bias, traced])
         by_features = np.einsum("q,kqr,r->k", effects, regression.covariance, effects)
-        value, error = self._coincidences
+        value, error = self._repeated_row_bias
         expected = self._expected
-        beyond = expected * error + (1 - expected) * weighted_error(value, error, _MORE_DOUBT)
+        beyond = expected * error + (1 - expected) * weighted_error(value, error, _CAUTIOUS)
         return np.asarray(np.sqrt(by_features + beyond**2))
 
     @property
@@ -174,7 +174,7 @@ class SecondOrder:
         return design.sizes[design.input_of]
 
     @cached_property
-    def _coincidences(self) -> tuple[FloatArray, FloatArray]:
+    def _repeated_row_bias(self) -> tuple[FloatArray, FloatArray]:
         """Return the bias through rows drawn twice in a run, beyond the features, and its error, shape ``(k,)``.
 
         ``(1/2) E[e (sum N^2 - T - T (T - 1)/n - sum_k M_kk / n)]``.
@@ -277,7 +277,7 @@ class SecondOrder:
         """Return the sums of entries ``(k, p, p)`` over pairs of inputs, shape ``(m, m, k)``."""
         design = self.first.regression.design
         is_of = (design.input_of[:, np.newaxis] == np.arange(len(design.sizes))).astype(np.float64)
-        return upper((is_of.T @ entries @ is_of).transpose(1, 2, 0))
+        return folded_to_upper((is_of.T @ entries @ is_of).transpose(1, 2, 0))
 
     @cached_property
     def cross(self) -> FloatArray:
@@ -286,7 +286,7 @@ class SecondOrder:
         It counts by its size in errors: where rows have long tails, it is mostly noise.
         """
         value, error = self._cross
-        return weight_of(value, error) * value
+        return shrinkage_weight(value, error) * value
 
     @property
     def cross_error(self) -> FloatArray:

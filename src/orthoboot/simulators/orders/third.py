@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from orthoboot.simulators.orders.first import FirstOrder
-from orthoboot.simulators.orders.pairs import upper
+from orthoboot.simulators.orders.pairs import folded_to_upper
 from orthoboot.typing import FloatArray
 
 
@@ -49,7 +49,7 @@ class ThirdOrder:
             own = (along * squares + same) * residuals[:, np.newaxis]
             values[range(m), range(m), output] = own.mean(axis=0)
             noise[range(m), range(m), output] = own.var(axis=0) / runs
-        return upper(values), upper(noise)
+        return folded_to_upper(values), folded_to_upper(noise)
 
     def _squares(self, i: int) -> FloatArray:
         """Return Q of an input, shape ``(R,)``."""

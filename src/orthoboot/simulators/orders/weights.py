@@ -6,11 +6,11 @@ import numpy as np
 
 from orthoboot.typing import FloatArray
 
-DOUBT = 2.0
-"""A part that is not larger than so many of its errors counts for half of itself or less."""
+HALF_WEIGHT = 2.0
+"""Size in errors at which a part has half of its weight."""
 
 
-def weight_of(value: FloatArray, error: FloatArray, doubt: float = DOUBT) -> FloatArray:
+def shrinkage_weight(value: FloatArray, error: FloatArray, doubt: float = HALF_WEIGHT) -> FloatArray:
     """Return how much an unbiased but noisy part counts: ``z^4 / (z^4 + doubt^4)``, z its value over its error.
 
     Nearly one for what is well above its noise, so that the sum stays unbiased, and nearly zero for noise.
@@ -20,7 +20,7 @@ def weight_of(value: FloatArray, error: FloatArray, doubt: float = DOUBT) -> Flo
     return found
 
 
-def weighted_error(value: FloatArray, error: FloatArray, doubt: float = DOUBT) -> FloatArray:
+def weighted_error(value: FloatArray, error: FloatArray, doubt: float = HALF_WEIGHT) -> FloatArray:
     """Return the simulation error of a part times its weight, which moves with the part: the derivative of ``w z``."""
     z4 = (value / np.where(error > 0, error, 1.0)) ** 4
     slope = z4 / (z4 + doubt**4) + 4 * doubt**4 * z4 / (z4 + doubt**4) ** 2
