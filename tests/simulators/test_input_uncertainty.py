@@ -572,3 +572,17 @@ def test_a_killed_experiment_resumes_with_the_same_numbers(tmp_path):
     x = np.random.default_rng(0).exponential(size=50)
     whole = ob.input_uncertainty(lambda draw: draw.x() + draw.x(), {"x": x}, n_runs=300, rng=0)
     assert json.loads(resumed.stdout) == _numbers(whole)
+
+
+def test_an_interval_on_another_scale_needs_no_other_runs():
+    inputs = {name: rows[:12] for name, rows in INPUTS.items()}
+    result = ob.input_uncertainty(mean_wait, inputs, horizon=20, n_runs=600, rng=0)
+    assert result.confidence_interval.low < 0
+    assert "reaches below 0, but no output did" in str(result)
+    logs = result.interval(transform="log")
+    assert 0 < logs.low < result.estimate < logs.high
+    again = ob.input_uncertainty(mean_wait, inputs, horizon=20, n_runs=600, rng=0, transform="log")
+    assert again.confidence_interval == logs
+    assert "reaches below" not in str(again)
+    with pytest.raises(errors.ArgumentError, match="`transform` is for answers between 0 and 0.01"):
+        result.interval(transform=(0, 0.01))

@@ -96,6 +96,8 @@ class SimulationAnswer:
         How the input variance was found, and why.
     warnings
         The warnings.
+    beyond_runs
+        Names of outputs whose interval reaches below zero, though no run did.
     call
         How the result was made.
     read_influence, read_doubled
@@ -126,6 +128,7 @@ class SimulationAnswer:
     regime: str
     regime_reason: str
     warnings: tuple[OrthobootWarning, ...]
+    beyond_runs: tuple[str, ...]
     call: Call
     read_influence: Callable[[], tuple[FloatArray, ...]] = field(repr=False)
     read_doubled: Callable[[], tuple[Doubled, ...]] = field(repr=False)
@@ -168,6 +171,11 @@ class SimulationAnswer:
         ]
         if self.regime != "base runs":
             notes.append("Shares of the inputs leave out effects beyond the third order.")
+        if self.beyond_runs:
+            of = f" of {', '.join(self.beyond_runs)}" if len(self.names) > 1 else ""
+            notes.append(
+                f'The interval{of} reaches below 0, but no output did: `interval(transform="log")` has one above 0.'
+            )
         return notes
 
     def row_changes(self, j: int) -> tuple[FloatArray, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from orthoboot.simulators.experiment import Outcome, extended, simulated
 from orthoboot.simulators.inputs import read_inputs
 from orthoboot.simulators.models import ArrayModel, Model, model_for
 from orthoboot.simulators.runs import Experiment, check_unchanged, ignored_inputs, trial
-from orthoboot.simulators.uncertainty import InputUncertainty, relative_error
+from orthoboot.simulators.uncertainty import InputUncertainty, relative_error, within_limits
 
 _DEFAULT_RUNS = 10_000
 _DEFAULT_SLOW_RUNS = 2_000
@@ -166,9 +165,7 @@ def input_uncertainty(
     with execution.checkpoint.opened():
         outcome, unmet = _simulated(experiment, _first_runs(model, n_runs, wanted, most), wanted, most)
     ignored = () if outcome.interrupted else _checked_model(experiment, outcome.estimation)
-    records = replace(outcome.estimation.records, given_limits=limits)
-    estimation = replace(outcome.estimation, records=records)
-    _check_limits(estimation, limits)
+    estimation = within_limits(outcome.estimation, limits)
     asked = {"n_runs": n_runs, "tol": wanted, "max_runs": most if wanted else None, "transform": transform}
     asked |= {"confidence_level": level if level != _DEFAULT_LEVEL else None, "vectorized": vectorized}
     seed = int(rng) if is_whole_number(rng) else None
@@ -200,18 +197,6 @@ def _horizon(model: Model) -> Any:
     given = {name: size for name, size in sizes.items() if size is not None}
     same = len(given) == len(sizes) and len(set(given.values())) == 1
     return next(iter(given.values())) if same else given or None
-
-
-def _check_limits(estimation: Estimation, limits: tuple[float, float] | None) -> None:
-    """Raise if an estimate is not within the limits that the user says it has."""
-    low, high = limits or (-np.inf, np.inf)
-    outside = ~((estimation.estimate > low) & (estimation.estimate < high))
-    if outside.any():
-        worst = int(np.argmax(outside))
-        raise ArgumentError(
-            f"`transform` is for answers between {low:g} and {high:g}, and the estimate"
-            f"{estimation.of_output(worst)} is {estimation.estimate[worst]:.6g}. Use other limits, or no transform."
-        )
 
 
 def _first_runs(model: Model, n_runs: int | None, tol: float | None, most: int) -> int:

@@ -121,6 +121,12 @@ class Records:
         return bool(np.ptp(self._all_outputs, axis=0).any())
 
     @property
+    def never_below_zero(self) -> BoolArray:
+        """Return which outputs have no limit that is known, but were below zero in no run, shape ``(k,)``."""
+        outputs = self._all_outputs if self.weights is None else self._all_outputs @ self.weights
+        return np.asarray((outputs.min(axis=0) >= 0) & np.isinf(self.limits[0]))
+
+    @property
     def _all_outputs(self) -> FloatArray:
         """Return the outputs of all runs, shape ``(runs, k)``."""
         if self.reruns is None:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from orthoboot.arguments import checked_confidence_level, checked_count, checked_positive, checked_tolerance
+from orthoboot.arguments import (
+    checked_confidence_level,
+    checked_count,
+    checked_positive,
+    checked_tolerance,
+    checked_transform,
+)
 from orthoboot.errors import ArgumentError, OrthobootWarning
 from orthoboot.functionals.output import Output
 from orthoboot.intervals.scale import NaturalScale
@@ -130,14 +136,16 @@ class InputUncertainty:
         """Return the interval with both errors, with fields `low` and `high`."""
         return self.interval()
 
-    def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """Return the normal interval at another level, ``estimate ± z standard_error``.
+    def interval(self, confidence_level: float | None = None, transform: Any = None) -> ConfidenceInterval:
+        """Return the normal interval at another level or on another scale, ``estimate ± z standard_error``.
 
         If the estimate has limits, the interval is computed on an unbounded scale and stays within them; see
         `transform` of `input_uncertainty`.
         """
         level = self.confidence_level if confidence_level is None else checked_confidence_level(confidence_level)
-        return ConfidenceInterval(*map(self._packed, self._ends(level)))
+        limits = checked_transform(transform)
+        scaled = self if limits is None else replace(self, estimation=within_limits(self.estimation, limits))
+        return ConfidenceInterval(*map(self._packed, scaled._ends(level)))
 
     def _ends(self, level: float, shift: float = 0.0, stretch: float = 0.0) -> FloatArray:
         """Return both ends, shape ``(2, k)``, with the estimate and the width moved by so many of their errors."""
@@ -455,6 +463,7 @@ class InputUncertainty:
             regime=self.regime,
             regime_reason=self.regime_reason,
             warnings=self.warnings,
+            beyond_runs=tuple(np.array(self.names)[found.records.never_below_zero & (low < 0)].tolist()),
             call=self.call,
             read_influence=lambda: self._ordered_influence,
             read_doubled=lambda: self._doubled,
@@ -472,6 +481,19 @@ class InputUncertainty:
 def _quantile(level: float) -> float:
     """Return z, for which ``±z`` standard errors hold so much of the normal law."""
     return float(ndtri((1 + level) / 2))
+
+
+def within_limits(estimation: Estimation, limits: tuple[float, float] | None) -> Estimation:
+    """Return the estimation with the limits of the answer; raise if an estimate is not within them."""
+    low, high = limits or (-np.inf, np.inf)
+    outside = ~((estimation.estimate > low) & (estimation.estimate < high))
+    if outside.any():
+        worst = int(np.argmax(outside))
+        raise ArgumentError(
+            f"`transform` is for answers between {low:g} and {high:g}, and the estimate"
+            f"{estimation.of_output(worst)} is {estimation.estimate[worst]:.6g}. Use other limits, or no transform."
+        )
+    return replace(estimation, records=replace(estimation.records, given_limits=limits))
 
 
 def relative_error(estimation: Estimation) -> FloatArray:
