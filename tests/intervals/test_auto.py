@@ -37,7 +37,9 @@ def test_a_correlation_of_many_rows_has_its_interval_on_fishers_z():
     pairs = np.random.default_rng(1).multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=300)
     result = ob.bootstrap(pairs, ob.correlation, rng=0)
     assert result.interval_method == "normal"
-    assert result.interval_reason == "on its natural scale the standard error hardly depends on the value"
+    assert "on Fisher's z" in str(result)
+    asked = ob.bootstrap(pairs, ob.correlation, method="normal", transform="fisher", rng=0)
+    np.testing.assert_allclose(result.confidence_interval, asked.confidence_interval, rtol=1e-12)
     slope = 1 - result.estimate**2
     expected = np.tanh(np.arctanh(result.estimate) + 1.959964 * np.array([-1, 1]) * result.standard_error / slope)
     np.testing.assert_allclose(result.confidence_interval, expected, rtol=1e-6)
@@ -45,6 +47,19 @@ def test_a_correlation_of_many_rows_has_its_interval_on_fishers_z():
     assert chosen(pairs, ob.correlation, estimator="standard") == "bca"
     assert chosen(pairs, ob.correlation, groups=np.arange(300) // 2) == "bca"
     assert chosen(pairs, ob.correlation, block_length=5) == "percentile"
+
+
+@pytest.mark.parametrize("outlier", [30.0, 100.0, 1e6])
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_a_correlation_with_an_outlier_keeps_bca(outlier):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=300)
+    pairs = np.column_stack([x, 0.5 * x + rng.normal(size=300)])
+    pairs[-1] += outlier
+    result = ob.bootstrap(pairs, ob.correlation, rng=0)
+    assert result.interval_method == "bca"
+    assert result.pvalue(0.0) < 0.05
+    assert result.confidence_interval.low > 0
 
 
 def test_a_method_that_is_asked_for_has_no_reason():

@@ -23,6 +23,9 @@ _NEAR_ONE = 0.9
 _NEGLIGIBLE = 0.02
 """Corrections of the ends for bias and skewness that do not matter, in standard errors."""
 
+_STABLE = 0.25
+"""The largest standard error on Fisher's z; 0.06 for 300 normal pairs."""
+
 _TILTED_EVALUATIONS = 8
 """What ABC takes for each output."""
 
@@ -118,7 +121,8 @@ def _of_controlled(estimation: Estimation) -> Iterator[Candidate]:
     """Yield the candidates of the default estimator but the last."""
     run, control = estimation.run, estimation.control_values
     if _is_stabilised(estimation):
-        yield Candidate(NaturalNormal(), "on its natural scale the standard error hardly depends on the value")
+        reason = 'on Fisher\'s z, where it is made, a correlation of so many rows is nearly normal (transform="fisher")'
+        yield Candidate(NaturalNormal(), reason)
     if len(estimation.replicates) >= MANY:
         yield from _from_replicates(estimation)
     elif control is not None and control.law is not None and estimation.moments.control_is_nearer.all():
@@ -134,9 +138,16 @@ def _of_controlled(estimation: Estimation) -> Iterator[Candidate]:
 
 
 def _is_stabilised(estimation: Estimation) -> bool:
-    """Return whether the statistic has a scale on which it is nearly normal, and rows enough for that."""
+    """Return whether the statistic has a scale on which it is nearly normal, and rows enough for that.
+
+    An outlier may make the standard error on that scale large, and then it says little.
+    """
     least, run = estimation.run.functional.normal_from, estimation.run
-    return least is not None and run.plan.has_tilt and min(scheme.n_units for scheme in run.plan.schemes) >= least
+    if least is None or not run.plan.has_tilt or min(scheme.n_units for scheme in run.plan.schemes) < least:
+        return False
+    low, high = run.limits
+    slope = (1 / (estimation.estimate - low) + 1 / (high - estimation.estimate)) / 2
+    return bool((estimation.standard_error * slope < _STABLE).all())
 
 
 def _from_replicates(estimation: Estimation) -> Iterator[Candidate]:

@@ -183,6 +183,9 @@ class ResidualInfluence(NamedTuple):
         The variance that noise alone gives to the mean of ``e e' v(S, S')`` over pairs of different runs.
     spread
         The variance of ``e S`` along a direction.
+    with_features
+        By input v of the features and of S of every run, shape ``(R, p_i)``: zero for independent rows, where they are
+        orthogonal.
     """
 
     rows: tuple[FloatArray, ...]
@@ -190,6 +193,7 @@ class ResidualInfluence(NamedTuple):
     own: FloatArray
     noise: FloatArray
     spread: FloatArray
+    with_features: tuple[FloatArray, ...]
 
 
 class _OfInput(NamedTuple):
@@ -199,6 +203,7 @@ class _OfInput(NamedTuple):
     own: FloatArray
     noise: FloatArray
     spread: FloatArray
+    with_features: FloatArray
 
 
 def residual_influence(experiment: Experiment, runs: Runs, design: Design, residuals: FloatArray) -> ResidualInfluence:
@@ -206,14 +211,21 @@ def residual_influence(experiment: Experiment, runs: Runs, design: Design, resid
     of = [_residuals_by_row(experiment, runs, design, i, residuals) for i in range(len(experiment.inputs))]
     rows = tuple(one.rows for one in of)
     variance = [entry.linear_variance(found) for entry, found in zip(experiment.inputs, rows, strict=True)]
-    stacked = (np.stack(each) for each in zip(*((one.own, one.noise, one.spread) for one in of), strict=True))
-    return ResidualInfluence(rows, np.stack(variance), *stacked)
+    return ResidualInfluence(
+        rows,
+        np.stack(variance),
+        np.stack([one.own for one in of]),
+        np.stack([one.noise for one in of]),
+        np.stack([one.spread for one in of]),
+        tuple(one.with_features for one in of),
+    )
 
 
 def _residuals_by_row(experiment: Experiment, runs: Runs, design: Design, i: int, residuals: FloatArray) -> _OfInput:
     if design.is_parametric[i] or experiment.inputs[i].n_features == 0:
-        none = np.zeros(residuals.shape[1])
-        return _OfInput(np.zeros((experiment.inputs[i].n_rows, residuals.shape[1])), none, none, none)
+        none, entry = np.zeros(residuals.shape[1]), experiment.inputs[i]
+        orthogonal = np.zeros((len(design), entry.n_features))
+        return _OfInput(np.zeros((entry.n_rows, residuals.shape[1])), none, none, none, orthogonal)
     if design.has_plan[i]:
         return _of_planned_rows(experiment, runs, design, i, residuals)
     return _of_independent_rows(experiment, runs, design, i, residuals)
@@ -239,7 +251,8 @@ def _of_independent_rows(experiment: Experiment, runs: Runs, design: Design, i: 
     noise = largest**4 * _noise(entry, design, i, by_row, squares, twice)
     own = (residuals**2).T @ _distance(design, i) / entry.n_rows**2
     spread = design.mean_used[i] * (residuals**2).mean(axis=0)
-    return _OfInput(_beyond_features(entry, total[:, :k] / len(runs)), own, noise, spread)
+    orthogonal = np.zeros((len(runs), entry.n_features))
+    return _OfInput(_beyond_features(entry, total[:, :k] / len(runs)), own, noise, spread, orthogonal)
 
 
 def _distance(design: Design, i: int) -> FloatArray:
@@ -254,13 +267,14 @@ def _of_planned_rows(experiment: Experiment, runs: Runs, design: Design, i: int,
     """Return what residuals say about rows with a plan, from S of every run; the noise from pairs of near runs."""
     entry, (number, k) = experiment.inputs[i], residuals.shape
     total, own, squared = np.zeros((entry.n_rows, k)), np.zeros(k), np.zeros(k)
-    pairs = 0
+    pairs, p, with_features = 0, entry.n_features, np.empty((number, entry.n_features))
     for start in range(0, number, _RUNS_TOGETHER):
         some = slice(start, min(start + _RUNS_TOGETHER, number))
         used, e = runs.used[some, i], residuals[some]
         positions = experiment.positions(i, range(some.start, some.stop), int(max(used.max(), 1)))
         found = _beyond_features(entry, entry.excess_counts(positions, used))
-        products = entry.linear_covariance(found)
+        together = entry.linear_covariance(np.concatenate([entry.loadings, found], axis=1))
+        with_features[some], products = together[p:, :p], together[p:, p:]
         total += found @ e
         own += (e**2).T @ np.diag(products)
         np.fill_diagonal(products, 0.0)
@@ -268,7 +282,7 @@ def _of_planned_rows(experiment: Experiment, runs: Runs, design: Design, i: int,
         pairs += len(e) * (len(e) - 1)
     noise = 2 * squared / (max(pairs, 1) * number * max(number - 1, 1))
     spread = own / number * entry.n_rows / max(entry.n_units - 1, 1)
-    return _OfInput(total / number, own, noise, spread)
+    return _OfInput(total / number, own, noise, spread, with_features)
 
 
 def _lengths(entry: Input) -> FloatArray:

@@ -195,8 +195,7 @@ class Estimation:
         inputs = self.records.experiment.inputs
         bias = np.concatenate([entry.bias for entry in inputs])
         moments = tuple(entry.curvature_moments for entry in inputs)
-        # Third moments are those of rows that are drawn independently.
-        loadings = tuple(entry.loadings * float(entry.rows_are_independent) for entry in inputs)
+        loadings = tuple(entry.unit_loadings for entry in inputs)
         return SecondOrder(self.first, loadings, bias, moments, tuple(entry.fit_curvature for entry in inputs))
 
     @cached_property
@@ -438,7 +437,14 @@ class Estimation:
         if self.regime.name == "two-layer":
             return np.ones_like(self.estimate)
         change = self.resampled.bias(self.estimate) - self.second.bias
-        return self._weight(change, self._resampled_bias_error, self.second.bias_error)
+        return self._weight(change, self._resampled_bias_error, self._bias_uncertainty)
+
+    @property
+    def _bias_uncertainty(self) -> FloatArray:
+        """Return the standard error of the formula for the bias, with the orders that it leaves out, ``(k,)``."""
+        total = np.where(self.formula_variance > 0, self.formula_variance, np.inf)
+        missing = np.minimum(self.missing_orders / total, 1.0) * np.abs(self.second.bias)
+        return np.asarray(np.hypot(self.second.bias_error, missing))
 
     @cached_property
     def bias_error(self) -> FloatArray:
@@ -446,7 +452,10 @@ class Estimation:
         if self.resampled is None:
             return self.second.bias_error
         w = self._bias_weight
-        return np.asarray(np.sqrt((w * self._resampled_bias_error) ** 2 + ((1 - w) * self.second.bias_error) ** 2))
+        left_out = (1 - w) * np.abs(self.resampled.bias(self.estimate) - self.second.bias)
+        return np.asarray(
+            np.sqrt((w * self._resampled_bias_error) ** 2 + ((1 - w) * self.second.bias_error) ** 2 + left_out**2)
+        )
 
     @property
     def _resampled_bias_error(self) -> FloatArray:

@@ -108,6 +108,11 @@ class Input(ABC):
     def has_rows(self) -> bool:
         """Return whether draws are rows of the data, so that any function of a row may have influence."""
 
+    @property
+    def unit_loadings(self) -> FloatArray:
+        """Return the sums of loadings over the rows that are resampled together, shape ``(units, p)``."""
+        return self.loadings
+
     rows_are_independent = True
     """Whether resamples draw row by row."""
 

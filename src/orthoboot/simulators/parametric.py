@@ -282,6 +282,9 @@ class FittedInput(Input):
 
         Where it cannot be fitted, as to rows that are all equal, they are those of the rows themselves.
         """
+        drawn = self.rows[counts > 0]
+        if drawn[0] == drawn[-1]:
+            return np.full(levels.shape, drawn[0])
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)
             try:

@@ -38,8 +38,8 @@ def input(  # noqa: A001 - what the user writes is `ob.input`
 
     A run still draws rows uniformly; the plan says how other data would differ. With C the covariance of the rows'
     counts under the plan, the input variance is ``influence' C influence / n^2``. The second order is estimated through
-    the features of the rows. Third moments and the third order are left out; runs under resamples, where there are any,
-    include them.
+    the features of the rows. The third order, and third moments of blocks, are left out; runs under resamples, where
+    there are any, include them.
 
     Parameters
     ----------
@@ -131,6 +131,8 @@ class PlannedInput(EmpiricalInput):
     @cached_property
     def covariance(self) -> FloatArray:
         """Return n times the covariance of the features' means over resamples, shape ``(p, p)``."""
+        if self.n_features == 0:
+            return np.zeros((0, 0))
         return np.asarray(self.n_rows * self.scheme.covariance(self.in_data_order(self.loadings)))
 
     @cached_property
@@ -139,12 +141,32 @@ class PlannedInput(EmpiricalInput):
 
         Groups of other sizes make resamples of other sizes N: ``- cov(mean, N/n)`` to leading order.
         """
+        if self.n_features == 0:
+            return np.zeros(0)
         loadings = self.in_data_order(self.loadings)
         moved = self.scheme.mean(loadings)
         if self.scheme.unit_sizes is None:
             return np.asarray(moved)
         with_size = np.concatenate([loadings, np.ones((self.n_rows, 1))], axis=1)
         return np.asarray(moved - self.scheme.covariance(with_size)[:-1, -1])
+
+    @cached_property
+    def unit_loadings(self) -> FloatArray:
+        """Return the sums of loadings over groups, or the loadings within strata, shape ``(units, p)``.
+
+        Zero for blocks, which overlap and are not independent.
+        """
+        loadings = self.in_data_order(self.loadings)
+        if self.n_features == 0:
+            return loadings
+        if self.scheme.group_codes is not None:
+            totals = self.scheme.unit_totals(loadings)
+            return np.asarray(totals - totals.mean(axis=0))
+        if self.scheme.stratum_codes is not None:
+            codes = self.scheme.stratum_codes
+            means = np.stack([np.bincount(codes, column) for column in loadings.T], axis=1)
+            return np.asarray(loadings - (means / np.bincount(codes)[:, np.newaxis])[codes])
+        return np.zeros_like(loadings)
 
     @property
     def n_units(self) -> int:

@@ -93,7 +93,40 @@ class FirstOrder:
     @cached_property
     def variances(self) -> FloatArray:
         """Return V of every input, shape ``(m, k)``."""
-        return np.asarray(self.by_features + self.residual_weight * self.residual)
+        return np.asarray(self.by_features + self.residual_weight * self.residual + self.cross)
+
+    # Under a plan the features and the influence beyond them are correlated: 2 a' C r, with C the covariance of the
+    # features and the rows. Both have the residuals in them, so that what each run has with itself is taken off.
+
+    @property
+    def cross(self) -> FloatArray:
+        """Return twice the covariance of the features' part and the rest, shrunk by its noise, shape ``(m, k)``."""
+        value, error = self._cross
+        return shrinkage_weight(value, error) * value
+
+    @cached_property
+    def _cross(self) -> tuple[FloatArray, FloatArray]:
+        """Return the covariance as it is, and its error, shape ``(m, k)`` each."""
+        regression, design = self.regression, self.regression.design
+        e, runs = regression.leave_one_out_residuals, len(design)
+        values = []
+        for i, with_features in enumerate(self.raw.with_features):
+            mine = design.input_of == i
+            found = with_features.T @ e / runs
+            own = (e**2).T @ (design.features[:, mine] * with_features).sum(axis=1) / runs**2
+            values.append(2 * ((regression.slopes[mine] * found).sum(axis=0) - own))
+        return np.stack(values), np.sqrt(self._cross_terms.var(axis=0) / runs)
+
+    @cached_property
+    def _cross_terms(self) -> FloatArray:
+        """Return what each run adds to the error of the covariance, shape ``(R, m, k)``."""
+        regression, design = self.regression, self.regression.design
+        e, terms = regression.leave_one_out_residuals, []
+        for i, with_features in enumerate(self.raw.with_features):
+            mine = design.input_of == i
+            found = with_features.T @ e / len(design)
+            terms.append(2 * e * (design.features[:, mine] @ found + with_features @ regression.slopes[mine]))
+        return np.stack(terms, axis=1)
 
     @cached_property
     def run_terms(self) -> FloatArray:
@@ -110,7 +143,11 @@ class FirstOrder:
             length = design.used[:, i] / max(design.mean_used[i], 1e-300) - 1
             h = design.features[:, mine] @ directions[mine] / n
             terms[:, i] = 2 * (e * h + length[:, np.newaxis] * self.by_features[i])
-        return terms
+        if not design.has_plan.any():
+            return terms
+        value, error = self._cross
+        slopes = weighted_error(value, error) / np.where(error > 0, error, 1.0)
+        return np.asarray(terms + slopes * self._cross_terms)
 
     @cached_property
     def noise_variance(self) -> FloatArray:

@@ -34,7 +34,7 @@ class SecondOrder:
     first
         The first order.
     loadings
-        The rows' own loadings by input, for their third moments.
+        By input the loadings of what is resampled independently, rows or groups, for their third moments.
     parameter_bias
         How far resamples move the distributions along the features on average, shape ``(p,)``: zero for empirical
         inputs, the bias of the fit for others.
@@ -315,7 +315,7 @@ class SecondOrder:
             own = np.flatnonzero(design.input_of == i)
             standard = _standard(self.loadings[i], design.root[np.ix_(own, own)])
             linear = standard @ self.first.slopes[own]
-            found.append(np.einsum("nk,np,nq->kpq", linear, standard, standard) / (len(standard) * n**2))
+            found.append(np.einsum("nk,np,nq->kpq", linear, standard, standard) / n**3)
         return found
 
     def _cross_of_fit(self, i: int) -> FloatArray:
