@@ -146,8 +146,9 @@ def _is_stabilised(estimation: Estimation) -> bool:
     if least is None or not run.plan.has_tilt or min(scheme.n_units for scheme in run.plan.schemes) < least:
         return False
     low, high = run.limits
-    slope = (1 / (estimation.estimate - low) + 1 / (high - estimation.estimate)) / 2
-    return bool((estimation.standard_error * slope < _STABLE).all())
+    below, above = estimation.estimate - low, high - estimation.estimate
+    # The derivative of Fisher's z is (1/below + 1/above) / 2; at a limit it is infinite.
+    return bool((estimation.standard_error * (below + above) < 2 * _STABLE * below * above).all())
 
 
 def _from_replicates(estimation: Estimation) -> Iterator[Candidate]:
