@@ -21,7 +21,8 @@ class FirstOrder:
     """The variance of the linear part of the output, input by input.
 
     With a the coefficients of the features, ``V_i = T_i^2 (|a_i|^2 - tr HC_i)/n_i + w_i U_i``: the noise of a, by
-    HC3, is taken off, and U is the raw form on the residuals, for influence that no feature has.
+    HC3, is taken off, and U is the raw form on the residuals, for influence that no feature has. For inputs with a plan
+    comes the covariance of the two, `cross`.
 
     Attributes
     ----------

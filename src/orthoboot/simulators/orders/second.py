@@ -16,10 +16,10 @@ from orthoboot.simulators.orders.weights import expected_share, shrinkage_weight
 from orthoboot.typing import FloatArray
 
 _CAUTIOUS = 3.0
-"""Of coincidences: their noise is many times the bias where the output is smooth in the draws."""
+"""Of rows drawn twice: their noise is many times the bias where the output is smooth in the draws."""
 
 _EXPECTED = 0.2
-"""Share of the features' bias that coincidences may be expected to add, as where the second derivative has a kink."""
+"""Share of the features' bias that rows drawn twice may add, as where the second derivative has a kink."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ class SecondOrder:
 
     @cached_property
     def bias(self) -> FloatArray:
-        """Return the bias, shape ``(k,)``: of the features' squares, and of coincidences beyond them."""
+        """Return the bias, shape ``(k,)``: of the features' squares, and of rows drawn twice beyond them."""
         own = self.parameter_bias @ self.first.regression.slopes
         value, error = self._repeated_row_bias
         told = shrinkage_weight(value, error, _CAUTIOUS)
@@ -150,7 +150,7 @@ class SecondOrder:
 
     @property
     def _expected(self) -> FloatArray:
-        """Return how much coincidences count by the size that they may be expected to have, shape ``(k,)``."""
+        """Return how much rows drawn twice count by the size that they may be expected to have, shape ``(k,)``."""
         return expected_share(_EXPECTED * self._smooth_bias, self._repeated_row_bias[1])
 
     @cached_property
