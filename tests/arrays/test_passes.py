@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orthoboot.arrays.passes import column_sums, copied, less, pieces, ranges, sums_of_squares
+from orthoboot.arrays.passes import column_sums, copied, extent_of, less, pieces, ranges, sums_of_squares
 
 
 @pytest.fixture(params=[(1, 1), (7, 3), (600, 1), (700, 70), (70_001, 2), (40_000, 17)], ids=str)
@@ -29,12 +29,31 @@ def test_ranges_and_sums_are_those_of_numpy(columns, order):
     np.testing.assert_allclose(sums_of_squares(columns, centre), expected, rtol=rounding)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_one_pass_finds_ranges_and_sums_about_a_centre(columns, order, offset):
+    columns = np.asarray(columns + offset, order=order)
+    centre = np.full(columns.shape[1], offset)
+    found = extent_of(columns, centre)
+    np.testing.assert_array_equal(found.ranges, ranges(columns))
+    # As far from zero as they are, the sums have the digits of the differences.
+    allowed = 2 * len(columns) * np.finfo(float).eps * np.abs(columns - centre).sum(axis=0)
+    assert (np.abs(found.sums - (columns - centre).sum(axis=0)) <= allowed).all()
+
+
+def test_one_pass_in_one_thread_has_the_bits_of_many(monkeypatch):
+    columns = np.random.default_rng(4).standard_normal((300_001, 2))
+    found = extent_of(columns, np.ones(2))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    np.testing.assert_array_equal(extent_of(columns, np.ones(2)).sums, found.sums)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_number_that_is_not_finite_shows_in_the_range(columns, value):
     columns[len(columns) // 2, -1] = value
-    found = ranges(columns)
-    assert not np.isfinite(found.largest[-1])
-    assert np.isfinite(found.largest[:-1]).all()
+    for found in (ranges(columns), extent_of(columns, np.zeros(columns.shape[1])).ranges):
+        assert not np.isfinite(found.largest[-1])
+        assert np.isfinite(found.largest[:-1]).all()
 
 
 def test_pieces_are_all_rows_once():

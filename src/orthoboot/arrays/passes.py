@@ -14,6 +14,9 @@ from orthoboot.typing import FloatArray
 _NUMBERS_IN_CACHE = 1 << 17
 """Numbers of a piece: 1 MB, which the processor keeps at hand from one operation to the next."""
 
+_NUMBERS_AT_HAND = 1 << 15
+"""Numbers of a piece that several operations read one after the other, beside a copy of it: 256 KB each."""
+
 _WIDE = 16
 """Columns from which numpy reduces the rows of a table together faster than column by column."""
 
@@ -39,14 +42,15 @@ class Ranges(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """The ranges and the sums of the columns of some rows, at least one."""
+    """The ranges of the columns of some rows, at least one, and the sums of their differences from a centre."""
 
     ranges: Ranges
     sums: FloatArray
+    centre: FloatArray
 
     def joined(self, other: Extent) -> Extent:
-        """Return the same of the rows of both."""
-        return Extent(self.ranges.joined(other.ranges), self.sums + other.sums)
+        """Return the same of the rows of both, whose centre is the same."""
+        return Extent(self.ranges.joined(other.ranges), self.sums + other.sums, self.centre)
 
 
 class Spread(NamedTuple):
@@ -149,6 +153,54 @@ def _extremes(extreme: np.ufunc, columns: FloatArray) -> FloatArray:
     beside = extreme.reduce(columns[:whole].reshape(-1, _ROWS_BESIDE * d), axis=0).reshape(_ROWS_BESIDE, d)
     found: FloatArray = extreme.reduce(np.concatenate([beside, columns[whole:]]), axis=0)
     return found
+
+
+def is_long(columns: FloatArray) -> bool:
+    """Return whether an array is so long that a pass over it takes longer than to set it up."""
+    return columns.size > _NUMBERS_IN_CACHE
+
+
+def extent_of(columns: FloatArray, centre: FloatArray) -> Extent:
+    """Return the ranges of the columns of an ``(n, d)`` array and their sums about `centre`, shape ``(d,)``.
+
+    In one pass: each piece is brought to the cache once, and the sums of the pieces are added one after the other.
+
+    Examples
+    --------
+    >>> extent_of(np.array([[1.0, -3.0], [2.0, 0.0]]), np.zeros(2)).sums
+    array([ 3., -3.])
+    """
+    n, d = columns.shape
+    step = max(_NUMBERS_AT_HAND // d, _ROWS_BESIDE)
+    starts = range(0, n, step)
+    low, high, sums = np.empty((3, len(starts), d))
+
+    def store(some: range) -> None:
+        memory = np.empty((d, min(step, n)))
+        for number in some:
+            rows = columns[starts[number] : starts[number] + step]
+            _store_extent(rows, centre, memory[:, : len(rows)], low[number], high[number], sums[number])
+
+    at_once = -(-_NUMBERS_IN_CACHE // (step * d))
+    run_tasks([partial(store, numbers) for numbers in _shared_out(len(starts), at_once)])
+    return Extent(Ranges(low.min(axis=0), high.max(axis=0)), np.add.accumulate(sums)[-1], centre)
+
+
+def _shared_out(number: int, at_once: int) -> Iterator[range]:
+    return (range(start, min(start + at_once, number)) for start in range(0, number, at_once))
+
+
+def _store_extent(
+    rows: FloatArray, centre: FloatArray, memory: FloatArray, low: FloatArray, high: FloatArray, sums: FloatArray
+) -> None:
+    """Write the ranges and the sums of some rows; `memory` of shape ``(d, m)`` takes their columns."""
+    # Column by column: numbers of one column with gaps between them would take numpy several times as long.
+    np.copyto(memory, rows.T)
+    np.minimum.reduce(memory, axis=1, out=low)
+    np.maximum.reduce(memory, axis=1, out=high)
+    if centre.any():
+        np.subtract(memory, centre[:, np.newaxis], out=memory)
+    np.add.reduce(memory, axis=1, out=sums)
 
 
 def sums_of_squares(columns: FloatArray, centre: FloatArray | float = 0.0) -> FloatArray:

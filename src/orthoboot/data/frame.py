@@ -8,7 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from orthoboot.arrays.passes import Ranges, column_sums, less, pieces
+from orthoboot.arrays.passes import Extent, Ranges, column_sums, less, pieces
 from orthoboot.arrays.threads import run_tasks
 from orthoboot.arrays.units import divided, power_of_two
 from orthoboot.typing import FloatArray
@@ -68,18 +68,32 @@ class Frame:
         return deviations
 
 
-def frame_of(tables: Sequence[FloatArray], found: Ranges) -> Frame:
+def frame_of(tables: Sequence[FloatArray], found: Ranges, extents: Sequence[Extent] = ()) -> Frame:
     """Return the frame of the columns of tables with the same rows, each ``(n,)`` or ``(n, ...)``.
 
-    A second pass takes out what rounding left in the mean, so that data far from zero lose no digits. For a constant
-    column that rest is a few units in the last place, whose mean is exact: such a column deviates by zero exactly.
+    Sums about a centre near the mean take out what rounding leaves in it, so that data far from zero lose no digits.
+    For a constant column that rest is a few units in the last place, whose mean is exact: such a column deviates by
+    zero exactly.
+
+    Parameters
+    ----------
+    found
+        The ranges of the columns.
+    extents
+        What is known of the columns, in their order, with such sums; where there are none, two more passes find them.
     """
     unit, n = power_of_two(found.largest), len(tables[0])
+    if sum(len(known.centre) for known in extents) == len(unit) and (unit == 1).all():
+        return Frame(n, found, (_joined([e.centre for e in extents]), _joined([e.sums for e in extents]) / n))
     first, rest = np.empty_like(unit), np.zeros_like(unit)
     for places, columns in _column_places(tables):
         first[places] = column_sums(divided(columns, unit[places])) / n
         rest[places] = _sums_about(first[places], columns, unit[places]) / n
     return Frame(n, found, (first, rest))
+
+
+def _joined(columns: Sequence[FloatArray]) -> FloatArray:
+    return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
 
 def _sums_about(centre: FloatArray, columns: FloatArray, unit: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from orthoboot.arrays.passes import Ranges
+from orthoboot.arrays.passes import Extent, Ranges
 from orthoboot.data.frame import Frame, frame_of
 from orthoboot.data.group_column import GroupColumn
 from orthoboot.data.sources import Source
@@ -66,7 +66,10 @@ class Data:
     @cached_property
     def frame(self) -> Frame:
         """Return the ranges and the means of the columns of the only sample, all of its rows."""
-        return frame_of(self.arrays, self.ranges) if self.whole is None else self.whole.frame
+        if self.whole is not None:
+            return self.whole.frame
+        extents = [found for table in self.tables for found in table.extents]
+        return frame_of(self.arrays, self.ranges, [found for found in extents if isinstance(found, Extent)])
 
     @cached_property
     def ranges(self) -> Ranges:

@@ -12,10 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from orthoboot.arrays.passes import Ranges, copied, ranges
+from orthoboot.arrays.passes import Extent, Ranges, copied, extent_of, is_long, ranges
 from orthoboot.data.libraries import LIBRARIES, Library
 from orthoboot.errors import DataError, DigitsWarning, OrthobootWarning, first_line
 from orthoboot.typing import FloatArray, IntArray
+
+_FIRST_ROWS = 1024
+"""Rows whose mean is near enough to that of all that sums about it keep their digits."""
 
 _ENCODING = "for example `labels == 'yes'`, or `np.unique(labels, return_inverse=True)[1]`"
 """How labels become numbers."""
@@ -143,7 +146,12 @@ class InputTable:
     @cached_property
     def ranges(self) -> tuple[Ranges, ...]:
         """Return the ranges of the columns of numbers, one by one or of one table."""
-        return tuple(ranges(values.reshape(len(values), -1)) for values in self.numeric_columns())
+        return tuple(found.ranges if isinstance(found, Extent) else found for found in self.extents)
+
+    @cached_property
+    def extents(self) -> tuple[Extent | Ranges, ...]:
+        """Return the same, with the sums beside the ranges where a pass over the columns takes long."""
+        return tuple(_extent(values.reshape(len(values), -1)) for values in self.numeric_columns())
 
     def lost_digits(self) -> OrthobootWarning | None:
         """Return a warning if whole numbers are too large to be kept exactly as floating-point numbers."""
@@ -183,6 +191,14 @@ class InputTable:
             f"`{self.label}` must be finite; got {found} value(s), the first in {_place(name, values)}"
             f"{_others(broken)}. Drop or impute such rows before the call{without}."
         )
+
+
+def _extent(columns: FloatArray) -> Extent | Ranges:
+    """Return the ranges of columns ``(n, d)``, and of long ones the sums about the mean of their first rows."""
+    if not is_long(columns):
+        return ranges(columns)
+    with np.errstate(all="ignore"):  # what is not finite shows in the ranges
+        return extent_of(columns, columns[:_FIRST_ROWS].mean(axis=0))
 
 
 def rounded_warning(label: str, largest: int) -> OrthobootWarning | None:

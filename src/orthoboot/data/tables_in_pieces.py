@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from orthoboot.arrays.passes import Extent, Ranges, column_sums, ranges
+from orthoboot.arrays.passes import Extent, Ranges, column_sums, extent_of
 from orthoboot.arrays.units import power_of_two
 from orthoboot.data.frame import Frame
 from orthoboot.data.sources import Rows, Source, blocks
@@ -40,7 +40,7 @@ def surveyed(part: int, rows: Iterator[Rows]) -> Survey:
     with np.errstate(all="ignore"):  # what is not finite shows in the values
         for start, block in blocks(0, rows, 1 << 16):
             columns = _columns(block)
-            found = Extent(ranges(columns), column_sums(columns))
+            found = extent_of(columns, np.zeros(columns.shape[1]))
             if not all(np.isfinite(ends).all() for ends in found.ranges):
                 broken = _counted(broken, start, columns)
             extent = found if extent is None else extent.joined(found)
