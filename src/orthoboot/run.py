@@ -27,7 +27,8 @@ from orthoboot.influence import FINITE_DIFFERENCE_ROWS, InfluenceFunction, finit
 from orthoboot.plans import Cluster, Iid, Plan, PlanCovariance, Stratified
 from orthoboot.typing import BoolArray, FloatArray, Influence, Key
 
-_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+_EPSILON = float(np.finfo(np.float64).eps)
+_ROUNDING = 8 * _EPSILON
 """A relative difference that rounding makes."""
 
 _MOST_EVALUATIONS = 1000
@@ -61,7 +62,16 @@ class ReplicateBatch(NamedTuple):
     linear: FloatArray | None
 
 
-_OF_INFLUENCE = ("size", "unit", "linear_mean", "linear_variance", "_is_flat", "_plan_variance", "acceleration")
+_OF_INFLUENCE = (
+    "size",
+    "unit",
+    "linear_mean",
+    "linear_variance",
+    "_is_flat",
+    "_plan_variance",
+    "acceleration",
+    "has_no_remainder",
+)
 """What `Run` derives from its influence function, whatever its control: known once it was computed."""
 
 
@@ -151,7 +161,7 @@ class Run:
         if self.influence is None:
             return size
         largest = self.influence_function.largest
-        return np.where(largest > np.finfo(np.float64).eps * size, largest, size)
+        return np.where(largest > _EPSILON * size, largest, size)
 
     @cached_property
     def unit(self) -> FloatArray:
@@ -211,6 +221,12 @@ class Run:
     def trusts_influence(self) -> bool:
         """Return whether the influence function is the library's own, of a smooth statistic, and exact."""
         return self.influence_function.own and self.prepared.exact_influence
+
+    @cached_property
+    def has_no_remainder(self) -> bool:
+        """Return whether every replicate is its linear part: a mean of as many rows as there are."""
+        fixed_size = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
+        return self.functional.is_linear and self.influence_function.own and fixed_size
 
     def resamples(self, numbers: Sequence[int]) -> Resamples:
         """Return the resamples with these numbers."""
@@ -320,6 +336,14 @@ class Run:
         """Return the same run with the control that is asked for, found once; see `ControlSearch`."""
         if self.control_is_found:
             return self
+        answer = replace(self, control=self._found_control(), control_is_found=True)
+        known = vars(self)
+        vars(answer).update({name: known[name] for name in _OF_INFLUENCE if name in known})
+        return answer
+
+    def _found_control(self) -> Control | None:
+        if self.control_request == "auto" and self.has_no_remainder:
+            return None
         scaled = self.in_units
         search = ControlSearch(
             self.prepared,
@@ -331,10 +355,7 @@ class Run:
             scaled.linear_covariance,
             self.unit,
         )
-        answer = replace(self, control=search.found(self.control_request), control_is_found=True)
-        known = vars(self)
-        vars(answer).update({name: known[name] for name in _OF_INFLUENCE if name in known})
-        return answer
+        return search.found(self.control_request)
 
     def find_influence(self, request: Any, replaced: int | None = None) -> InfluenceFunction:
         """Return the influence function that `request` asks for; see `influence_for`."""
@@ -391,6 +412,8 @@ class Run:
     @cached_property
     def _closed_bias(self) -> FloatArray | None:
         """Return the infinitesimal jackknife's bias where it has a closed form, shape ``(k,)``, else None."""
+        if self.has_no_remainder:
+            return self.linear_mean
         with np.errstate(all="ignore"):  # a warning reports a bias that is not finite
             closed = self.prepared.second_order_bias(PlanCovariance(self.plan))
         return None if closed is None else closed + self.linear_mean

@@ -54,6 +54,8 @@ class Functional(ABC):
         The name in tables and messages.
     smooth
         Whether it is differentiable in the weights.
+    is_linear
+        Whether it is linear in weights whose sum is fixed, as a mean is.
     kinked
         Whether its derivative jumps where another row reaches a cut, as for a trimmed mean.
     fractional
@@ -85,6 +87,7 @@ class Functional(ABC):
 
     name: str = "statistic"
     smooth: bool = True
+    is_linear: bool = False
     kinked: bool = False
     fractional: bool = True
     paired: bool = False

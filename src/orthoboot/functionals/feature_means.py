@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -132,7 +132,7 @@ class FeatureMeans:
     deviations: FloatArray
     unit: FloatArray | float = field(default=1.0, kw_only=True)
 
-    @property
+    @cached_property
     def scale(self) -> FloatArray:
         """Return the standard deviations of the features, shape ``(p,)``."""
         return root_mean_square(self.deviations)
@@ -158,8 +158,6 @@ class FunctionOfMeans(Formula[FeatureMeans]):
     needs_weights = False
     order: ClassVar[int] = 2
     """The highest of the moments, where it is a function of such."""
-    is_linear: ClassVar[bool] = False
-    """Whether g is linear in the means."""
     own_features: ClassVar[bool] = False
     """Whether `features` returns a new array each time, column by column in memory, which may be overwritten."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -135,24 +136,30 @@ class _Tilt:
     """The statistic along the direction of least favourable weights, one direction per output."""
 
     def __init__(self, run: Run) -> None:
-        assert run.influence is not None
         assert run.linear_variance is not None
-        direction = run.plan.tilt(run.influence)
-        assert direction is not None
         self.run = run
         self.sigma = np.sqrt(run.linear_variance)
-        # An output without influence has no direction; its weights stay at one.
-        self.weights = Tilt(tuple(part / np.where(self.sigma > 0, self.sigma, 1.0) for part in direction))
         self.failure: str | None = None
+
+    @cached_property
+    def weights(self) -> Tilt:
+        """Return the weights as a function of the position."""
+        assert self.run.influence is not None
+        direction = self.run.plan.tilt(self.run.influence)
+        assert direction is not None
+        # An output without influence has no direction; its weights stay at one.
+        return Tilt(tuple(part / np.where(self.sigma > 0, self.sigma, 1.0) for part in direction))
 
     def values_at(self, positions: Sequence[FloatArray]) -> list[FloatArray]:
         """Return `values` at several positions; those of one output that needs sums alone are found together."""
-        if len(self.sigma) > 1 or self.run.prepared.needs_weights:
+        if len(self.sigma) > 1 or self.run.has_no_remainder or self.run.prepared.needs_weights:
             return [self.values(position) for position in positions]
         return list(self._evaluated(np.concatenate(positions)))
 
     def values(self, positions: FloatArray) -> FloatArray:
         """Return each output at weights tilted to its own position, shape ``(k,)``; NaN where it raised."""
+        if self.run.has_no_remainder:
+            return np.asarray(self.run.prepared.centre + positions * self.sigma)
         own = self.run.prepared.own_values(self.weights.to(positions)) if len(positions) > 1 else None
         return np.diag(self._evaluated(positions)).copy() if own is None else own
 
@@ -203,6 +210,8 @@ def _curve(estimation: Estimation, tilt: _Tilt) -> _Curve:
 
 def _curvatures(tilt: _Tilt, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return half the second differences along the tilt, over the short step and the long one, in standard errors."""
+    if tilt.run.has_no_remainder:
+        return np.zeros_like(scale), np.zeros_like(scale)
     steps = (_STEP, -_STEP, _LONG_STEP, -_LONG_STEP)
     up, down, far_up, far_down = tilt.values_at([np.full_like(tilt.sigma, step) for step in steps])
     twice = 2 * tilt.run.prepared.centre
