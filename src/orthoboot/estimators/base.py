@@ -66,6 +66,10 @@ class Estimator(ABC):
     def covariance(self, sample: Sample) -> FloatArray:
         """Return the covariance matrix of the outputs, shape ``(k, k)``; its diagonal is `variance`."""
 
+    def is_exact(self, moments: Moments) -> bool:
+        """Return whether bias and variance are the same whichever replicates are drawn."""
+        return False
+
     def error_inflation(self, size: int) -> float:
         """Return what the jackknife's error of log variance over so many replicates is multiplied with."""
         return 1.0

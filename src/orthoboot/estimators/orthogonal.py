@@ -83,6 +83,10 @@ class Orthogonal(Estimator):
         by_control, by_linear = _covariance(moments, sample.control_covariance), _covariance(moments.by_linear, linear)
         return _mixed_covariance(by_control, by_linear, moments.control_share)
 
+    def is_exact(self, moments: Moments) -> bool:
+        """Return whether every replicate is its control: then the slope is one, and nothing is left to simulate."""
+        return moments.is_expansion and not moments.residual.any()
+
     def error_inflation(self, size: int) -> float:
         """Return ``1 + 2/B``: remainders are small mostly and large now and then, and few of them show too little."""
         return 1 + 2 / size

@@ -65,6 +65,8 @@ def estimator_error(
     if len(replicates) - 1 < max(estimator.minimum, 2):
         return EstimatorError(np.full(k, np.nan), np.full(k, np.nan))
     whole = moments_of(replicates, control) if whole is None else whole
+    if estimator.is_exact(whole):
+        return EstimatorError(np.zeros(k), np.zeros(k))
     deleted = deleted_moments(whole)
     # What does not use the influence function must not depend on it.
     explained = linear_variance(replicates) if estimator.needs_influence else np.zeros(k)
