@@ -192,7 +192,9 @@ def test_without_compiled_kernels_there_are_no_sums_over_resamples(monkeypatch):
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e70])
 @pytest.mark.parametrize("method", ["normal", "abc"])
 @pytest.mark.parametrize(
-    "statistic", [ob.variance, ob.std.replace(ddof=1), ob.skewness, ob.kurtosis, ob.correlation], ids=lambda s: s.name
+    "statistic",
+    [ob.mean, ob.variance, ob.std.replace(ddof=1), ob.skewness, ob.kurtosis, ob.correlation],
+    ids=lambda s: s.name,
 )
 def test_a_long_sample_has_the_same_answer_on_both_paths(statistic, method, scale, monkeypatch):
     x = scale * np.random.default_rng(5).gamma(2.0, size=(140_001, 2))

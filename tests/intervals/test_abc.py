@@ -35,3 +35,25 @@ def test_the_error_of_an_end_is_that_of_the_bias_times_what_it_moves(name: str) 
         assert reported[0] > 0
         # The slope is a difference over a twentieth of the way to the end.
         np.testing.assert_allclose(reported, slope * estimation.error.bias, rtol=0.2)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_a_mean_has_the_interval_of_a_function_of_means_that_is_evaluated_at_tilted_weights(offset: float) -> None:
+    x = offset + np.random.default_rng(7).exponential(size=(40, 2))
+    by_evaluations = ob.function_of_means(lambda x: x, lambda means: means)
+    found, expected = (ob.bootstrap(x, f, method="abc", n_resamples=10, rng=0) for f in (ob.mean, by_evaluations))
+    assert found.run.has_no_remainder
+    assert not expected.run.has_no_remainder
+    # The curvature of the latter is rounding over squared steps of a thousandth of a standard error.
+    allowed = 1e-12 + 4 * np.finfo(float).eps * offset / 1e-6
+    scale = np.asarray(expected.standard_error)
+    for one, other in zip(found.confidence_interval, expected.confidence_interval, strict=True):
+        np.testing.assert_allclose((one - other) / scale, 0, atol=allowed / scale.min())
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_groups_of_unequal_size_leave_a_mean_its_remainder() -> None:
+    x, groups = np.arange(30.0), np.repeat(np.arange(8), [1, 2, 3, 4, 5, 5, 5, 5])
+    result = ob.bootstrap(x, ob.mean, groups=groups, rng=0)
+    assert not result.run.has_no_remainder
+    assert result.bias != 0

@@ -22,7 +22,7 @@ from orthoboot.data.tables_in_pieces import TableInPieces
 from orthoboot.errors import DataError
 from orthoboot.typing import FloatArray, IntArray
 
-LONG = 1 << 17
+LONG = 1 << 16
 """Rows in memory from which what is computed of them is not held; fewer stay in the processor's cache anyway."""
 
 _NUMBERS_AT_ONCE = 1 << 20

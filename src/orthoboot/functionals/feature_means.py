@@ -67,10 +67,11 @@ def _with_ones(deviations: FloatArray, units: FloatArray) -> FloatArray:
     return np.column_stack([divided(deviations, units), np.ones(len(deviations))])
 
 
-def _held_with_ones(deviations: FloatArray, units: FloatArray) -> tuple[FloatArray]:
+def _held_with_ones(means: FeatureMeans) -> tuple[FloatArray]:
     """Return the deviations in units with a column of ones beside them, as arrays of all rows of one sample."""
-    rows = as_pieces(deviations)
-    return (_with_ones(deviations if rows is None else rows.at(np.arange(len(rows))), units),)
+    rows = as_pieces(means.deviations)
+    held = means.deviations if rows is None else rows.at(np.arange(len(rows)))
+    return (_with_ones(held, means.units),)
 
 
 def sum_of_multiples(slopes: Sequence[FloatArray] | FloatArray, changes: FloatArray) -> FloatArray:
@@ -136,6 +137,11 @@ class FeatureMeans:
     def scale(self) -> FloatArray:
         """Return the standard deviations of the features, shape ``(p,)``."""
         return root_mean_square(self.deviations)
+
+    @cached_property
+    def units(self) -> FloatArray:
+        """Return the powers of two in which the features are measured where they are multiplied, shape ``(p,)``."""
+        return power_of_two(self.scale)
 
     @property
     def vanishing(self) -> BoolArray:
@@ -335,8 +341,7 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         mean is then a quotient of two random sums.
         """
         means = at.derived
-        p = means.deviations.shape[1]
-        units = power_of_two(means.scale)
+        p, units = means.deviations.shape[1], means.units
         joint = covariance((_with_ones(means.deviations, units),))
         quotient = self.derivative_along(means, units * joint[np.newaxis, :p, p]).reshape(-1)
         if self.is_linear:
@@ -359,16 +364,14 @@ class FunctionOfMeans(Formula[FeatureMeans]):
         if not self.smooth:
             return None
         means = at.derived
-        units = power_of_two(means.scale)
-        point = np.append(np.zeros(len(units)), 1.0)
-        features = partial(_held_with_ones, means.deviations, units)
-        value = partial(self._at_sums, means, units)
+        point = np.append(np.zeros(len(means.centre)), 1.0)
+        features, value = partial(_held_with_ones, means), partial(self._at_sums, means)
         n = len(means.deviations)
         return MeansForm(n, features, point, value, unit=means.unit, is_linear=self.is_linear)
 
-    def _at_sums(self, means: FeatureMeans, units: FloatArray, points: FloatArray) -> FloatArray:
+    def _at_sums(self, means: FeatureMeans, points: FloatArray) -> FloatArray:
         """Return g at sums of deviations and totals, both divided by n, shape ``(p + 1, ...)``."""
-        sums, total = points[:-1], points[-1]
+        sums, total, units = points[:-1], points[-1], means.units
         shape = (-1, *(1,) * (points.ndim - 1))
         with np.errstate(all="ignore"):  # what is not finite is no second derivative
             return self.value(means.centre.reshape(shape) + units.reshape(shape) * sums / total)

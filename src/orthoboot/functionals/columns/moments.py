@@ -16,11 +16,13 @@ from orthoboot.arrays.passes import Ranges
 from orthoboot.arrays.row_products import RowProducts, product_columns, row_products
 from orthoboot.arrays.units import divided, power_of_two
 from orthoboot.data import Data
+from orthoboot.data.pieces import as_array, in_pieces
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import ArgumentError, DataError
 from orthoboot.functionals.feature_means import FeatureMeans, FunctionOfMeans, sum_of_multiples
 from orthoboot.functionals.formula import PreparedFormula
 from orthoboot.functionals.output import Output, output_like
+from orthoboot.functionals.product_rows import feature_rows
 from orthoboot.typing import FloatArray, Influence, IntArray
 
 _NO_SPREAD = 1e-14
@@ -223,6 +225,19 @@ class Mean(ColumnMoment):
         """Return the rows themselves, in units of the data."""
         unit = data_unit(data)
         return row_products(unit, (np.zeros_like(unit), np.zeros_like(unit)), _power_pairs(1, len(unit)))
+
+    def derived(self, data: Data) -> FeatureMeans:
+        """Return the rows as their mean and deviations, of long tables by the kernels that add these up."""
+        sample = in_pieces(data)
+        if sample is None:
+            return super().derived(data)
+        example = data if sample.source.in_memory else sample.example
+        known = feature_rows(sample, super().products(example))
+        if known is None:
+            return super().derived(data)
+        first, rest = example.frame.mean
+        left, deviations = known.deviations()
+        return FeatureMeans(first + (rest + left), as_array(deviations), unit=self.unit(data))
 
     def formula(self, *moments: FloatArray) -> FloatArray:
         """Return the first moment."""
