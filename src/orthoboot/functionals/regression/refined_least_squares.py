@@ -28,13 +28,14 @@ _PAIRS, _ROWS = 32, 256
 """Pairs of columns and rows of every product of resamples and pairs, which is so small that no threads are started."""
 _ROWS_IN_DOUBLE = 128
 """Rows of every product of resamples and columns."""
-_FEWEST_COLUMNS, _MOST_COLUMNS = 8, 63
-"""Fewer columns are filled up with zeros: for one the library has other routines. With more, pairs are too many."""
+_COLUMNS, _MOST_COLUMNS = 8, 63
+"""Columns are filled up to a multiple of so many: for a single one the library has other routines. Pairs of more than
+the second number are too many."""
 _LANES = 16
 """Fewer rows than a product has are filled up to a multiple of this."""
 _MOST_ROWS = 1 << 16
 """With more rows too few resamples are drawn at once to fill a product."""
-_PAIRS_OF_A_PART, _ROWS_OF_A_PART, _BLOCKS_OF_A_PART = 320, 512, 16
+_PAIRS_OF_A_PART, _ROWS_OF_A_PART, _BLOCKS_OF_A_PART = 320, 512, 8
 """Pairs and rows whose products are made at once, and blocks of rows that are refined at once: as the cache holds."""
 _WORTH_A_THREAD = 1 << 20
 """Multiplications of a resample from which threads are worth their start: a tenth of a millisecond."""
@@ -78,7 +79,7 @@ class RefinedLeastSquares:
 
     def __init__(self, basis: FloatArray, residuals: FloatArray) -> None:
         (n, d), n_filled = basis.shape, _filled_rows(len(basis))
-        filled, errors = np.zeros((n_filled, max(d, _FEWEST_COLUMNS))), np.zeros((n_filled, 1))
+        filled, errors = np.zeros((n_filled, -(-d // _COLUMNS) * _COLUMNS)), np.zeros((n_filled, 1))
         filled[:n, :d], errors[:n, 0] = basis, residuals
         self._rows, in_double = min(n_filled, _ROWS), min(n_filled, _ROWS_IN_DOUBLE)
         self._columns: SingleArray = filled[:, :d].T.astype(np.float32, order="C")
@@ -135,14 +136,15 @@ class RefinedLeastSquares:
     def _solved(self, sums: SingleArray, weights: FloatArray) -> Refined:
         """Return the solutions for a group, given the sums of its resamples ``(p, m)`` and all its weights."""
         (d, number), weights = (len(self._columns), sums.shape[1]), weights.reshape(*self._basis.shape[:2], TOGETHER)
-        scores = residual = self._scores(weights)
+        room = self._room()
+        scores = residual = self._scores(weights, room)
         factors = _factors(symmetric(np.ascontiguousarray(sums.T), d))
         unit = ones_for_zeros(np.abs(scores).max(axis=1, keepdims=True))
         solution, change = np.zeros(scores.shape), np.zeros(scores.shape)
         solution[[place for place in range(number) if place not in factors]] = np.nan
         for step in range(_MOST_STEPS):
             if step:
-                residual = self._scores(weights, solution)
+                residual = self._scores(weights, room, solution)
             right = (residual[:, :d] / unit).astype(np.float32)
             change[:] = 0.0
             for place, factor in factors.items():
@@ -156,17 +158,38 @@ class RefinedLeastSquares:
         solution[list(factors)] = np.nan
         return Refined(solution[:number, :d], scores[:number, :d])
 
-    def _scores(self, weights: FloatArray, solution: FloatArray | None = None) -> FloatArray:
+    def _scores(self, weights: FloatArray, room: _Room, solution: FloatArray | None = None) -> FloatArray:
         """Return ``Q' diag(weights) (e - Q x)``, or of e alone, shape ``(TOGETHER, width)``; some blocks at a time."""
-        total = np.zeros((self._basis.shape[2], TOGETHER))
+        total = np.zeros(room.products.shape[1:])
         coefficients = None if solution is None else np.ascontiguousarray(solution.T)
         for start in range(0, len(self._basis), _BLOCKS_OF_A_PART):
             some = slice(start, start + _BLOCKS_OF_A_PART)
             basis, residuals = self._basis[some], self._residuals[some]
+            left, products = room.residuals[: len(basis)], room.products[: len(basis)]
             if coefficients is not None:
-                residuals = residuals - basis @ coefficients
-            total += (basis.transpose(0, 2, 1) @ (residuals * weights[some])).sum(axis=0)
+                residuals = np.subtract(residuals, np.matmul(basis, coefficients, out=left), out=left)
+            np.multiply(residuals, weights[some], out=left)
+            total += np.matmul(basis.transpose(0, 2, 1), left, out=products).sum(axis=0)
         return np.ascontiguousarray(total.T)
+
+    def _room(self) -> _Room:
+        """Return memory for some blocks."""
+        rows, width = self._basis.shape[1:]
+        n_blocks = min(len(self._basis), _BLOCKS_OF_A_PART)
+        return _Room(np.empty((n_blocks, rows, TOGETHER)), np.empty((n_blocks, width, TOGETHER)))
+
+
+class _Room(NamedTuple):
+    """Memory that is asked for once: to get it anew takes longer than what is computed there.
+
+    Attributes
+    ----------
+    residuals, products
+        Of some blocks of rows, shapes ``(blocks, rows, TOGETHER)`` and ``(blocks, width, TOGETHER)``.
+    """
+
+    residuals: FloatArray
+    products: FloatArray
 
 
 class _Part(NamedTuple):
