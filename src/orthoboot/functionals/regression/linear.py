@@ -252,6 +252,11 @@ class Refits(NamedTuple):
 class LinearFit(PreparedRegression[LinearRegression]):
     """Least squares at its data."""
 
+    @cached_property
+    def centre(self) -> FloatArray:
+        """Return the coefficients of all rows: a refit with weights of one changes them by rounding alone."""
+        return self.fit.coefficients
+
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the coefficients on each resample, shape ``(B, d)``; raise if there are none on one of them."""
         return values_of(self.refits(resamples).outcomes)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from orthoboot.arrays.threads import run_here, run_tasks
+from orthoboot.arrays.threads import run_tasks
 from orthoboot.functionals.regression.design_in_pieces import store_pairs, symmetric
 from orthoboot.functionals.regression.design_matrix import ones_for_zeros
 from orthoboot.typing import FloatArray
@@ -37,8 +37,8 @@ _MOST_ROWS = 1 << 16
 """With more rows too few resamples are drawn at once to fill a product."""
 _PAIRS_OF_A_PART, _ROWS_OF_A_PART, _BLOCKS_OF_A_PART = 320, 512, 8
 """Pairs and rows whose products are made at once, and blocks of rows that are refined at once: as the cache holds."""
-_WORTH_A_THREAD = 1 << 20
-"""Multiplications of a resample from which threads are worth their start: a tenth of a millisecond."""
+_WORTH_A_TABLE = 1 << 20
+"""Multiplications of a resample from which it is solved faster with others, though products are filled up."""
 
 _SETTLED = 2.0**-22
 """The next step is about the square of the last one, both relative to the solution: less than 1e-13 after this one."""
@@ -82,17 +82,21 @@ class RefinedLeastSquares:
         filled, errors = np.zeros((n_filled, -(-d // _COLUMNS) * _COLUMNS)), np.zeros((n_filled, 1))
         filled[:n, :d], errors[:n, 0] = basis, residuals
         self._rows, in_double = min(n_filled, _ROWS), min(n_filled, _ROWS_IN_DOUBLE)
-        self._columns: SingleArray = filled[:, :d].T.astype(np.float32, order="C")
+        self._d, at_once = d, min(n_filled, _ROWS_OF_A_PART)
+        # Each part lies together: columns that are a power of two apart would drive each other out of the cache.
+        self._columns: list[SingleArray] = [
+            filled[start : start + at_once, :d].T.astype(np.float32, order="C") for start in range(0, n_filled, at_once)
+        ]
         self._basis, self._residuals = (part.reshape(-1, in_double, part.shape[1]) for part in (filled, errors))
 
     @staticmethod
     def suits(n: int, d: int) -> bool:
         """Return whether so many rows and columns are solved fastest in this way."""
-        return n <= _MOST_ROWS and d <= _MOST_COLUMNS
+        return n <= _MOST_ROWS and d <= _MOST_COLUMNS and n * d**2 >= _WORTH_A_TABLE
 
     def __call__(self, weights: FloatArray) -> Refined:
         """Return the solutions for weights ``(B, n)``."""
-        number, (d, n_rows) = len(weights), self._columns.shape
+        number, d, n_rows = len(weights), self._d, self._residuals.size
         groups = [slice(start, min(start + TOGETHER, number)) for start in range(0, number, TOGETHER)]
         drawn = np.zeros((len(groups), n_rows, TOGETHER))
         single = np.empty(drawn.shape, dtype=np.float32)
@@ -107,35 +111,31 @@ class RefinedLeastSquares:
             size = some.stop - some.start
             found.changes[some], found.scores[some] = self._solved(sums[:, group, :size], drawn[group])
 
-        # The products of small fits are so short that threads would only wait for the interpreter.
-        run = run_tasks if n_rows * d**2 >= _WORTH_A_THREAD else run_here
         with np.errstate(all="ignore"):  # what overflows is solved in another way
-            run([partial(turn, group, some) for group, some in enumerate(groups)])
-            run([partial(self._store_sums, single, sums, part) for part in _parts(d)])
-            run([partial(solve, group, some) for group, some in enumerate(groups)])
+            run_tasks([partial(turn, group, some) for group, some in enumerate(groups)])
+            run_tasks([partial(self._store_sums, single, sums, part) for part in _parts(d)])
+            run_tasks([partial(solve, group, some) for group, some in enumerate(groups)])
         return found
 
     def _store_sums(self, weights: SingleArray, sums: SingleArray, part: _Part) -> None:
         """Write the sums over all resamples of the products of some pairs of columns into `sums`."""
-        n_tiles, n_rows = -(-part.n_pairs // _PAIRS), weights.shape[1]
-        at_once = min(n_rows, _ROWS_OF_A_PART)
+        n_tiles, at_once = -(-part.n_pairs // _PAIRS), self._columns[0].shape[1]
         pairs = np.zeros((n_tiles * _PAIRS, at_once), dtype=np.float32)
         tiles = pairs.reshape(n_tiles, 1, _PAIRS, at_once)
         total = np.zeros((n_tiles, len(weights), _PAIRS, TOGETHER), dtype=np.float32)
         product = np.empty_like(total)
-        for start in range(0, n_rows, at_once):
-            columns = self._columns[:, start : start + at_once]
+        for number, columns in enumerate(self._columns):
             store_pairs(columns, part.firsts, pairs[: part.n_pairs, : columns.shape[1]])
             for row in range(0, columns.shape[1], self._rows):
-                rows = slice(start + row, start + row + self._rows)
-                np.matmul(tiles[..., row : row + self._rows], weights[:, rows], out=product)
-                np.add(total, product, out=total)
+                start = number * at_once + row
+                drawn = weights[:, start : start + self._rows]
+                np.add(total, np.matmul(tiles[..., row : row + self._rows], drawn, out=product), out=total)
         summed = total.transpose(0, 2, 1, 3).reshape(-1, *sums.shape[1:])
         sums[part.start : part.start + part.n_pairs] = summed[: part.n_pairs]
 
     def _solved(self, sums: SingleArray, weights: FloatArray) -> Refined:
         """Return the solutions for a group, given the sums of its resamples ``(p, m)`` and all its weights."""
-        (d, number), weights = (len(self._columns), sums.shape[1]), weights.reshape(*self._basis.shape[:2], TOGETHER)
+        d, number, weights = self._d, sums.shape[1], weights.reshape(*self._basis.shape[:2], TOGETHER)
         room = self._room()
         scores = residual = self._scores(weights, room)
         factors = _factors(symmetric(np.ascontiguousarray(sums.T), d))
