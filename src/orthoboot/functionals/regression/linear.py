@@ -31,7 +31,6 @@ from orthoboot.functionals.regression.design_matrix import (
     factor_of_resample,
     positive_solution,
     regression_rows,
-    rows_times,
 )
 from orthoboot.functionals.regression.exact_fit import residual_is_rounding
 from orthoboot.functionals.regression.linear_in_pieces import LinearFitInPieces, evaluation_of, values_of
@@ -313,7 +312,7 @@ class LinearFit(PreparedRegression[LinearRegression]):
     def influence(self) -> Influence:
         """Return ``n R^-1 q_j e_j`` for every row."""
         fit = self.fit
-        influence = rows_times(_scores(fit), fit.factor.back_rotation().T) * len(fit.residuals)
+        influence = fit.factor.shares * (len(fit.residuals) * fit.residuals)[:, np.newaxis] / fit.factor.scales
         return (influence - influence.mean(axis=0),)
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:

@@ -40,8 +40,8 @@ _PAIRS_OF_A_PART, _ROWS_OF_A_PART, _BLOCKS_OF_A_PART = 320, 512, 8
 _WORTH_A_TABLE = 1 << 20
 """Multiplications of a resample from which it is solved faster with others, though products are filled up."""
 
-_SETTLED = 2.0**-22
-"""The next step is about the square of the last one, both relative to the solution: less than 1e-13 after this one."""
+_SETTLED = 2.0**-20
+"""The next step is about the square of the last one, both relative to the solution: less than 1e-12 after this one."""
 _MOST_STEPS = 4
 _LIKE_PIVOTS = 2.0**-6
 """Smallest pivot of Cholesky's factor, as a share of the largest, with which single precision leaves three digits."""
