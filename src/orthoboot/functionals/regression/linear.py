@@ -253,8 +253,9 @@ class LinearFit(PreparedRegression[LinearRegression]):
 
     @cached_property
     def centre(self) -> FloatArray:
-        """Return the coefficients of all rows: a refit with weights of one changes them by rounding alone."""
-        return self.fit.coefficients
+        """Return the coefficients at weights of one, as a refit finds them: with what rounding left of the scores."""
+        fit = self.fit
+        return fit.coefficients + fit.factor.coefficients(len(fit.residuals) * fit.mean_score)
 
     def values(self, resamples: Resamples) -> FloatArray:
         """Return the coefficients on each resample, shape ``(B, d)``; raise if there are none on one of them."""
@@ -276,7 +277,8 @@ class LinearFit(PreparedRegression[LinearRegression]):
     def _refitted(self, resamples: Resamples) -> Refits:
         """Return the refits, together where that is faster; it depends on the data alone."""
         n, d = self.rows.X.shape
-        return self._refitted_together(resamples) if RefinedLeastSquares.suits(n, d) else self._refitted_alone(resamples)
+        together = RefinedLeastSquares.suits(n, d)
+        return self._refitted_together(resamples) if together else self._refitted_alone(resamples)
 
     def _refitted_together(self, resamples: Resamples) -> Refits:
         """Return the refits, each computed alike whatever the others; the weights of some at a time are held."""

@@ -96,20 +96,17 @@ class RefinedLeastSquares:
 
     def __call__(self, weights: FloatArray) -> Refined:
         """Return the solutions for weights ``(B, n)``."""
-        number, d, n_rows = len(weights), self._d, self._residuals.size
+        (number, n), d = weights.shape, self._d
         groups = [slice(start, min(start + TOGETHER, number)) for start in range(0, number, TOGETHER)]
-        drawn = np.zeros((len(groups), n_rows, TOGETHER))
-        single = np.empty(drawn.shape, dtype=np.float32)
+        single = np.zeros((len(groups), self._residuals.size, TOGETHER), dtype=np.float32)
         sums = np.empty((d * (d + 1) // 2, len(groups), TOGETHER), dtype=np.float32)
         found = Refined(np.empty((number, d)), np.empty((number, d)))
 
         def turn(group: int, some: slice) -> None:
-            drawn[group, : weights.shape[1], : some.stop - some.start] = weights[some].T
-            single[group] = drawn[group]
+            single[group, :n, : some.stop - some.start] = weights[some].T
 
         def solve(group: int, some: slice) -> None:
-            size = some.stop - some.start
-            found.changes[some], found.scores[some] = self._solved(sums[:, group, :size], drawn[group])
+            found.changes[some], found.scores[some] = self._solved(sums[:, group], weights[some])
 
         with np.errstate(all="ignore"):  # what overflows is solved in another way
             run_tasks([partial(turn, group, some) for group, some in enumerate(groups)])
@@ -134,17 +131,19 @@ class RefinedLeastSquares:
         sums[part.start : part.start + part.n_pairs] = summed[: part.n_pairs]
 
     def _solved(self, sums: SingleArray, weights: FloatArray) -> Refined:
-        """Return the solutions for a group, given the sums of its resamples ``(p, m)`` and all its weights."""
-        d, number, weights = self._d, sums.shape[1], weights.reshape(*self._basis.shape[:2], TOGETHER)
-        room = self._room()
-        scores = residual = self._scores(weights, room)
-        factors = _factors(symmetric(np.ascontiguousarray(sums.T), d))
+        """Return the solutions for the weights ``(m, n)`` of a group, given its sums of products ``(p, TOGETHER)``."""
+        (number, n), d, room = weights.shape, self._d, self._room()
+        drawn = np.zeros((self._residuals.size, TOGETHER))
+        drawn[:n, :number] = weights.T
+        blocks = drawn.reshape(*self._basis.shape[:2], TOGETHER)
+        scores = residual = self._scores(blocks, room)
+        factors = _factors(symmetric(np.ascontiguousarray(sums[:, :number].T), d))
         unit = ones_for_zeros(np.abs(scores).max(axis=1, keepdims=True))
         solution, change = np.zeros(scores.shape), np.zeros(scores.shape)
         solution[[place for place in range(number) if place not in factors]] = np.nan
         for step in range(_MOST_STEPS):
             if step:
-                residual = self._scores(weights, room, solution)
+                residual = self._scores(blocks, room, solution)
             right = (residual[:, :d] / unit).astype(np.float32)
             change[:] = 0.0
             for place, factor in factors.items():
