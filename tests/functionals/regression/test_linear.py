@@ -27,6 +27,7 @@ from orthoboot.errors import (
 from orthoboot.functionals import linear_regression
 from orthoboot.functionals.regression import linear
 from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, rows_times, tall_qr
+from orthoboot.functionals.regression.refined_least_squares import RefinedLeastSquares
 from orthoboot.plans import Cluster, Iid, Plan
 
 RNG = np.random.default_rng(80)
@@ -489,8 +490,9 @@ def test_a_constant_response_is_constant_data_and_ignores_no_weights(constant, e
 
 def test_refits_in_threads_have_the_bits_of_those_one_after_the_other(monkeypatch):
     rng = np.random.default_rng(5)
-    X = rng.normal(size=(700, 40))
+    X = rng.normal(size=(700, 70))
     y = X.sum(axis=1) + rng.normal(size=len(X))
+    assert not RefinedLeastSquares.suits(*X.shape)
     assert X.shape[0] * X.shape[1] ** 2 >= linear._WORTH_A_THREAD
     options = {"paired": True, "n_resamples": 40, "estimator": "standard", "method": "normal", "rng": 0}
     together = ob.bootstrap((X, y), ob.linear_regression, **options)

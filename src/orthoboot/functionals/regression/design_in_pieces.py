@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orthoboot.data import Data
 from orthoboot.data.pieces import SampleInPieces, in_pieces
@@ -288,14 +289,20 @@ def pair_columns(columns: FloatArray) -> FloatArray:
     """Return the products of all pairs of columns ``(d, m)``, each with itself too, shape ``(d (d + 1) / 2, m)``."""
     d, m = columns.shape
     pairs = np.empty((d * (d + 1) // 2, m))
-    start = 0
-    for i in range(d):
-        np.multiply(columns[i], columns[i:], out=pairs[start : start + d - i])
-        start += d - i
+    store_pairs(columns, range(d), pairs)
     return pairs
 
 
-def symmetric(sums: FloatArray, d: int) -> FloatArray:
+def store_pairs(columns: NDArray[Any], firsts: range, out: NDArray[Any]) -> None:
+    """Write the products of some columns, each with itself and all that come after it, into `out`, pair by pair."""
+    start = 0
+    for i in firsts:
+        stop = start + len(columns) - i
+        np.multiply(columns[i], columns[i:], out=out[start:stop])
+        start = stop
+
+
+def symmetric(sums: NDArray[Any], d: int) -> NDArray[Any]:
     """Return sums of `pair_columns`, shape ``(..., d (d + 1) / 2)``, as symmetric matrices ``(..., d, d)``."""
     places: IntArray = np.empty((d, d), dtype=np.int64)
     upper = np.triu_indices(d)

@@ -34,6 +34,8 @@ _NUMBERS_IN_CACHE = 1 << 17
 _EPSILON = float(np.finfo(np.float64).eps)
 _DEPENDENT = 64 * _EPSILON
 """A column of length one that is so close to the span of others, times their number, is in it but for rounding."""
+_FAR = 1e-3
+"""Reciprocal condition of the products of columns from which on their factors lose a digit and a half at most."""
 _NAMED_SHARE = 1e-8
 """Columns with a smaller coefficient in a combination are not named."""
 _LISTED = 5
@@ -206,8 +208,13 @@ class QRFactors(ScaledTriangle):
         columns = matrix / peaks
         lengths = ones_for_zeros(np.sqrt(np.einsum("jp,jp->p", columns, columns)))
         columns /= lengths
-        orthonormal, triangle = tall_qr(columns)
+        orthonormal, triangle = _qr_by_cholesky(columns) or tall_qr(columns)
         return QRFactors(triangle, peaks * lengths, orthonormal)
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Return ``orthonormal @ triangle^-T``: each row's share in the coefficients of the scaled columns."""
+        return rows_times(self.orthonormal, self.inverse_triangle.T)
 
     def effective_rows(self) -> FloatArray:
         r"""Return the effective number of rows behind each coefficient, shape ``(d,)``.
@@ -216,7 +223,7 @@ class QRFactors(ScaledTriangle):
 
         the share of row j in the coefficient; m rows of equal share give m.
         """
-        squares = np.square(rows_times(self.orthonormal, self.inverse_triangle.T))
+        squares = np.square(self.shares)
         effective: FloatArray = squares.sum(axis=0) ** 2 / np.einsum("jp,jp->p", squares, squares)
         return effective
 
@@ -232,6 +239,28 @@ def _combination(label: str, others: list[str]) -> str:
     more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
     columns = "column" if len(others) == 1 else "columns"
     return f"column {label} is a combination of {columns} {', '.join(others[:_LISTED])}{more}"
+
+
+def _qr_by_cholesky(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return Q and R as `tall_qr`, in a third of its time; None unless the columns are far from dependent.
+
+    By Cholesky's factor of their products, twice (Yamamoto, Nakatsukasa, Yanagisawa and Fukaya 2015, ETNA 44): Q is
+    orthonormal up to rounding then. Columns are multiplied with the inverse of R, whose condition costs digits.
+    """
+    n, d = columns.shape
+    if n < _FEWEST_ROWS * d or d**2 > _NUMBERS_IN_ONE_THREAD:
+        return None
+    orthonormal, whole = columns, np.eye(d)
+    for _ in range(2):
+        blocks = _blocks(orthonormal, _rows_of_a_product(d**2))
+        # Of a copy, since the product of a matrix with itself is another routine, which may start threads.
+        products = (blocks.transpose(0, 2, 1) @ blocks.copy()).sum(axis=0)
+        triangle, failed = scipy.linalg.lapack.dpotrf(products)
+        if failed or not scipy.linalg.lapack.dpocon(triangle, np.abs(products).sum(axis=0).max())[0] > _FAR:
+            return None
+        factor = ScaledTriangle(np.ascontiguousarray(triangle), np.ones(d))
+        orthonormal, whole = rows_times(orthonormal, factor.inverse_triangle), factor.triangle @ whole
+    return orthonormal, whole
 
 
 def tall_qr(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -277,8 +306,12 @@ def _rows_of_a_block(d: int) -> int:
 
 def rows_times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
     """Return ``rows @ matrix``, shape ``(n, k)``, for many rows and a small matrix, bit for bit reproducible."""
-    step = _rows_of_a_product(matrix.size)
-    return np.concatenate([rows[start : start + step] @ matrix for start in range(0, len(rows), step)])
+    (n, d), k, step = rows.shape, matrix.shape[1], _rows_of_a_product(matrix.size)
+    n_blocks = n // step
+    products, whole = np.empty((n, k)), n_blocks * step
+    np.matmul(rows[:whole].reshape(n_blocks, step, d), matrix, out=products[:whole].reshape(n_blocks, step, k))
+    np.matmul(rows[whole:], matrix, out=products[whole:])
+    return products
 
 
 class CrossProducts:
