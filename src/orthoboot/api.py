@@ -373,7 +373,7 @@ def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval
     if usable is not chosen:
         interval.check(run.functional, run.plan, usable)
         budget.check_for(interval, usable)
-    more = budget.first_round(interval, usable)
+    more = budget.first_round(interval, usable, found.evaluations)
     fallback = () if usable is chosen else (_fallback(chosen, found, budget, more),)
     free = budget.free_resamples(usable, run.prepared.work)
     return _FirstRound(run, usable, no_replicates(run), more, free, (*found.warnings, *fallback))
