@@ -56,6 +56,8 @@ class Functional(ABC):
         Whether it is differentiable in the weights.
     kinked
         Whether its derivative jumps where another row reaches a cut, as for a trimmed mean.
+    unbiased
+        Whether it has no bias at all under resamples of independent rows, to any order.
     fractional
         Whether it can be evaluated at weights that are not whole numbers.
     paired
@@ -86,6 +88,7 @@ class Functional(ABC):
     name: str = "statistic"
     smooth: bool = True
     kinked: bool = False
+    unbiased: bool = False
     fractional: bool = True
     paired: bool = False
     batched: bool = True
