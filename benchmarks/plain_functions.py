@@ -2,9 +2,9 @@
 
     python -m benchmarks.plain_functions FOLDER [--seeds 200] [--first-seed 0] [--truth 20000]
 
-FOLDER has R's lynx, city, nuclear, mammals and frets, and the yacht hydrodynamics, each as a file of comma-separated values
-with a line of names. For each function: the number of replicates, the root mean square of the relative error of the
-standard error, and the share of runs that are off by more than three reported errors. The truth is that of ordinary
+FOLDER has R's lynx, city, nuclear, mammals and frets, and the yacht hydrodynamics, each as a file of comma-separated
+values with a line of names. For each function: the number of replicates, the root mean square of the relative error of
+the standard error, and the share of runs that are off by more than three reported errors. The truth is that of ordinary
 replicates, whose own error counts with the reported one.
 """
 
