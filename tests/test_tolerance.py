@@ -187,12 +187,13 @@ def variation(x, axis):
 def test_ten_replicates_of_few_rows_are_confirmed_by_ten_more(max_resamples, expected):
     """However lucky the first ten: a tolerance of 90% is met by any."""
     x = np.random.default_rng(0).exponential(size=60)
-    options = {"vectorized": True, "tol": 0.9, "max_resamples": max_resamples, "rng": 0}
+    options = {"vectorized": True, "n_resamples": 10, "tol": 0.9, "max_resamples": max_resamples, "rng": 0}
     assert ob.bootstrap(x, variation, **options).n_resamples == expected
 
 
 def test_many_rows_and_linear_statistics_need_no_confirmation():
     x = np.random.default_rng(0).exponential(size=60)
-    assert ob.bootstrap(x, lambda x, axis: x.mean(axis=axis), vectorized=True, tol=0.05, rng=0).n_resamples == 10
+    options = {"vectorized": True, "n_resamples": 10, "rng": 0}
+    assert ob.bootstrap(x, lambda x, axis: x.mean(axis=axis), tol=0.05, **options).n_resamples == 10
     many = np.random.default_rng(0).exponential(size=600)
-    assert ob.bootstrap(many, variation, vectorized=True, tol=0.9, rng=0).n_resamples == 10
+    assert ob.bootstrap(many, variation, tol=0.9, **options).n_resamples == 10

@@ -135,8 +135,10 @@ def bootstrap(
     n_resamples
         Number of replicates. The default is 10 for "orthogonal", "paper" and "cheap", and 1000 for "standard" and
         without an influence function. "orthogonal" uses more where replicates are computed together, as for sums, ranks
-        and regressions of the catalogue: 4,000,000 divided by the number of rows, at most 2000. "jackknife" uses none;
-        replicates requested with it are kept for `with_estimator`.
+        and regressions of the catalogue: 4,000,000 divided by the number of rows, at most 2000. It also uses more for a
+        function whose influence function is found by finite differences or the jackknife: as many as these take
+        evaluations, at least 10 and at most 200. "jackknife" uses none; replicates requested with it are kept for
+        `with_estimator`.
     tol
         Add replicates, starting from `n_resamples`, until the relative simulation error of the standard error is below
         `tol`, with a safety margin, since an error from few replicates is itself rough.
@@ -373,7 +375,7 @@ def _first_round(run: Run, influence: Any, chosen: Estimator, interval: Interval
     if usable is not chosen:
         interval.check(run.functional, run.plan, usable)
         budget.check_for(interval, usable)
-    more = budget.first_round(interval, usable)
+    more = budget.first_round(interval, usable, found.evaluations)
     fallback = () if usable is chosen else (_fallback(chosen, found, budget, more),)
     free = budget.free_resamples(usable, run.prepared.work)
     return _FirstRound(run, usable, no_replicates(run), more, free, (*found.warnings, *fallback))

@@ -397,6 +397,12 @@ class Run:
         return self.control_request != "linear" and self._cheap_bias is None
 
     @property
+    def bias_is_exact(self) -> bool:
+        """Return whether the known bias is the bias to every order, so that replicates can only add noise to it."""
+        independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
+        return independent and self.functional.unbiased and self.control_request != "linear"
+
+    @property
     def _cheap_bias(self) -> FloatArray | None:
         """Return the bias in closed form, where that costs next to nothing."""
         by_search = self.prepared.bias_is_cheap

@@ -59,11 +59,36 @@ def test_regressions_are_free_and_a_search_counts_three_times():
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
-def test_refits_and_functions_of_users_stay_at_ten():
+def test_refits_and_functions_with_an_influence_function_stay_at_ten():
     assert count((TABLE, LABELS), ob.from_sklearn(LogisticRegression()), paired=True) == 10
-    assert count(X, lambda x: x.std() / x.mean()) == 10
-    assert count(X, lambda x, axis: x.std(axis=axis)) == 10
-    assert count(X, lambda x, weights: np.average(x**2, weights=weights)) == 10
+    assert count(X, variation, influence=X - X.mean()) == 10
+    assert count(X, variation, influence="jackknife", estimator="paper") == 10
+
+
+def variation(x):
+    return x.std() / x.mean()
+
+
+def moment(x, weights):
+    return np.average(x**2, weights=weights)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("n_rows", [5, 30, 120, 500])
+def test_what_an_engine_evaluates_has_as_many_replicates_up_to_200(n_rows):
+    """The jackknife takes an evaluation for each row, differences two; more than 200 replicates gain little."""
+    some = X[:n_rows]
+    assert count(some, variation) == min(max(n_rows, 10), 200)
+    assert count(some, lambda x, axis: x.std(axis=axis)) == min(max(n_rows, 10), 200)
+    assert count(some, moment) == min(2 * n_rows, 200)
+    assert count(some, moment, influence="jackknife") == min(max(n_rows, 10), 200)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+def test_a_tolerance_of_a_users_function_starts_from_as_many_within_its_limit():
+    assert count(X[:120], variation, tol=0.9) == 120
+    assert count(X[:120], variation, tol=0.9, max_resamples=50) == 50
+    assert count(X[:120], variation, tol=0.9, n_resamples=10) == 10
 
 
 def test_a_statistic_that_is_its_linear_part_needs_no_more_than_ten():

@@ -155,11 +155,17 @@ def test_a_known_bias_is_uncertain_to_third_order():
         left = residuals + (1 - whole.slope) * linear
         noise = left.std(ddof=1) / np.sqrt(12)
         rho = min(max(centred_square(residuals) / 11, 2 * known_bias**2) / V, 1.0)
-        third_order = rho**1.5 * np.sqrt(ORTHOGONAL.variance(whole)[0])
+        third_order = 0.4 * (1 + 8 / 12) * rho**1.5 * np.sqrt(ORTHOGONAL.variance(whole)[0])
         assert ORTHOGONAL.bias_doubt(whole)[0] == pytest.approx(min(noise, third_order), rel=1e-9)
         doubts.append(noise < third_order)
     assert doubts == [False, False, True]
     assert ORTHOGONAL.bias_doubt(by_linear_part(known_bias=np.nan)[0])[0] == 0
+
+
+def test_a_bias_that_is_known_to_every_order_is_not_corrected():
+    whole = replace(by_linear_part(known_bias=0.15)[0], bias_is_exact=True)
+    assert ORTHOGONAL.bias(whole)[0] == pytest.approx(0.15, rel=1e-12)
+    assert ORTHOGONAL.bias_doubt(whole)[0] == 0
 
 
 def test_the_doubt_of_a_slope_falls_as_one_over_b_in_the_end():

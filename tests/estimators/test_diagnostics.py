@@ -169,6 +169,19 @@ def test_free_replicates_and_plain_ones_are_not_told_to_be_few(options):
     )
 
 
+@pytest.mark.parametrize("statistic", [ob.variance, ob.variance.replace(ddof=1), ob.norm_of_mean(2), ob.mean])
+def test_what_its_control_has_to_rounding_needs_no_more(statistic):
+    """A quadratic function of means bends, but its quadratic control leaves nothing that rare resamples could carry."""
+    x = np.random.default_rng(5).exponential(size=20)
+    assert told(errors.FewReplicatesWarning, x, statistic, n_resamples=10) == []
+
+
+@pytest.mark.parametrize("options", [{"control": "linear"}, {"estimator": "paper"}])
+def test_without_its_control_a_variance_needs_more(options):
+    x = np.random.default_rng(5).exponential(size=20)
+    assert len(told(errors.FewReplicatesWarning, x, ob.variance, n_resamples=10, **options)) == 1
+
+
 def test_a_statistic_that_hardly_bends_needs_no_more():
     x = np.random.default_rng(6).normal(10.0, 1.0, size=30)
     assert told(errors.FewReplicatesWarning, x, lambda x: np.mean(x) ** 2, n_resamples=10) == []

@@ -20,7 +20,7 @@ def test_a_bar_that_is_asked_for_counts_evaluations_and_replicates(capsys):
     shown = capsys.readouterr().err
     assert "/31 [" in shown  # thirty rows left out, and all of them twice
     assert "evaluation" in shown
-    assert "/10 [" in shown
+    assert "/30 [" in shown  # as many replicates
     assert "replicate" in shown
 
 

@@ -332,7 +332,7 @@ def test_no_method_has_a_loop_over_outputs(estimator, n_resamples):
 def test_ends_of_a_step_function_from_ten_replicates_are_told():
     x = np.random.default_rng(9).gamma(2, size=40)
     with pytest.warns(ob.errors.IntervalWarning, match="too small for 10 replicates, which do not follow"):
-        ob.bootstrap(x, lambda x: np.round(x.mean(), 1), method="percentile", rng=0)
+        ob.bootstrap(x, lambda x: np.round(x.mean(), 1), n_resamples=10, method="percentile", rng=0)
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.ConstantDataWarning")

@@ -19,6 +19,9 @@ _FREE_WORK = 4e6
 _MOST_FREE = 2000
 """Replicates beyond which intervals gain nothing that shows."""
 
+_MOST_BESIDE_ENGINE = 200
+"""Replicates beyond which a run that evaluated its statistic for every row gains little."""
+
 
 class Interval(Protocol):
     """What the budget asks of an interval method."""
@@ -78,14 +81,24 @@ class Budget:
         most = self.max_resamples if self.tol is not None else self.n_resamples or 0
         return max(ESTIMATORS["standard"].default_resamples, most)
 
-    def first_round(self, interval: Interval, estimator: Estimator) -> int:
-        """Return how many replicates to draw before the first check of the simulation error."""
+    def first_round(self, interval: Interval, estimator: Estimator, engine_evaluations: int = 0) -> int:
+        """Return how many replicates to draw before the first check of the simulation error.
+
+        Parameters
+        ----------
+        interval, estimator
+            Those that are used.
+        engine_evaluations
+            How often the statistic was evaluated for its influence function, zero where that is in closed form. Such a
+            statistic may have kinks, which ten replicates do not show reliably; as many more at most double the work.
+        """
         if self.n_resamples is not None:
             return self.n_resamples
+        beside_engine = min(engine_evaluations, _MOST_BESIDE_ENGINE) if estimator.takes_free_replicates else 0
         if self.tol is None:
-            return max(estimator.default_resamples, interval.default_resamples(estimator))
+            return max(estimator.default_resamples, interval.default_resamples(estimator), beside_engine)
         start = FIRST_ROUND if estimator.needs_influence else 5 * FIRST_ROUND
-        return min(max(start, interval.least_resamples(estimator)), self.max_resamples)
+        return min(max(start, beside_engine, interval.least_resamples(estimator)), self.max_resamples)
 
     def free_resamples(self, estimator: Estimator, work: float | None) -> int:
         """Return how many replicates of so much work to draw because they cost next to nothing; zero for none.

@@ -29,6 +29,7 @@ from orthoboot.errors import (
 from orthoboot.estimators import ESTIMATORS, r_squared, raw_slope, slope, slope_t
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.influence import GIVEN
+from orthoboot.typing import BoolArray
 
 FEW_UNITS = 10
 FEW_IN_STRATUM = 5
@@ -270,13 +271,23 @@ def _about_remainder(estimation: Estimation) -> Iterator[OrthobootWarning]:
     sums, n_units, unit = estimation.moments, smallest.n_units, smallest.unit
     if sums.size >= _FEW_FOR_THEM or n_units >= FEW_ROWS or not sums.is_expansion:
         return
-    worst = int(np.argmax(sums.curvature))
-    if sums.curvature[worst] > _BENDS:
+    bends = np.where(_is_exact(estimation), 0.0, sums.curvature)
+    worst = int(np.argmax(bends))
+    if bends[worst] > _BENDS:
         yield FewReplicatesWarning(
             f"{sums.size} replicates may miss part of the variance of `{estimation.run.output.names[worst]}`: with "
             f"{n_units} {unit}, a few rare resamples carry much of what its linear part leaves. The simulation errors "
             f"may be too small; use n_resamples={_MANY_FOR_THEM} or more."
         )
+
+
+def _is_exact(estimation: Estimation) -> BoolArray:
+    """Return for which outputs the control is the statistic but for rounding, as of a variance, shape ``(k,)``.
+
+    Replicates of an optimum may all follow its control until a constraint ceases to bind, on resamples that few have.
+    """
+    follows: BoolArray = estimation.moments.residual == 0
+    return follows & estimation.run.trusts_influence
 
 
 def _equal(estimation: Estimation, output: int) -> OrthobootWarning:

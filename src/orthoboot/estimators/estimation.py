@@ -65,8 +65,11 @@ class Estimation:
         """Return the sums over the replicates, in units."""
         scaled = self.in_units
         sums = moments_of(scaled._informed, scaled.control_values, scaled.prior, scaled.run.linear_mean)
-        rough = self.estimator.uses_control and scaled.control_values is None and scaled.run.bias_may_be_wrong
-        return replace(sums, bias_is_rough=True) if rough else sums
+        if not self.estimator.uses_control or scaled.control_values is not None:
+            return sums
+        if scaled.run.bias_is_exact:
+            return replace(sums, bias_is_exact=True)
+        return replace(sums, bias_is_rough=True) if scaled.run.bias_may_be_wrong else sums
 
     @property
     def _informed(self) -> Replicates:

@@ -67,6 +67,8 @@ class Moments:
         How far the slope on C may be off one, in terms of the `curvature`; infinite where C knows no third order.
     bias_is_rough
         Whether the known bias is from differences that a kink may have made.
+    bias_is_exact
+        Whether the known bias is the bias to every order.
     is_limited
         Where C was contradicted and goes no farther than the replicates themselves, shape ``(k,)``.
     parts
@@ -90,6 +92,7 @@ class Moments:
     is_expansion: bool = True
     slope_doubt: FloatArray | float = np.inf
     bias_is_rough: bool = False
+    bias_is_exact: bool = False
     is_limited: BoolArray | bool = False
     parts: CentredParts | None = None
     by_linear: Moments | None = None

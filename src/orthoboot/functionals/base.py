@@ -58,6 +58,8 @@ class Functional(ABC):
         Whether it is linear in weights whose sum is fixed, as a mean is.
     kinked
         Whether its derivative jumps where another row reaches a cut, as for a trimmed mean.
+    unbiased
+        Whether it has no bias at all under resamples of independent rows, to any order.
     fractional
         Whether it can be evaluated at weights that are not whole numbers.
     paired
@@ -89,6 +91,7 @@ class Functional(ABC):
     smooth: bool = True
     is_linear: bool = False
     kinked: bool = False
+    unbiased: bool = False
     fractional: bool = True
     paired: bool = False
     batched: bool = True

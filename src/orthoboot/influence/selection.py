@@ -84,7 +84,7 @@ class InfluenceFunction:
     that they are the statistic's own, unchanged, so that it can give their linear part itself. `of_rows` finds the
     influence function again on the rows of a resample; None where that would take evaluations of the statistic.
     `second_order_bias`, shape ``(k,)``, is known where the evaluations that found the values show it; NaN for outputs
-    where it cannot be trusted.
+    where it cannot be trusted. `evaluations` is how many of the statistic an engine took to find them.
     """
 
     values: Influence | None
@@ -94,6 +94,7 @@ class InfluenceFunction:
     own: bool = False
     of_rows: InfluenceOfRows | None = None
     second_order_bias: FloatArray | None = None
+    evaluations: int = 0
 
     def divided_by(self, unit: FloatArray) -> InfluenceFunction:
         """Return the influence function of the statistic divided by a unit, shape ``(k,)``."""
@@ -194,7 +195,8 @@ class _Search:
             values, bias = ENGINES[engine](self.prepared, self.execution, self.plan)
         except InfluenceError as error:
             raise InfluenceError(f"{error}{self.prepared.data.samples_hint}") from error
-        found = InfluenceFunction(values, f"{self.described(engine)} ({why})", second_order_bias=bias)
+        source, evaluations = f"{self.described(engine)} ({why})", self.evaluations(engine)
+        found = InfluenceFunction(values, source, second_order_bias=bias, evaluations=evaluations)
         if not found.is_finite:
             raise not_finite(engine)
         return found

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -176,3 +177,28 @@ def test_the_positive_class_is_a_label():
         roc_auc.replace(positive=2)(Y, TIED_SCORES)
     with pytest.raises(ArgumentError, match="`positive` must be the number that labels the positive class; got 'yes'"):
         roc_auc.replace(positive="yes")
+
+
+def test_the_area_of_independent_rows_has_no_bias():
+    """Over all 6**6 resamples that have both classes."""
+    y, scores = np.array([0, 0, 0, 1, 1, 1]), np.array([0.1, 0.5, 0.5, 0.4, 0.7, 0.5])
+    rows = np.array(list(itertools.product(range(6), repeat=6)))
+    counts = (rows[:, :, np.newaxis] == np.arange(6)).sum(axis=1)
+    counts = counts[(counts[:, y == 0].any(axis=1)) & (counts[:, y == 1].any(axis=1))]
+    negative, positive = counts[:, y == 0], counts[:, y == 1]
+    won = np.einsum("bi,ij,bj->b", positive, wins(y, scores), negative)
+    areas = won / (positive.sum(axis=1) * negative.sum(axis=1))
+    assert areas.mean() == pytest.approx(roc_auc(y, scores), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize(("options", "is_exact"), [({}, True), ({"control": "linear"}, False), ({"groups": 2}, False)])
+def test_a_run_knows_that_the_area_of_independent_rows_has_no_bias(options, is_exact):
+    generator = np.random.default_rng(3)
+    labels = np.repeat([0, 1], [40, 20])
+    if "groups" in options:
+        options = {"groups": generator.permutation(np.arange(60) // options["groups"])}
+    data = (labels, labels + generator.standard_normal(60))
+    result = ob.bootstrap(data, ob.roc_auc, paired=True, n_resamples=10, rng=0, **options)
+    assert (abs(result.bias) < 1e-12) is is_exact
+    assert (result.simulation_error.bias < 1e-12) is is_exact

@@ -94,6 +94,8 @@ class RocAuc(Formula[RankedScores]):
     name = "roc_auc"
     limits = (0.0, 1.0)
     paired = True
+    # Given how many rows of each class a resample has, these are drawn independently, and every pair is as likely.
+    unbiased = True
     undefined = "the resample lost a class; more rows of it, or the labels as `strata`, keep both"
 
     def __post_init__(self) -> None:
