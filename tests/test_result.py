@@ -513,7 +513,8 @@ def test_a_dict_has_the_numbers_of_the_result():
     assert fields["confidence_interval"]["low"]["rest"] == result.confidence_interval.low["rest"].tolist()
     assert fields["simulation_error"]["bias"]["first"] == result.simulation_error.bias["first"]
     assert fields["covariance"] == result.covariance.tolist()
-    assert (fields["n_resamples"], fields["n_failed"], fields["estimator"]) == (120, 0, "orthogonal")  # two evaluations per row
+    # As many replicates as finite differences took evaluations, two for each row.
+    assert (fields["n_resamples"], fields["n_failed"], fields["estimator"]) == (120, 0, "orthogonal")
     assert fields["warnings"] == []
 
 

@@ -196,12 +196,12 @@ def _disbelieved(moments: Moments) -> FloatArray:
     known = moments.known_bias
     if not np.isfinite(known).any():
         return np.zeros_like(moments.slope)
-    if moments.bias_is_exact:
-        return np.asarray(np.nan_to_num(moments.simulated_bias - known))
     difference, noise = moments.simulated_bias - known, moments.variance_left / moments.size
+    if moments.bias_is_exact:
+        return np.where(np.isfinite(known), difference, 0.0)
     t_squared = np.where(noise > 0, ratio(difference**2, noise, otherwise=0.0), np.inf)
     weight = np.maximum(0.0, 1 - ratio(_BELIEVED**2, t_squared, otherwise=1.0))
-    return np.where(_knows_bias(moments), (1 - weight) * np.nan_to_num(difference), 0.0)
+    return np.where(_knows_bias(moments), (1 - weight) * difference, 0.0)
 
 
 def _knows_bias(moments: Moments) -> BoolArray:
