@@ -625,7 +625,7 @@ def test_a_constant_seen_through_weights_is_constant_whatever_rounding_does(valu
 def test_a_constant_column_does_not_keep_the_others_from_their_tolerance():
     table = np.column_stack([np.random.default_rng(0).standard_normal(50), np.full(50, 0.1)])
     with pytest.warns(errors.ConstantDataWarning, match=r"`statistic\[1\]` does not vary"):
-        result = ob.bootstrap(table, lambda d, weights: weights @ d / weights.sum(), tol=0.01, rng=0)
+        result = ob.bootstrap(table, lambda d, weights: weights @ d / weights.sum(), n_resamples=10, tol=0.01, rng=0)
     assert result.n_resamples == 10
     assert result.standard_error[1] == 0
 

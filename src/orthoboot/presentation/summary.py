@@ -13,7 +13,7 @@ from orthoboot.estimators.diagnostics import is_constant
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals import Ends
 from orthoboot.plans import Plan
-from orthoboot.presentation.wording import error_text, exponent, number_text, shortened, wrapped_list
+from orthoboot.presentation.wording import LONGEST_IN_TABLE, error_text, exponent, number_text, shortened, wrapped_list
 from orthoboot.typing import FloatArray
 
 MOST_ROWS = 30
@@ -216,7 +216,7 @@ def _row(answer: Answer, j: int) -> list[str]:
     shown = (decimals + 1, decimals + 1, decimals)
     bias_error, standard_error_error, end_error = map(error_text, answer.errors[:, j], shown)
     return [
-        shortened(answer.names[j]),
+        shortened(answer.names[j], LONGEST_IN_TABLE),
         number_text(estimation.estimate[j], decimals),
         number_text(estimation.bias[j], decimals + 1),
         bias_error,

@@ -6,6 +6,10 @@ import math
 import textwrap
 
 _LONGEST_NAME = 40
+
+LONGEST_IN_TABLE = 36
+"""Letters of a name beside estimates, errors and ends, which take up to 83 of the 120 columns of a terminal."""
+
 _LINE = 110
 
 _LEAST_DECIMALS, _MOST_DECIMALS, _LARGEST_PLAIN = -4, 8, 1e12
@@ -40,12 +44,12 @@ def error_text(value: float, decimals: int) -> str:
     return f"± {number_text(rounded, -exponent(rounded))}" if rounded else ""
 
 
-def shortened(text: str) -> str:
-    """Return `text` on one line, with the middle left out if it is long."""
+def shortened(text: str, longest: int = _LONGEST_NAME) -> str:
+    """Return `text` on one line, with the middle left out if it is longer than `longest`."""
     line = " ".join(text.split())
-    if len(line) <= _LONGEST_NAME:
+    if len(line) <= longest:
         return line
-    half = (_LONGEST_NAME - 3) // 2
+    half = (longest - 3) // 2
     return f"{line[:half]}...{line[-half:]}"
 
 
