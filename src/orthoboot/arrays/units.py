@@ -38,6 +38,11 @@ def divided(columns: FloatArray, unit: FloatArray) -> FloatArray:
     return columns if (unit == 1).all() else columns / unit
 
 
+def ones_for_zeros(lengths: FloatArray) -> FloatArray:
+    """Return lengths to divide by: one where a column is zero throughout."""
+    return np.where(lengths > 0, lengths, 1.0)
+
+
 def times_unit(values: FloatArray, unit: FloatArray | float) -> FloatArray:
     """Return values ``(m, k)`` multiplied by their units; the same array where all are one, which they mostly are."""
     return values if np.all(np.equal(unit, 1)) else values * unit

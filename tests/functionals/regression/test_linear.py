@@ -27,8 +27,8 @@ from orthoboot.errors import (
 from orthoboot.functionals import linear_regression
 from orthoboot.functionals.regression import linear
 from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, rows_times, tall_qr
-from orthoboot.functionals.regression.refined_least_squares import RefinedLeastSquares
 from orthoboot.plans import Cluster, Iid, Plan
+from orthoboot.solvers.refined_least_squares import RefinedLeastSquares
 
 RNG = np.random.default_rng(80)
 N = 80

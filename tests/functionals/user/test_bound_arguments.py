@@ -220,7 +220,7 @@ def test_a_mistake_in_the_weighted_branch_is_no_refusal():
 
 
 def test_the_source_says_why_weights_are_not_used():
-    result = ob.bootstrap(X, partial(np.percentile, q=90), rng=0)
+    result = ob.bootstrap(X, partial(np.percentile, q=90), n_resamples=10, rng=0)
     assert "since its `weights` do not work: Only method 'inverted_cdf' supports weights" in result.influence_source
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from orthoboot.arrays.units import ones_for_zeros
 from orthoboot.data import Data
 from orthoboot.data.pieces import SampleInPieces, in_pieces
 from orthoboot.draws.resamples import BlockWeights
@@ -29,12 +29,11 @@ from orthoboot.functionals.regression.design_matrix import (
     check_independent_on_resample,
     check_tables,
     column_names,
-    ones_for_zeros,
     refused_case_weights,
     rows_times,
     tall_triangle,
 )
-from orthoboot.typing import BoolArray, FloatArray, IntArray
+from orthoboot.typing import BoolArray, FloatArray
 
 Blocks = Iterator[tuple[int, Data]]
 """The blocks of a part, each with the number of its first row."""
@@ -283,29 +282,3 @@ def _part_shares(basis: Basis, inverse_triangle: FloatArray, common: FloatArray,
         squares = rows.case_weights[:, np.newaxis] * np.square(rows_times(rows.basis, inverse_triangle))
         total += [squares.sum(axis=0), np.square(squares).sum(axis=0), np.count_nonzero(common != rows.X, axis=0)]
     return total
-
-
-def pair_columns(columns: FloatArray) -> FloatArray:
-    """Return the products of all pairs of columns ``(d, m)``, each with itself too, shape ``(d (d + 1) / 2, m)``."""
-    d, m = columns.shape
-    pairs = np.empty((d * (d + 1) // 2, m))
-    store_pairs(columns, range(d), pairs)
-    return pairs
-
-
-def store_pairs(columns: NDArray[Any], firsts: range, out: NDArray[Any]) -> None:
-    """Write the products of some columns, each with itself and all that come after it, into `out`, pair by pair."""
-    start = 0
-    for i in firsts:
-        stop = start + len(columns) - i
-        np.multiply(columns[i], columns[i:], out=out[start:stop])
-        start = stop
-
-
-def symmetric(sums: NDArray[Any], d: int) -> NDArray[Any]:
-    """Return sums of `pair_columns`, shape ``(..., d (d + 1) / 2)``, as symmetric matrices ``(..., d, d)``."""
-    places: IntArray = np.empty((d, d), dtype=np.int64)
-    upper = np.triu_indices(d)
-    places[upper] = np.arange(len(upper[0]))
-    places.T[upper] = places[upper]
-    return sums[..., places]

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from orthoboot.arrays.units import ones_for_zeros
 from orthoboot.data import Data
 from orthoboot.errors import DataError, FitError
 from orthoboot.typing import FloatArray
@@ -226,11 +227,6 @@ class QRFactors(ScaledTriangle):
         squares = np.square(self.shares)
         effective: FloatArray = squares.sum(axis=0) ** 2 / np.einsum("jp,jp->p", squares, squares)
         return effective
-
-
-def ones_for_zeros(lengths: FloatArray) -> FloatArray:
-    """Return lengths to divide by: one where a column is zero throughout."""
-    return np.where(lengths > 0, lengths, 1.0)
 
 
 def _combination(label: str, others: list[str]) -> str:

@@ -34,8 +34,8 @@ from orthoboot.functionals.regression.design_matrix import (
 )
 from orthoboot.functionals.regression.exact_fit import residual_is_rounding
 from orthoboot.functionals.regression.linear_in_pieces import LinearFitInPieces, evaluation_of, values_of
-from orthoboot.functionals.regression.refined_least_squares import TOGETHER, RefinedLeastSquares
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
+from orthoboot.solvers.refined_least_squares import TOGETHER, RefinedLeastSquares
 from orthoboot.typing import FloatArray, Influence
 
 _COLUMNS_IN_A_PASS = 16

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.arrays.pairs import pair_columns, symmetric
 from orthoboot.data import Data
 from orthoboot.data.pieces import RowsInPieces, as_array
 from orthoboot.draws.resamples import BlockWeights, Resamples
@@ -21,8 +22,6 @@ from orthoboot.functionals.regression.design_in_pieces import (
     Basis,
     Blocks,
     DesignInPieces,
-    pair_columns,
-    symmetric,
 )
 from orthoboot.functionals.regression.design_matrix import RegressionArrays, arrays_of, positive_solution, rows_times
 from orthoboot.functionals.regression.exact_fit import residual_is_rounding

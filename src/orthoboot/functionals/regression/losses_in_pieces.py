@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orthoboot.arrays.pairs import pair_columns
+from orthoboot.arrays.pairs import symmetric as symmetric_matrices
 from orthoboot.arrays.products import product_in_one_thread
 from orthoboot.draws.resamples import BlockWeights
 from orthoboot.errors import FitError
-from orthoboot.functionals.regression.design_in_pieces import Basis, BasisRows, Blocks, DesignInPieces, pair_columns
-from orthoboot.functionals.regression.design_in_pieces import symmetric as symmetric_matrices
+from orthoboot.functionals.regression.design_in_pieces import Basis, BasisRows, Blocks, DesignInPieces
 from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution
 from orthoboot.functionals.regression.families import Family, PredictorLosses
 from orthoboot.functionals.regression.search_limits import MAX_ITERATIONS, REGULAR, RUNNING_AWAY, STEP, no_fit

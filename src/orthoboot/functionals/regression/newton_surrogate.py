@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.arrays.pairs import pair_columns, symmetric
 from orthoboot.arrays.products import product_alike
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.minimum_bias import MinimumAtWeights
-from orthoboot.functionals.regression.design_in_pieces import pair_columns, symmetric
 from orthoboot.functionals.regression.row_losses import LossFunction, RowLosses
 from orthoboot.functionals.surrogate import Outputs, Surrogate, change_of
 from orthoboot.optimisation.first_steps import STEPS, Steps, ends_of_first_steps

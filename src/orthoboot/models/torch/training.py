@@ -125,7 +125,8 @@ class _Gradients:
     """The gradients of the mean batch loss of many networks, each with its own batch.
 
     What torch does for a batch of one shape is recorded once this has come often, and then played back, without the
-    Python between. The operations are the same, and so are the bits.
+    Python between. The operations are the same; on some processors MKL rounds them in another way. When the recording
+    begins depends on the steps of these networks alone, so the same call has the same bits.
     """
 
     def __init__(self, module: Any, output_loss: OutputLoss) -> None:

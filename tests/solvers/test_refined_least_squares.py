@@ -10,9 +10,9 @@ from orthoboot.arrays.threads import run_here
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.functionals import linear_regression
-from orthoboot.functionals.regression import refined_least_squares
 from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, _qr_by_cholesky, tall_qr
-from orthoboot.functionals.regression.refined_least_squares import TOGETHER, RefinedLeastSquares
+from orthoboot.solvers import refined_least_squares
+from orthoboot.solvers.refined_least_squares import TOGETHER, RefinedLeastSquares
 
 N, D = 1100, 32
 SIZES = [(5, 1), (100, 3), (129, 9), (300, 20), (700, 50), (1025, 63)]

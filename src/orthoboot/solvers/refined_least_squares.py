@@ -15,9 +15,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from orthoboot.arrays.pairs import store_pairs, symmetric
 from orthoboot.arrays.threads import run_tasks
-from orthoboot.functionals.regression.design_in_pieces import store_pairs, symmetric
-from orthoboot.functionals.regression.design_matrix import ones_for_zeros
+from orthoboot.arrays.units import ones_for_zeros
 from orthoboot.typing import FloatArray
 
 SingleArray = NDArray[np.float32]
