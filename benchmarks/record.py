@@ -113,12 +113,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Fit:
-    """The exponent of time, by least squares of its logarithm on that of a size."""
+    """The exponent of time, by least squares of its logarithm on that of a size.
+
+    A fixed cost makes it smaller than one, however linear the rest is. So ``seconds = fixed + slope size^growth`` is
+    fitted too, to all sizes, where these are enough.
+    """
 
     name: str
     exponent: float
     smallest: int
-    """The least size that is fitted."""
+    """The least size that the exponent is fitted to."""
+    fixed: float | None = None
+    growth: float | None = None
 
 
 @dataclass(frozen=True)

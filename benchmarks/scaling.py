@@ -10,8 +10,9 @@
 - threads: one more replicate of the variance, by the slope between 10 and 60 of them, beside its random numbers (the
   library's generator, as many words as rows take) and reading the data, with 1, 2, 4, ... threads up to the cores.
 
-Exponents are slopes of log seconds on log size, by least squares, from 1e5 rows on. With ``--out`` the plot is drawn
-beside the JSON file, as SVG. Peak memory is that of a child process, without the pages of mapped files.
+Exponents are slopes of log seconds on log size, by least squares, from 1e5 rows on; and those of the time beyond a
+fixed cost that is fitted with them, to all sizes. With ``--out`` the plot is drawn beside the JSON file, as SVG. Peak memory
+is that of a child process, without the pages of mapped files.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from benchmarks.record import OURS, Contender, Fit, Record, Row, machine, read, 
 from benchmarks.side_by_side import Pairs
 from benchmarks.stopwatch import Stopwatch, blas_threads, is_compiled, one_more, paired, timed, warm_up
 from benchmarks.tables import SCALING_HEAD, scaling_notes, scaling_row
+from scipy.optimize import least_squares
 
 import orthoboot as ob
 from orthoboot.typing import FloatArray
@@ -48,6 +50,8 @@ STATISTICS = {"variance": (ob.variance, 1), "correlation": (ob.correlation, 2)}
 
 FITTED_ROWS, FITTED_RESAMPLES = 100_000, 300
 """From where on exponents are fitted."""
+FEWEST_BEYOND_FIXED = 6
+"""Sizes that tell a fixed cost, a slope and an exponent from each other."""
 RESAMPLES = (10, 30, 100, 300, 1000, 3000, 10_000)
 ROWS_OF_RESAMPLES = 100_000
 ROWS_OF_THREADS = (1_000_000, 10_000_000)
@@ -267,10 +271,26 @@ def fits(rows: Sequence[Row]) -> Iterator[Fit]:
 
 
 def _fit(series: str, found: Iterable[tuple[Any, Any]], smallest: int) -> Iterator[Fit]:
-    points = [(math.log(size), math.log(seconds)) for size, seconds in found if size >= smallest]
+    every = list(found)
+    points = [(math.log(size), math.log(seconds)) for size, seconds in every if size >= smallest]
     if len(points) >= 3:
         slope, _ = np.polyfit(*zip(*points, strict=True), deg=1)
-        yield Fit(series, float(slope), smallest)
+        fixed, growth = _beyond_fixed(every) if len(every) >= FEWEST_BEYOND_FIXED else (None, None)
+        yield Fit(series, float(slope), smallest, fixed, growth)
+
+
+def _beyond_fixed(found: Sequence[tuple[Any, Any]]) -> tuple[float, float]:
+    """Return the fixed cost in seconds and the exponent of what is beyond it, by least squares of log seconds."""
+    sizes, seconds = np.array(found, dtype=np.float64).T
+
+    def residuals(parameters: FloatArray) -> FloatArray:
+        log_fixed, log_last, growth = parameters
+        beyond = log_last + growth * np.log(sizes / sizes.max())
+        return np.asarray(np.logaddexp(log_fixed, beyond) - np.log(seconds))
+
+    start = [math.log(seconds.min()), math.log(seconds.max()), 1.0]
+    log_fixed, _, growth = least_squares(residuals, start).x
+    return math.exp(log_fixed), float(growth)
 
 
 # The plot

@@ -14,7 +14,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from benchmarks.record import Contender, Record, Row, read
+from benchmarks.record import Contender, Fit, Record, Row, read
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "benchmarks.md"
 KEPT = PAGE.with_suffix("")
@@ -113,8 +113,14 @@ def _described(peer: Contender) -> str:
 
 def scaling_notes(record: Record) -> str:
     """Return the machine and the fitted exponents."""
-    fits = [f"- {fit.name}: exponent {fit.exponent:.3f} from {fit.smallest:,} on." for fit in record.fits]
-    return "\n".join([machine_note(record), "", *fits])
+    return "\n".join([machine_note(record), "", *map(_fit_note, record.fits)])
+
+
+def _fit_note(fit: Fit) -> str:
+    beyond = ""
+    if fit.growth is not None and fit.fixed is not None:
+        beyond = f"; beyond a fixed {1000 * fit.fixed:.1f} ms, {fit.growth:.3f} over all sizes"
+    return f"- {fit.name}: exponent {fit.exponent:.3f} from {fit.smallest:,} on{beyond}."
 
 
 # The page

@@ -9,6 +9,7 @@ import pytest
 from benchmarks import floor, scaling
 from benchmarks.record import OURS, Contender, Machine, Record, Row, read
 from benchmarks.scaling import Place, fits, rows_in_n, rows_in_resamples, rows_in_threads, sizes_up_to
+from benchmarks.tables import scaling_notes
 
 MACHINE = Machine("a processor", 2, "Linux", "3.12.1", {"numpy": "2.0"}, compiled=True)
 
@@ -64,6 +65,19 @@ def test_the_exponent_of_a_power_is_found_from_its_smallest_size_on():
     assert in_n.exponent == pytest.approx(1.02)
     assert in_resamples.exponent == pytest.approx(0.97)
     assert list(fits(rows[:3])) == [], "a line through two points fits anything"
+
+
+def test_the_exponent_beyond_a_fixed_cost_is_that_of_the_rest():
+    sizes = [10**power for power in range(3, 9)]
+    rows = [
+        Row(f"{size}", size, (Contender(OURS, size, 4e-3 + 1e-9 * size**1.03),), series="variance in n")
+        for size in sizes
+    ]
+    (found,) = fits(rows)
+    assert found.exponent < 0.8, "the fixed cost hides how the rest grows"
+    assert found.growth == pytest.approx(1.03)
+    assert found.fixed == pytest.approx(4e-3)
+    assert "beyond a fixed 4.0 ms, 1.030" in scaling_notes(Record("scaling", MACHINE, (), fits=(found,)))
 
 
 def test_sizes_are_three_and_ten_times_a_power():
