@@ -11,8 +11,8 @@
   library's generator, as many words as rows take) and reading the data, with 1, 2, 4, ... threads up to the cores.
 
 Exponents are slopes of log seconds on log size, by least squares, from 1e5 rows on; and those of the time beyond a
-fixed cost that is fitted with them, to all sizes. With ``--out`` the plot is drawn beside the JSON file, as SVG. Peak memory
-is that of a child process, without the pages of mapped files.
+fixed cost that is fitted with them, to all sizes. With ``--out`` the plot is drawn beside the JSON file, as SVG. Peak
+memory is that of a child process, without the pages of mapped files.
 """
 
 from __future__ import annotations
