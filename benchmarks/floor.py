@@ -28,7 +28,7 @@ def kernel() -> Kernel | None:
     try:
         import numba
 
-        from orthoboot.draws.numba_kernels import _philox
+        from orthoboot.draws.numba_words import philox
     except ImportError:
         return None
 
@@ -37,7 +37,7 @@ def kernel() -> Kernel | None:
         joined = np.uint64(0)
         nothing, number = np.uint64(0), np.uint64(replicate)
         for block in range(x.size // ROWS_PER_BLOCK):
-            words = _philox(np.uint64(block), number, nothing, nothing, nothing, nothing)
+            words = philox(np.uint64(block), number, nothing, nothing, nothing, nothing)
             joined ^= words[0] ^ words[1] ^ words[2] ^ words[3]
         total = 0.0
         for row in range(x.size):

@@ -7,7 +7,7 @@ and whatever a mistake of its own raises.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,15 @@ from orthoboot.draws.compilation import types as _types
 from orthoboot.draws.numba_lanes import add_chunk_sums as _add_chunk_sums
 from orthoboot.draws.numba_lanes import empty_lanes as _empty_lanes
 from orthoboot.draws.numba_lanes import thrown_sum as _thrown_sum
+from orthoboot.draws.numba_pointers import as_bytes as _as_bytes
+from orthoboot.draws.numba_pointers import as_shorts as _as_shorts
+from orthoboot.draws.numba_pointers import as_words as _as_words
+from orthoboot.draws.numba_pointers import from_place as _from_place
+from orthoboot.draws.numba_pointers import pointer as _pointer
+from orthoboot.draws.numba_words import philox as _philox
+from orthoboot.draws.numba_words import store_integers as _store_integers
+from orthoboot.draws.numba_words import store_words as _store_words
+from orthoboot.draws.numba_words import word_of_block as _word_of_block
 from orthoboot.draws.poisson import LANES as _POISSON_LANES
 from orthoboot.draws.poisson import LONG_LANES as _LONG_LANES
 from orthoboot.draws.poisson import OPEN as _OPEN_LANE
@@ -31,16 +40,12 @@ if sys.byteorder != "little":
     raise ImportError("these kernels need a little-endian processor.")
 
 # Numba turns a sum of a signed and an unsigned integer into a float, so every number that meets a word is unsigned.
-_MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
-_INCREMENT_0, _INCREMENT_1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
-_ROUNDS = 10
 _ZERO, _ONE, _THIRTY_TWO = np.uint64(0), np.uint64(1), np.uint64(32)
-_HALF_MASK, _HALF = np.uint64((1 << 32) - 1), np.uint64(1 << 32)
+_HALF_MASK = np.uint64((1 << 32) - 1)
 _POISSON, _EXTEND, _REFINE, _THROW = (
     np.uint64(purpose)
     for purpose in (numpy_kernels.POISSON, numpy_kernels.EXTEND, numpy_kernels.REFINE, numpy_kernels.THROW)
 )
-_PURPOSES = np.uint64(numpy_kernels.PURPOSES)
 _ROWS_PER_BLOCK = numpy_kernels.ROWS_PER_BLOCK
 _EXTENSIONS_PER_BLOCK = numpy_kernels.EXTENSIONS_PER_BLOCK
 _REFINEMENTS_PER_BLOCK = numpy_kernels.REFINEMENTS_PER_BLOCK
@@ -76,21 +81,6 @@ _INTEGERS = _types.int64[:, ::1]
 _TOTALS = _types.int64[::1]
 
 
-def _typed_wide_product(context: Any, left: Any, right: Any) -> Any:
-    """Return the upper and the lower word of a product; numba itself has no 128-bit integers."""
-
-    def product(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word, wide = ir.IntType(64), ir.IntType(128)
-        value = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
-        upper = builder.trunc(builder.lshr(value, ir.Constant(wide, 64)), word)
-        return context.make_tuple(builder, signature.return_type, (upper, builder.trunc(value, word)))
-
-    return _types.UniTuple(_WORD, 2)(_WORD, _WORD), product
-
-
-_wide_product: Any = intrinsic(_typed_wide_product)
-
-
 def _typed_trailing_zeros(context: Any, word: Any) -> Any:
     """Return how many of the lowest bits of a word are zeros."""
 
@@ -119,9 +109,8 @@ def _typed_open_mask(context: Any, counts: Any, begin: Any) -> Any:
     """Return which of the 64 counts from `begin` on are open, the first of them in the lowest bit."""
 
     def mask(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
         some = ir.VectorType(ir.IntType(8), _MASKED)
-        pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), some.as_pointer())
+        pointer = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), some.as_pointer())
         # The bit that marks an open count is that of the sign.
         is_open = builder.icmp_signed("<", builder.load(pointer, align=1), ir.Constant(some, [0] * _MASKED))
         return builder.bitcast(is_open, ir.IntType(_MASKED))
@@ -132,62 +121,77 @@ def _typed_open_mask(context: Any, counts: Any, begin: Any) -> Any:
 _open_mask: Any = intrinsic(_typed_open_mask)
 
 
-@_inlined
-def _philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the four words of Philox4x64-10 at a counter and a key (Salmon and others 2011)."""
-    for _ in range(_ROUNDS):
-        upper_0, lower_0 = _wide_product(_MULTIPLIER_0, c0)
-        upper_1, lower_1 = _wide_product(_MULTIPLIER_1, c2)
-        c0, c1, c2, c3 = upper_1 ^ c1 ^ k0, lower_1, upper_0 ^ c3 ^ k1, lower_0
-        k0 += _INCREMENT_0
-        k1 += _INCREMENT_1
-    return c0, c1, c2, c3
-
-
 @_compiled(_types.UniTuple(_WORD, 4)(_WORD, _WORD, _WORD, _WORD, _WORD, _WORD))
 def philox_block(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, int, int, int]:
     """Return the four words of Philox4x64-10 at a counter and a key."""
     return _philox(c0, c1, c2, c3, k0, k1)
 
 
-@_inlined
-def _store_words(
-    bits: Any, purpose: Any, attempt: Any, chunk: Any, blocks: Any, replicate: Any, needed: Any, words: Any
-) -> None:
-    """Write the words of the first `needed` of a resample's `blocks` in a chunk."""
-    k0, k1, stream = bits
-    tag, first = _PURPOSES * stream + purpose, _ONE + replicate * np.uint64(blocks)
-    for block in range(needed):
-        four = _philox(first + np.uint64(block), np.uint64(chunk), tag, attempt, k0, k1)
-        words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = four
-
-
 _open_capacity = _called(open_capacity)
 
 
+class _Tables(NamedTuple):
+    """The tables of an `Inversion`, as pointers."""
+
+    cuts: Any
+    n_open: Any
+    rest: Any
+    n_rest: Any
+    long_cuts: Any
+    long_table: Any
+    deviations: Any
+
+
 @_inlined
-def _store_settled_counts(lanes: Any, law: Any, counts: Any) -> None:
+def _tables(law: Any) -> Any:
+    rest, long_cuts, long_table = _pointer(law.rest), _pointer(law.long_cuts), _pointer(law.long_table)
+    return _Tables(_pointer(law.cuts), law.n_open, rest, law.rest.size, long_cuts, long_table, law.deviations)
+
+
+class _Room(NamedTuple):
+    """Memory for the words of a chunk, for the rows with open counts, and for the words of extensions."""
+
+    words: Any
+    open_rows: Any
+    extensions: Any
+
+
+@_inlined
+def _memory() -> Any:
+    """Return the arrays of a room."""
+    words, open_rows = np.empty(_MOST_WORDS, dtype=np.uint64), np.empty(_CHUNK, dtype=np.int64)
+    return _Room(words, open_rows, np.empty(_CHUNK // _EXTENSIONS_PER_BLOCK * 4, dtype=np.uint64))
+
+
+@_inlined
+def _room(memory: Any) -> Any:
+    """Return pointers into the arrays of a room."""
+    return _Room(_pointer(memory.words), _pointer(memory.open_rows), _pointer(memory.extensions))
+
+
+@_inlined
+def _store_settled_counts(lanes: Any, law: Any, counts: Any, size: Any) -> None:
     """Write the number of cuts above each lane into `counts`, and mark those whose lanes are open.
 
     Compared many at a time, lanes become counts faster than by a table.
     """
     a, b, c, d = law.cuts[0], law.cuts[1], law.cuts[2], law.cuts[3]
     first_open = np.uint8(_POISSON_LANES - law.n_open)
-    for i in range(counts.size):
+    for i in range(size):
         x = lanes[i]
         above = np.uint8(x < a) + np.uint8(x < b) + np.uint8(x < c) + np.uint8(x < d)
         counts[i] = above + np.uint8(x >= first_open) * _OPEN
 
 
 @_inlined
-def _store_open_rows(counts: Any, rows: Any) -> Any:
+def _store_open_rows(counts: Any, size: Any, rows: Any) -> Any:
     """Write the rows whose counts are open into `rows`, in ascending order; return how many these are.
 
     Of every 64 rows three are written, whether they are open or not, and only those that are remain: a loop of constant
     length has no branch, and one that nobody can foresee would take longer.
     """
     number = 0
-    for begin in range(0, counts.size, _MASKED):
+    for begin in range(0, size, _MASKED):
         is_open = _open_mask(counts, begin)
         following = number + int(_number_of_ones(is_open))
         for place in range(number, number + _MOSTLY_OPEN):
@@ -200,31 +204,30 @@ def _store_open_rows(counts: Any, rows: Any) -> Any:
     return number
 
 
-@_called
+@_inlined
 def _settle(
-    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, lanes: Any, memory: Any, counts: Any
+    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, room: Any, counts: Any, size: Any
 ) -> None:
     """Replace the open counts of a resample in a chunk."""
-    open_rows, words = memory[1], memory[2]
-    n_open = _store_open_rows(counts, open_rows)
+    n_open = _store_open_rows(counts, size, room.open_rows)
     blocks = -(-_open_capacity(rows, law.n_open, law.deviations) // _EXTENSIONS_PER_BLOCK)
     needed = min(-(-n_open // _EXTENSIONS_PER_BLOCK), blocks)
-    _store_words(bits, _EXTEND, attempt, chunk, blocks, replicate, needed, words)
-    extensions, first_open = words.view(np.uint16), _POISSON_LANES - law.n_open
+    _store_words(bits, _EXTEND, attempt, chunk, blocks, replicate, needed, room.extensions)
+    lanes, extensions, first_open = _as_bytes(room.words), _as_shorts(room.extensions), _POISSON_LANES - law.n_open
     n_extended = min(n_open, needed * _EXTENSIONS_PER_BLOCK)
     for rank in range(n_extended):
-        row = open_rows[rank]
+        row = room.open_rows[rank]
         lane = (np.int64(lanes[row]) - first_open) * _LONG_LANES + np.int64(extensions[rank])
         count = law.long_table[lane // _POISSON_LANES]
         if count == _OPEN_LANE:
             count = _count_of_long_lane(lane, law.long_cuts)
         if count == _OPEN_LANE:
-            count = _refined_count(bits, attempt, chunk, replicate, rows, row, lane, _LONG_LANES, law.rest)
+            count = _refined_count(bits, attempt, chunk, replicate, law, rows, row, lane, _LONG_LANES)
         counts[row] = count
     for rank in range(n_extended, n_open):
-        row = open_rows[rank]
+        row = room.open_rows[rank]
         lane = np.int64(lanes[row]) - first_open
-        counts[row] = _refined_count(bits, attempt, chunk, replicate, rows, row, lane, 1, law.rest)
+        counts[row] = _refined_count(bits, attempt, chunk, replicate, law, rows, row, lane, 1)
 
 
 @_called
@@ -238,103 +241,29 @@ def _count_of_long_lane(lane: Any, cuts: Any) -> int:
 
 @_called
 def _refined_count(
-    bits: Any, attempt: Any, chunk: Any, replicate: Any, rows: Any, row: Any, lane: Any, parts: Any, rest: Any
+    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, row: Any, lane: Any, parts: Any
 ) -> int:
     """Return the count of a row by 64 bits more than its lane has."""
-    words, blocks = np.empty(4, dtype=np.uint64), -(-rows // _REFINEMENTS_PER_BLOCK)
-    first = replicate * np.uint64(blocks) + np.uint64(row // _REFINEMENTS_PER_BLOCK)
-    # One block to each "resample" from the first on: a single block at any place.
-    _store_words(bits, _REFINE, attempt, chunk, 1, first, 1, words)
-    uniform = (lane + (words[row % _REFINEMENTS_PER_BLOCK] + 0.5) * 2.0**-64) / parts
+    block = replicate * np.uint64(-(-rows // _REFINEMENTS_PER_BLOCK)) + np.uint64(row // _REFINEMENTS_PER_BLOCK)
+    word = _word_of_block(bits, _REFINE, attempt, chunk, block, row % _REFINEMENTS_PER_BLOCK)
+    uniform = (lane + (word + 0.5) * 2.0**-64) / parts
     count = 0
-    while count < rest.size and uniform < rest[count]:
+    while count < law.n_rest and uniform < law.rest[count]:
         count += 1
     return count
 
 
 @_inlined
-def _total(eights: Any) -> Any:
+def _total(eights: Any, number: Any) -> Any:
     """Return the sum of a chunk's counts, eight in a word.
 
     At most 26 each and 2048 of them in every sum of sixteen bits, so that none runs over.
     """
     total = _ZERO
-    for place in range(eights.size):
+    for place in range(number):
         total += (eights[place] & _EVERY_OTHER) + ((eights[place] >> _EIGHT) & _EVERY_OTHER)
     total = (total & _EVERY_FOURTH) + ((total >> _SIXTEEN) & _EVERY_FOURTH)
     return np.int64((total & _HALF_MASK) + (total >> _THIRTY_TWO))
-
-
-@_called
-def _store_poisson_chunk(
-    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, memory: Any, counts: Any
-) -> Any:
-    """Write the Poisson counts of a resample in a chunk of `rows` into `counts`, then zeros; return their sum."""
-    if law.rest.size == 0:
-        counts[:] = 0
-        return 0
-    words, blocks = memory[0], -(-rows // _ROWS_PER_BLOCK)
-    lanes = words.view(np.uint8)
-    _store_words(bits, _POISSON, attempt, chunk, blocks, replicate, blocks, words)
-    _store_settled_counts(lanes[: counts.size], law, counts)
-    counts[rows:] = 0
-    _settle(bits, attempt, chunk, replicate, law, rows, lanes, memory, counts)
-    return _total(counts.view(np.uint64))
-
-
-@_inlined
-def _is_biased(product: Any, bound: Any) -> bool:
-    lower = product & _HALF_MASK
-    return bool(lower < bound and lower < (_HALF - bound) % bound)
-
-
-@_called
-def _redrawn_integer(bits: Any, purpose: Any, chunk: Any, block: Any, place: Any, bound: Any) -> Any:
-    words = np.empty(4, dtype=np.uint64)
-    product, attempt = _ZERO, _ZERO
-    while _is_biased(product, bound):
-        attempt += _ONE
-        _store_words(bits, purpose, attempt, chunk, 1, block, 1, words)
-        product = words.view(np.uint32)[place] * bound
-    return np.int64(product >> _THIRTY_TWO)
-
-
-@_inlined
-def _store_upper_halves(halves: Any, bounds: Any, integers: Any) -> bool:
-    """Write the upper halves of the products into `integers`; return whether any of them may have to be rejected."""
-    suspect = False
-    for i in range(integers.size):
-        product = halves[i] * bounds[i]
-        integers[i] = np.int64(product >> _THIRTY_TWO)
-        suspect |= (product & _HALF_MASK) < bounds[i]
-    return suspect
-
-
-@_called
-def _store_integers(bits: Any, purpose: Any, replicate: Any, capacity: Any, bounds: Any, words: Any, out: Any) -> None:
-    """Write the integers of a resample into `out`, one for each of the first bounds."""
-    halves, chunk, begin = words.view(np.uint32), 0, 0
-    blocks = -(-min(capacity, _CHUNK) // _INTEGERS_PER_BLOCK)
-    while begin < out.size:
-        size = min(_INTEGERS_PER_BLOCK * blocks, out.size - begin)
-        limits, integers = bounds[begin : begin + size], out[begin : begin + size]
-        _store_words(bits, purpose, _ZERO, chunk, blocks, replicate, -(-size // _INTEGERS_PER_BLOCK), words)
-        if _store_upper_halves(halves, limits, integers):
-            for i in range(size):
-                if _is_biased(halves[i] * limits[i], limits[i]):
-                    block = replicate * np.uint64(blocks) + np.uint64(i // _INTEGERS_PER_BLOCK)
-                    integers[i] = _redrawn_integer(bits, purpose, chunk, block, i % _INTEGERS_PER_BLOCK, limits[i])
-        chunk, begin, blocks = chunk + 1, begin + size, _CHUNK // _INTEGERS_PER_BLOCK
-
-
-@_inlined
-def _memory() -> tuple[Any, Any, Any]:
-    """Return room for the words of a chunk, for the rows with open counts, and for the words of extensions."""
-    return (
-        np.empty(_MOST_WORDS, dtype=np.uint64),
-        np.empty(_CHUNK, dtype=np.int64),
-        np.empty(_CHUNK // _EXTENSIONS_PER_BLOCK * 4, dtype=np.uint64),
-    )
 
 
 @_inlined
@@ -343,18 +272,57 @@ def _whole_masks(rows: Any) -> Any:
     return -(-rows // _MASKED) * _MASKED
 
 
+@_inlined
+def _store_poisson_chunk(
+    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, room: Any, counts: Any
+) -> Any:
+    """Write the Poisson counts of a resample in a chunk of `rows` into `counts`, then zeros; return their sum."""
+    size = _whole_masks(rows)
+    if law.n_rest == 0:
+        for row in range(size):
+            counts[row] = 0
+        return 0
+    blocks = -(-rows // _ROWS_PER_BLOCK)
+    _store_words(bits, _POISSON, attempt, chunk, blocks, replicate, blocks, room.words)
+    _store_settled_counts(_as_bytes(room.words), law, counts, size)
+    for row in range(rows, size):
+        counts[row] = 0
+    _settle(bits, attempt, chunk, replicate, law, rows, room, counts, size)
+    return _total(_as_words(counts), size // 8)
+
+
+@_called
+def _store_poisson_chunks(
+    bits: Any, attempt: Any, chunk: Any, first: Any, law: Any, rows: Any, memory: Any, counts: Any, totals: Any
+) -> None:
+    """Write the Poisson counts of resamples in a chunk of `rows` into `counts`, and their sums into `totals`."""
+    tables, room = _tables(law), _room(memory)
+    for i in range(len(counts)):
+        own = _from_place(_pointer(counts), i * counts.shape[1])
+        totals[i] = _store_poisson_chunk(bits, attempt, chunk, first + np.uint64(i), tables, rows, room, own)
+
+
 @_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _WORD, _LAW, _INTEGER, _INTEGER, _COUNTS))
 def poisson_counts(
     k0: int, k1: int, stream: int, replicate: int, attempt: int, law: Inversion, n: int, start: int, out: FloatArray
 ) -> None:
     """Write the Poisson counts of the rows from `start` of `n` into `out`."""
-    bits, stop, memory, buffer = (k0, k1, stream), start + out.size, _memory(), np.empty(_CHUNK, dtype=np.uint8)
+    bits, stop, memory = (k0, k1, stream), start + out.size, _memory()
+    counts, total = np.empty((1, _CHUNK), dtype=np.uint8), np.empty(1, dtype=np.int64)
     for chunk in range(start // _CHUNK, -(-stop // _CHUNK)):
         begin = _CHUNK * chunk
-        rows = min(_CHUNK, n - begin)
-        _store_poisson_chunk(bits, attempt, chunk, replicate, law, rows, memory, buffer[: _whole_masks(rows)])
+        _store_poisson_chunks(bits, attempt, chunk, replicate, law, min(_CHUNK, n - begin), memory, counts, total)
         for row in range(max(start, begin), min(stop, begin + _CHUNK)):
-            out[row - start] = buffer[row - begin]
+            out[row - start] = counts[0, row - begin]
+
+
+@_called
+def _store_own_integers(
+    bits: Any, purpose: Any, replicate: Any, capacity: Any, bounds: Any, words: Any, out: Any
+) -> None:
+    """Write the integers of a resample into `out`, one for each of the first bounds."""
+    limits, integers = _pointer(bounds), _pointer(out)
+    _store_integers(bits, purpose, replicate, capacity, limits, _pointer(words), integers, out.size)
 
 
 @_compiled(_types.void(_WORD, _WORD, _WORD, _WORD, _WORD, _INTEGER, _BOUNDS, _INTEGERS))
@@ -371,8 +339,7 @@ def uniform_integers(
     """Write integers that are uniform on ``0 .. bound - 1`` into `out`, one per entry of `bounds` for each resample."""
     words = np.empty(_MOST_WORDS, dtype=np.uint64)
     for place in range(len(out)):
-        replicate = first + np.uint64(place)
-        _store_integers((k0, k1, stream), purpose, replicate, capacity, bounds, words, out[place])
+        _store_own_integers((k0, k1, stream), purpose, first + np.uint64(place), capacity, bounds, words, out[place])
 
 
 @_called
@@ -381,38 +348,58 @@ def _thrown_rows(bits: Any, replicate: Any, number: Any, n: Any, words: Any, bou
     capacity = rows.size
     if number > capacity:  # once in a billion resamples
         bounds, rows = np.full(number, n, dtype=np.uint64), np.empty(number, dtype=np.int64)
-    _store_integers(bits, _THROW, replicate, capacity, bounds, words, rows[:number])
+    _store_own_integers(bits, _THROW, replicate, capacity, bounds, words, rows[:number])
     return rows[:number]
 
 
-@_called
+@_inlined
 def _store_counts_of_one_chunk(
-    bits: Any, replicate: Any, law: Any, memory: Any, bounds: Any, rows: Any, counts: Any, n: Any
+    bits: Any, replicate: Any, law: Any, room: Any, capacity: Any, bounds: Any, rows: Any, counts: Any, n: Any
 ) -> None:
     """Write how often each of n rows, at most a chunk, is among n uniform draws into `counts`."""
     attempt, total = _ZERO, n + 1
     while total > n:
-        total = _store_poisson_chunk(bits, attempt, 0, replicate, law, n, memory, counts)
+        total = _store_poisson_chunk(bits, attempt, 0, replicate, law, n, room, counts)
         attempt += _ONE
-    for row in _thrown_rows(bits, replicate, n - total, n, memory[0], bounds, rows):
-        counts[row] += 1
+    _store_integers(bits, _THROW, replicate, capacity, bounds, room.words, rows, n - total)
+    for throw in range(n - total):
+        counts[rows[throw]] += 1
+
+
+@_called
+def _store_counts_of_resamples(
+    bits: Any, first: Any, law: Any, memory: Any, capacity: Any, bounds: Any, rows: Any, counts: Any
+) -> None:
+    """Write how often each row of at most a chunk is drawn into `counts`, for resamples from `first`.
+
+    Parameters
+    ----------
+    bounds, rows
+        The number of rows, once for each of them, and memory for as many throws, more than which no resample has.
+    """
+    tables, room, n = _tables(law), _room(memory), bounds.size
+    for i in range(len(counts)):
+        own = _from_place(_pointer(counts), i * counts.shape[1])
+        replicate, limits, thrown = first + np.uint64(i), _pointer(bounds), _pointer(rows)
+        _store_counts_of_one_chunk(bits, replicate, tables, room, capacity, limits, thrown, own, n)
 
 
 @_called
 def _store_counts(bits: Any, replicate: Any, law: Any, memory: Any, bounds: Any, rows: Any, out: Any) -> None:
     """Write how often each row is among n uniform draws into `out`."""
-    n, attempt, buffer = out.size, _ZERO, np.empty(_CHUNK, dtype=np.uint8)
+    n, attempt = out.size, _ZERO
+    counts, totals = np.empty((1, _CHUNK), dtype=np.uint8), np.empty(1, dtype=np.int64)
     total = n + 1
     while total > n:
         total = 0
         for begin in range(0, n, _CHUNK):
             size = min(_CHUNK, n - begin)
-            counts = buffer[: _whole_masks(size)]
-            total += _store_poisson_chunk(bits, attempt, begin // _CHUNK, replicate, law, size, memory, counts)
+            _store_poisson_chunks(bits, attempt, begin // _CHUNK, replicate, law, size, memory, counts, totals)
+            total += totals[0]
             for row in range(size):
-                out[begin + row] = counts[row]
+                out[begin + row] = counts[0, row]
         attempt += _ONE
-    for row in _thrown_rows(bits, replicate, n - total, n, memory[0], bounds, rows):
+    for row in _thrown_rows(bits, replicate, n - total, n, memory.words, bounds, rows):
         out[row] += 1
 
 
@@ -427,14 +414,16 @@ def _multinomial_counts(k0: Any, k1: Any, stream: Any, first: Any, law: Any, cap
 @_called
 def _store_sums_of_one_chunk(bits: Any, first: Any, law: Any, capacity: Any, columns: Any, out: Any) -> None:
     n, memory, lanes = columns.shape[1], _memory(), _empty_lanes()
-    bounds, rows = np.full(capacity, n, dtype=np.uint64), np.empty(capacity, dtype=np.int64)
+    bounds, rows = np.full(n, n, dtype=np.uint64), np.empty(n, dtype=np.int64)
     counts = np.empty((max(min(_RESAMPLES_AT_ONCE, len(out)), 1), _whole_masks(n)), dtype=np.uint8)
-    out[:] = 0.0
+    # With rows of zeros the counts fill whole vectors: the last few rows of each resample took longer one by one.
+    values = np.zeros((len(columns), counts.shape[1]))
+    values[:, :n], out[:] = columns, 0.0
     for place in range(0, len(out), len(counts)):
         number = min(len(counts), len(out) - place)
-        for i in range(number):
-            _store_counts_of_one_chunk(bits, first + np.uint64(place + i), law, memory, bounds, rows, counts[i], n)
-        _add_chunk_sums(counts[:number, :n], columns, lanes, out[place : place + number])
+        replicate = first + np.uint64(place)
+        _store_counts_of_resamples(bits, replicate, law, memory, capacity, bounds, rows, counts[:number])
+        _add_chunk_sums(counts[:number], values, lanes, out[place : place + number])
 
 
 @_called
@@ -444,16 +433,17 @@ def _add_poisson_sums(
     """Add the sums over Poisson counts of the rows from `start` of `n` to `out`, and the counts to `totals`."""
     memory, lanes, stop = _memory(), _empty_lanes(), start + columns.shape[1]
     counts = np.empty((max(min(_RESAMPLES_AT_ONCE, len(out)), 1), _CHUNK), dtype=np.uint8)
+    drawn = np.empty(len(counts), dtype=np.int64)
     for chunk in range(start // _CHUNK, -(-stop // _CHUNK)):
         begin = _CHUNK * chunk
         rows, lower, upper = min(_CHUNK, n - begin), max(start - begin, 0), min(stop - begin, _CHUNK)
         values = columns[:, begin + lower - start : begin + upper - start]
         for place in range(0, len(out), len(counts)):
             number = min(len(counts), len(out) - place)
+            replicate, some = first + np.uint64(place), counts[:number]
+            _store_poisson_chunks(bits, attempt, chunk, replicate, law, rows, memory, some, drawn)
             for i in range(number):
-                replicate, whole = first + np.uint64(place + i), counts[i, : _whole_masks(rows)]
-                total = _store_poisson_chunk(bits, attempt, chunk, replicate, law, rows, memory, whole)
-                totals[place + i] += total if upper - lower == rows else counts[i, lower:upper].sum()
+                totals[place + i] += drawn[i] if upper - lower == rows else counts[i, lower:upper].sum()
             _add_chunk_sums(counts[:number, lower:upper], values, lanes, out[place : place + number])
 
 

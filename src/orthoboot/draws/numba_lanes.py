@@ -145,27 +145,27 @@ _one_by_one, _one_by_two, _two_by_one, _two_by_two = (
 )
 
 
-@_inlined
-def _add_half(lanes: Any, half: int) -> None:
-    for lane in range(half):
-        lanes[lane] += lanes[lane + half]
+def _typed_sum_by_halves(context: Any, lanes: Any) -> Any:
+    """Return the sum of 256 lanes, added by halves; those without rows are zero, and change nothing."""
+
+    def total(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        places = (builder.gep(data, [_integer(place)]) for place in range(0, _LANES, _WIDTH))
+        sums = [builder.load(builder.bitcast(each, _VECTOR.as_pointer()), align=8) for each in places]
+        while len(sums) > 1:
+            half = len(sums) // 2
+            sums = [builder.fadd(sums[i], sums[i + half]) for i in range(half)]
+        vector, half = sums[0], _WIDTH // 2
+        while half:
+            turned = ir.Constant(ir.VectorType(ir.IntType(32), _WIDTH), [(i + half) % _WIDTH for i in range(_WIDTH)])
+            vector = builder.fadd(vector, builder.shuffle_vector(vector, vector, turned))
+            half //= 2
+        return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+    return _types.float64(lanes), total
 
 
-@_inlined
-def sum_by_halves(lanes: Any, size: Any) -> float:
-    """Return the sum of the lanes, of which those from `size` on are zero."""
-    # Loops of a constant length are what the compiler makes fast.
-    if size > 128:
-        _add_half(lanes, 128)
-    if size > 64:
-        _add_half(lanes, 64)
-    if size > 32:
-        _add_half(lanes, 32)
-    _add_half(lanes, 16)
-    _add_half(lanes, 8)
-    _add_half(lanes, 4)
-    _add_half(lanes, 2)
-    return lanes[0] + lanes[1]  # type: ignore[no-any-return]
+sum_by_halves: Any = intrinsic(_typed_sum_by_halves)
 
 
 @_inlined
@@ -173,7 +173,7 @@ def _with_last_rows(weights: Any, values: Any, lanes: Any) -> float:
     """Add the last rows, which fill no block of lanes; return the sum of the lanes."""
     for row in range(values.size - values.size % _BLOCK, values.size):
         lanes[row % _LANES] += weights[row] * values[row]
-    return sum_by_halves(lanes, values.size)
+    return sum_by_halves(lanes)  # type: ignore[no-any-return]
 
 
 @_called
@@ -219,7 +219,7 @@ def thrown_sum(rows: Any, values: Any, lanes: Any) -> float:
         lanes[:] = 0.0
         for i in range(size):
             lanes[i % _LANES] += values[rows[begin + i]]
-        total += sum_by_halves(lanes, size)
+        total += sum_by_halves(lanes)
     return total
 
 

@@ -203,7 +203,7 @@ def _spread(values: Any, by_lanes: Any) -> tuple[Any, Any, Any]:
     low[:], high[:], squares[:] = np.inf, -np.inf, 0.0
     for begin in range(0, values.size, _TILE):
         _add_squares_to_lanes(values[begin : begin + _TILE], squares, low, high)
-    return low.min(), high.max(), _sum_by_halves(squares, values.size)
+    return low.min(), high.max(), _sum_by_halves(squares)
 
 
 @_inlined
@@ -243,7 +243,7 @@ def store_sums(first: FloatArray, second: FloatArray, products: RowProducts, beg
             for j in range(out.shape[1]):
                 _add_to_lanes(_output(products, j, features, memory[:size]), lanes[j])
         for j in range(out.shape[1]):
-            out[chunk, j] = _sum_by_halves(lanes[j], end - start)
+            out[chunk, j] = _sum_by_halves(lanes[j])
 
 
 @_compiled(_types.void(_TABLE, _TABLE, _PRODUCTS, _INTEGER, _MATRIX, _MATRIX, _MATRIX))
@@ -273,7 +273,7 @@ def store_spreads(
                 _add_squares_to_lanes(values, lanes[j], lowest[j], highest[j])
         for j in range(k):
             low[chunk, j], high[chunk, j] = lowest[j].min(), highest[j].max()
-            squares[chunk, j] = _sum_by_halves(lanes[j], end - start)
+            squares[chunk, j] = _sum_by_halves(lanes[j])
 
 
 @_compiled(_types.void(_TABLE, _TABLE, _PRODUCTS, _INTEGER, _MATRIX, _MATRIX, _MATRIX, _MATRIX, _CUBE))
@@ -361,7 +361,7 @@ def _sum_of(values: Any, lanes: Any) -> float:
         some = values[begin : begin + _CHUNK]
         lanes[:] = 0.0
         _add_to_lanes(some, lanes)
-        total += _sum_by_halves(lanes, some.size)
+        total += _sum_by_halves(lanes)
     return total
 
 

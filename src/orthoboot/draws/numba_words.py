@@ -1,0 +1,127 @@
+"""The random words and integers of `orthoboot.draws.numpy_kernels`, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from orthoboot.draws import numpy_kernels
+from orthoboot.draws.compilation import called as _called
+from orthoboot.draws.compilation import inlined as _inlined
+from orthoboot.draws.compilation import intrinsic, ir
+from orthoboot.draws.compilation import types as _types
+from orthoboot.draws.numba_pointers import as_halves as _as_halves
+from orthoboot.draws.numba_pointers import from_place as _from_place
+from orthoboot.draws.summation import CHUNK as _CHUNK
+
+# Numba turns a sum of a signed and an unsigned integer into a float, so every number that meets a word is unsigned.
+_MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
+_INCREMENT_0, _INCREMENT_1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
+_ROUNDS = 10
+_ZERO, _ONE, _THIRTY_TWO = np.uint64(0), np.uint64(1), np.uint64(32)
+_HALF_MASK, _HALF = np.uint64((1 << 32) - 1), np.uint64(1 << 32)
+_PURPOSES = np.uint64(numpy_kernels.PURPOSES)
+_INTEGERS_PER_BLOCK = numpy_kernels.INTEGERS_PER_BLOCK
+
+_WORD = _types.uint64
+
+
+def _typed_wide_product(context: Any, left: Any, right: Any) -> Any:
+    """Return the upper and the lower word of a product; numba itself has no 128-bit integers."""
+
+    def product(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, wide = ir.IntType(64), ir.IntType(128)
+        value = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
+        upper = builder.trunc(builder.lshr(value, ir.Constant(wide, 64)), word)
+        return context.make_tuple(builder, signature.return_type, (upper, builder.trunc(value, word)))
+
+    return _types.UniTuple(_WORD, 2)(_WORD, _WORD), product
+
+
+_wide_product: Any = intrinsic(_typed_wide_product)
+
+
+@_inlined
+def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the four words of Philox4x64-10 at a counter and a key (Salmon and others 2011)."""
+    for _ in range(_ROUNDS):
+        upper_0, lower_0 = _wide_product(_MULTIPLIER_0, c0)
+        upper_1, lower_1 = _wide_product(_MULTIPLIER_1, c2)
+        c0, c1, c2, c3 = upper_1 ^ c1 ^ k0, lower_1, upper_0 ^ c3 ^ k1, lower_0
+        k0 += _INCREMENT_0
+        k1 += _INCREMENT_1
+    return c0, c1, c2, c3
+
+
+@_inlined
+def _block(bits: Any, purpose: Any, attempt: Any, chunk: Any, number: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the four words of a block, counted from the first one of resample 0."""
+    k0, k1, stream = bits
+    return philox(_ONE + number, np.uint64(chunk), _PURPOSES * stream + purpose, attempt, k0, k1)
+
+
+@_called
+def word_of_block(bits: Any, purpose: Any, attempt: Any, chunk: Any, number: Any, place: Any) -> Any:
+    """Return one of the four words of a block, counted from the first one of resample 0."""
+    return _block(bits, purpose, attempt, chunk, number)[place]
+
+
+@_inlined
+def store_words(
+    bits: Any, purpose: Any, attempt: Any, chunk: Any, blocks: Any, replicate: Any, needed: Any, words: Any
+) -> None:
+    """Write the words of the first `needed` of a resample's `blocks` in a chunk."""
+    first = replicate * np.uint64(blocks)
+    for block in range(needed):
+        four = _block(bits, purpose, attempt, chunk, first + np.uint64(block))
+        words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = four
+
+
+@_inlined
+def _is_biased(product: Any, bound: Any) -> bool:
+    lower = product & _HALF_MASK
+    return bool(lower < bound and lower < (_HALF - bound) % bound)
+
+
+@_called
+def _redrawn_integer(bits: Any, purpose: Any, chunk: Any, block: Any, place: Any, bound: Any) -> Any:
+    product, attempt = _ZERO, _ZERO
+    while _is_biased(product, bound):
+        attempt += _ONE
+        word = word_of_block(bits, purpose, attempt, chunk, block, place // 2)
+        half = word >> _THIRTY_TWO if place % 2 else word & _HALF_MASK
+        product = half * bound
+    return np.int64(product >> _THIRTY_TWO)
+
+
+@_inlined
+def _store_upper_halves(halves: Any, bounds: Any, integers: Any, size: Any) -> bool:
+    """Write the upper halves of the products into `integers`; return whether any of them may have to be rejected."""
+    suspect = False
+    for i in range(size):
+        # It has no higher bits, but only the mask tells the compiler, whose product of halves is one instruction.
+        bound = bounds[i] & _HALF_MASK
+        product = halves[i] * bound
+        integers[i] = np.int64(product >> _THIRTY_TWO)
+        suspect |= (product & _HALF_MASK) < bound
+    return suspect
+
+
+@_inlined
+def store_integers(
+    bits: Any, purpose: Any, replicate: Any, capacity: Any, bounds: Any, words: Any, out: Any, number: Any
+) -> None:
+    """Write `number` integers of a resample to `out`, one for each of the first bounds."""
+    halves, chunk, begin, blocks = _as_halves(words), 0, 0, -(-min(capacity, _CHUNK) // _INTEGERS_PER_BLOCK)
+    while begin < number:
+        size = min(_INTEGERS_PER_BLOCK * blocks, number - begin)
+        limits, integers = _from_place(bounds, begin), _from_place(out, begin)
+        store_words(bits, purpose, _ZERO, chunk, blocks, replicate, -(-size // _INTEGERS_PER_BLOCK), words)
+        if _store_upper_halves(halves, limits, integers, size):
+            first = replicate * np.uint64(blocks)
+            for i in range(size):
+                if _is_biased(halves[i] * limits[i], limits[i]):
+                    block = first + np.uint64(i // _INTEGERS_PER_BLOCK)
+                    integers[i] = _redrawn_integer(bits, purpose, chunk, block, i % _INTEGERS_PER_BLOCK, limits[i])
+        chunk, begin, blocks = chunk + 1, begin + size, _CHUNK // _INTEGERS_PER_BLOCK
