@@ -7,7 +7,7 @@ for likewise, which doubles the digits (Wilkinson 1963; Higham 2002, Accuracy an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -15,28 +15,26 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from orthoboot.arrays.pairs import store_pairs, symmetric
+from orthoboot.arrays.pairs import store_pairs, strips_of, symmetric
 from orthoboot.arrays.threads import run_tasks
 from orthoboot.arrays.units import ones_for_zeros
 from orthoboot.typing import FloatArray
 
 SingleArray = NDArray[np.float32]
 
-TOGETHER = 32
-"""Resamples of every product: the library rounds by the shape of a product, and not by a column's place in it."""
-_PAIRS, _ROWS = 32, 256
-"""Pairs of columns and rows of every product of resamples and pairs, which is so small that no threads are started."""
-_ROWS_IN_DOUBLE = 128
-"""Rows of every product of resamples and columns."""
-_COLUMNS, _MOST_COLUMNS = 8, 63
-"""Columns are filled up to a multiple of so many: for a single one the library has other routines. Pairs of more than
-the second number are too many."""
+TOGETHER = 16
+"""Resamples of every product. The library rounds by the shape of a product and, with more columns in single precision
+on processors without AVX-512, by a column's place in it too."""
+_ROWS, _PAIRS = 128, 128
+"""Rows and pairs of columns of every product, which is so small that no threads are started."""
+_FEWEST_COLUMNS, _MOST_COLUMNS = 2, 63
+"""A single column is filled up, since for one the library has other routines; pairs of more are too many."""
 _LANES = 16
-"""Fewer rows than a product has are filled up to a multiple of this."""
+"""Fewer rows or pairs than a product has are filled up to a multiple of this."""
 _MOST_ROWS = 1 << 16
 """With more rows too few resamples are drawn at once to fill a product."""
-_PAIRS_OF_A_PART, _ROWS_OF_A_PART, _BLOCKS_OF_A_PART = 320, 512, 8
-"""Pairs and rows whose products are made at once, and blocks of rows that are refined at once: as the cache holds."""
+_ROWS_OF_A_PART = 4 * _ROWS
+"""Rows whose pairs are made at once, and which are weighted at once: as the cache holds."""
 _WORTH_A_TABLE = 1 << 20
 """Multiplications of a resample from which it is solved faster with others, though products are filled up."""
 
@@ -78,16 +76,19 @@ class RefinedLeastSquares:
     """
 
     def __init__(self, basis: FloatArray, residuals: FloatArray) -> None:
-        (n, d), n_filled = basis.shape, _filled_rows(len(basis))
-        filled, errors = np.zeros((n_filled, -(-d // _COLUMNS) * _COLUMNS)), np.zeros((n_filled, 1))
-        filled[:n, :d], errors[:n, 0] = basis, residuals
-        self._rows, in_double = min(n_filled, _ROWS), min(n_filled, _ROWS_IN_DOUBLE)
-        self._d, at_once = d, min(n_filled, _ROWS_OF_A_PART)
+        (n, d), rows = basis.shape, min(_ROWS, _multiple(len(basis), _LANES))
+        n_filled, width = _multiple(n, rows), max(d, _FEWEST_COLUMNS)
+        filled = _filled_up(basis, (n_filled, width))
+        self._d, self._parts = (
+            d,
+            [slice(start, start + _ROWS_OF_A_PART) for start in range(0, n_filled, _ROWS_OF_A_PART)],
+        )
+        self._basis = filled.reshape(-1, rows, width)
+        self._residuals = _filled_up(residuals[np.newaxis], (1, n_filled)).reshape(-1, 1, rows)
+        # Products of what lies the other way in memory take up to twice as long.
+        self._turned = np.ascontiguousarray(self._basis.transpose(0, 2, 1))
         # Each part lies together: columns that are a power of two apart would drive each other out of the cache.
-        self._columns: list[SingleArray] = [
-            filled[start : start + at_once, :d].T.astype(np.float32, order="C") for start in range(0, n_filled, at_once)
-        ]
-        self._basis, self._residuals = (part.reshape(-1, in_double, part.shape[1]) for part in (filled, errors))
+        self._columns: list[SingleArray] = [filled[some, :d].T.astype(np.float32, order="C") for some in self._parts]
 
     @staticmethod
     def suits(n: int, d: int) -> bool:
@@ -96,54 +97,51 @@ class RefinedLeastSquares:
 
     def __call__(self, weights: FloatArray) -> Refined:
         """Return the solutions for weights ``(B, n)``."""
-        (number, n), d = weights.shape, self._d
+        (number, n), d, weights = weights.shape, self._d, np.ascontiguousarray(weights)
         groups = [slice(start, min(start + TOGETHER, number)) for start in range(0, number, TOGETHER)]
         single = np.zeros((len(groups), self._residuals.size, TOGETHER), dtype=np.float32)
-        sums = np.empty((d * (d + 1) // 2, len(groups), TOGETHER), dtype=np.float32)
+        sums = np.empty((len(groups), TOGETHER, d * (d + 1) // 2), dtype=np.float32)
         found = Refined(np.empty((number, d)), np.empty((number, d)))
 
         def turn(group: int, some: slice) -> None:
             single[group, :n, : some.stop - some.start] = weights[some].T
 
         def solve(group: int, some: slice) -> None:
-            found.changes[some], found.scores[some] = self._solved(sums[:, group], weights[some])
+            found.changes[some], found.scores[some] = self._solved(sums[group], weights[some])
 
         with np.errstate(all="ignore"):  # what overflows is solved in another way
             run_tasks([partial(turn, group, some) for group, some in enumerate(groups)])
-            run_tasks([partial(self._store_sums, single, sums, part) for part in _parts(d)])
+            run_tasks([partial(self._store_sums, single, sums, pairs) for pairs in _parts_of_pairs(d)])
             run_tasks([partial(solve, group, some) for group, some in enumerate(groups)])
         return found
 
-    def _store_sums(self, weights: SingleArray, sums: SingleArray, part: _Part) -> None:
+    def _store_sums(self, weights: SingleArray, sums: SingleArray, numbers: range) -> None:
         """Write the sums over all resamples of the products of some pairs of columns into `sums`."""
-        n_tiles, at_once = -(-part.n_pairs // _PAIRS), self._columns[0].shape[1]
-        pairs = np.zeros((n_tiles * _PAIRS, at_once), dtype=np.float32)
-        tiles = pairs.reshape(n_tiles, 1, _PAIRS, at_once)
-        total = np.zeros((n_tiles, len(weights), _PAIRS, TOGETHER), dtype=np.float32)
+        n_filled, rows = min(_PAIRS, _multiple(sums.shape[2], _LANES)), self._basis.shape[1]
+        strips, width = list(strips_of(self._d, numbers)), self._columns[0].shape[1]
+        # Rows a power of two apart would drive each other out of the cache.
+        pairs = np.zeros((n_filled, width + _LANES), dtype=np.float32)[:, :width]
+        total = np.zeros((len(weights), n_filled, TOGETHER), dtype=np.float32)
         product = np.empty_like(total)
-        for number, columns in enumerate(self._columns):
-            store_pairs(columns, part.firsts, pairs[: part.n_pairs, : columns.shape[1]])
-            for row in range(0, columns.shape[1], self._rows):
-                start = number * at_once + row
-                drawn = weights[:, start : start + self._rows]
-                np.add(total, np.matmul(tiles[..., row : row + self._rows], drawn, out=product), out=total)
-        summed = total.transpose(0, 2, 1, 3).reshape(-1, *sums.shape[1:])
-        sums[part.start : part.start + part.n_pairs] = summed[: part.n_pairs]
+        for part, columns in zip(self._parts, self._columns, strict=True):
+            store_pairs(columns, strips, pairs[:, : columns.shape[1]])
+            for row in range(0, columns.shape[1], rows):
+                drawn = weights[:, part.start + row : part.start + row + rows]
+                np.add(total, np.matmul(pairs[:, row : row + rows], drawn, out=product), out=total)
+        sums[..., numbers.start : numbers.stop] = total[:, : len(numbers)].transpose(0, 2, 1)
 
     def _solved(self, sums: SingleArray, weights: FloatArray) -> Refined:
-        """Return the solutions for the weights ``(m, n)`` of a group, given its sums of products ``(p, TOGETHER)``."""
-        (number, n), d, room = weights.shape, self._d, self._room()
-        drawn = np.zeros((self._residuals.size, TOGETHER))
-        drawn[:n, :number] = weights.T
-        blocks = drawn.reshape(*self._basis.shape[:2], TOGETHER)
-        scores = residual = self._scores(blocks, room)
-        factors = _factors(symmetric(np.ascontiguousarray(sums[:, :number].T), d))
+        """Return the solutions for the weights ``(m, n)`` of a group, given its sums of products ``(TOGETHER, p)``."""
+        number, d, room = len(weights), self._d, self._room()
+        drawn = self._blocks(weights)
+        scores = residual = self._products(drawn, room)
+        factors = _factors(symmetric(sums[:number], d))
         unit = ones_for_zeros(np.abs(scores).max(axis=1, keepdims=True))
         solution, change = np.zeros(scores.shape), np.zeros(scores.shape)
         solution[[place for place in range(number) if place not in factors]] = np.nan
         for step in range(_MOST_STEPS):
             if step:
-                residual = self._scores(blocks, room, solution)
+                residual = scores - self._products(drawn, room, solution)
             right = (residual[:, :d] / unit).astype(np.float32)
             change[:] = 0.0
             for place, factor in factors.items():
@@ -157,25 +155,30 @@ class RefinedLeastSquares:
         solution[list(factors)] = np.nan
         return Refined(solution[:number, :d], scores[:number, :d])
 
-    def _scores(self, weights: FloatArray, room: _Room, solution: FloatArray | None = None) -> FloatArray:
-        """Return ``Q' diag(weights) (e - Q x)``, or of e alone, shape ``(TOGETHER, width)``; some blocks at a time."""
-        total = np.zeros(room.products.shape[1:])
-        coefficients = None if solution is None else np.ascontiguousarray(solution.T)
-        for start in range(0, len(self._basis), _BLOCKS_OF_A_PART):
-            some = slice(start, start + _BLOCKS_OF_A_PART)
-            basis, residuals = self._basis[some], self._residuals[some]
-            left, products = room.residuals[: len(basis)], room.products[: len(basis)]
-            if coefficients is not None:
-                residuals = np.subtract(residuals, np.matmul(basis, coefficients, out=left), out=left)
-            np.multiply(residuals, weights[some], out=left)
-            total += np.matmul(basis.transpose(0, 2, 1), left, out=products).sum(axis=0)
-        return np.ascontiguousarray(total.T)
+    def _blocks(self, weights: FloatArray) -> list[FloatArray]:
+        """Return the weights ``(m, n)`` of a group, filled up, of each part as ``(blocks, TOGETHER, rows)``."""
+        rows, n_filled = self._basis.shape[1], self._residuals.size
+        parts = [(weights[:, part], min(part.stop, n_filled) - part.start) for part in self._parts]
+        filled = [_filled_up(some, (TOGETHER, n_rows)) for some, n_rows in parts]
+        return [some.reshape(TOGETHER, -1, rows).transpose(1, 0, 2) for some in filled]
+
+    def _products(self, weights: Sequence[FloatArray], room: _Room, solution: FloatArray | None = None) -> FloatArray:
+        """Return ``Q' diag(weights) e``, or ``Q' diag(weights) Q x`` for a solution x, shape ``(TOGETHER, width)``."""
+        total, start = np.zeros(room.products.shape[1:]), 0
+        for drawn in weights:
+            some = slice(start, start + len(drawn))
+            rows, products = room.rows[: len(drawn)], room.products[: len(drawn)]
+            column = self._residuals[some] if solution is None else np.matmul(solution, self._turned[some], out=rows)
+            np.multiply(column, drawn, out=rows)
+            total += np.matmul(rows, self._basis[some], out=products).sum(axis=0)
+            start = some.stop
+        return total
 
     def _room(self) -> _Room:
-        """Return memory for some blocks."""
-        rows, width = self._basis.shape[1:]
-        n_blocks = min(len(self._basis), _BLOCKS_OF_A_PART)
-        return _Room(np.empty((n_blocks, rows, TOGETHER)), np.empty((n_blocks, width, TOGETHER)))
+        """Return memory for the blocks of a part."""
+        n_blocks, rows, width = self._basis.shape
+        at_once = min(n_blocks, _ROWS_OF_A_PART // rows)
+        return _Room(np.empty((at_once, TOGETHER, rows)), np.empty((at_once, TOGETHER, width)))
 
 
 class _Room(NamedTuple):
@@ -183,44 +186,32 @@ class _Room(NamedTuple):
 
     Attributes
     ----------
-    residuals, products
-        Of some blocks of rows, shapes ``(blocks, rows, TOGETHER)`` and ``(blocks, width, TOGETHER)``.
+    rows, products
+        Of some blocks of rows, shapes ``(blocks, TOGETHER, rows)`` and ``(blocks, TOGETHER, width)``.
     """
 
-    residuals: FloatArray
+    rows: FloatArray
     products: FloatArray
 
 
-class _Part(NamedTuple):
-    """Pairs of columns: some first ones, each with itself and all that come after it.
-
-    Attributes
-    ----------
-    firsts
-        The numbers of the first columns.
-    start, n_pairs
-        The place of the first pair among all, and how many there are.
-    """
-
-    firsts: range
-    start: int
-    n_pairs: int
+def _parts_of_pairs(d: int) -> list[range]:
+    """Return the numbers of all pairs of d columns, in parts."""
+    n_pairs = d * (d + 1) // 2
+    return [range(start, min(start + _PAIRS, n_pairs)) for start in range(0, n_pairs, _PAIRS)]
 
 
-def _parts(d: int) -> Iterator[_Part]:
-    """Yield all pairs of d columns in parts of about the same size."""
-    start = first = n_pairs = 0
-    for column in range(d):
-        n_pairs += d - column
-        if n_pairs >= _PAIRS_OF_A_PART or column == d - 1:
-            yield _Part(range(first, column + 1), start, n_pairs)
-            start, first, n_pairs = start + n_pairs, column + 1, 0
+def _multiple(number: int, step: int) -> int:
+    """Return the smallest multiple of `step` that is not below a number."""
+    return -(-number // step) * step
 
 
-def _filled_rows(n: int) -> int:
-    """Return how many rows n are with those of zeros that fill up the last block, and the last register."""
-    step = _ROWS if n > _ROWS_IN_DOUBLE else _LANES
-    return -(-n // step) * step
+def _filled_up(array: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    """Return an array filled up with zeros to a shape, itself if it has that shape."""
+    if array.shape == shape:
+        return array
+    filled = np.zeros(shape)
+    filled[: array.shape[0], : array.shape[1]] = array
+    return filled
 
 
 def _factors(matrices: SingleArray) -> dict[int, SingleArray]:
