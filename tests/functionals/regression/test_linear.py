@@ -26,7 +26,8 @@ from orthoboot.errors import (
 )
 from orthoboot.functionals import linear_regression
 from orthoboot.functionals.regression import linear
-from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, rows_times, tall_qr
+from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, tall_qr
+from orthoboot.functionals.regression.row_blocks import rows_times
 from orthoboot.plans import Cluster, Iid, Plan
 from orthoboot.solvers.refined_least_squares import RefinedLeastSquares
 

@@ -30,9 +30,9 @@ from orthoboot.functionals.regression.design_matrix import (
     check_tables,
     column_names,
     refused_case_weights,
-    rows_times,
     tall_triangle,
 )
+from orthoboot.functionals.regression.row_blocks import rows_times
 from orthoboot.typing import BoolArray, FloatArray
 
 Blocks = Iterator[tuple[int, Data]]

@@ -20,7 +20,6 @@ from orthoboot.functionals.regression.design_matrix import (
     RegressionRows,
     factor_of_resample,
     positive_solution,
-    rows_times,
 )
 from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family, PredictorLosses
@@ -29,6 +28,7 @@ from orthoboot.functionals.regression.linear import CatalogueRegression, Prepare
 from orthoboot.functionals.regression.linear_in_pieces import evaluation_of, values_of
 from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate
 from orthoboot.functionals.regression.refits_together import RefitsTogether
+from orthoboot.functionals.regression.row_blocks import rows_times
 from orthoboot.functionals.regression.row_losses import FamilyLoss
 from orthoboot.functionals.regression.search_limits import (
     MAX_ITERATIONS,

@@ -17,11 +17,12 @@ from orthoboot.errors import FitError, OrthobootWarning
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.regression.design_in_pieces import Blocks
-from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution, rows_times
+from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution
 from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family
 from orthoboot.functionals.regression.linear_in_pieces import Outcome, RegressionInPieces, some_columns
 from orthoboot.functionals.regression.losses_in_pieces import LossAt, LossesInPieces, RowLosses
+from orthoboot.functionals.regression.row_blocks import rows_times
 from orthoboot.functionals.regression.search_limits import (
     LARGEST_TRACE,
     REGULAR,

@@ -23,8 +23,9 @@ from orthoboot.functionals.regression.design_in_pieces import (
     Blocks,
     DesignInPieces,
 )
-from orthoboot.functionals.regression.design_matrix import RegressionArrays, arrays_of, positive_solution, rows_times
+from orthoboot.functionals.regression.design_matrix import RegressionArrays, arrays_of, positive_solution
 from orthoboot.functionals.regression.exact_fit import residual_is_rounding
+from orthoboot.functionals.regression.row_blocks import rows_times
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
 from orthoboot.typing import FloatArray, Influence
 
