@@ -7,7 +7,6 @@ for likewise, which doubles the digits (Wilkinson 1963; Higham 2002, Accuracy an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -22,19 +21,23 @@ from orthoboot.typing import FloatArray
 
 SingleArray = NDArray[np.float32]
 
-TOGETHER = 16
-"""Resamples of every product. The library rounds by the shape of a product and, with more columns in single precision
-on processors without AVX-512, by a column's place in it too."""
-_ROWS, _PAIRS = 128, 128
-"""Rows and pairs of columns of every product, which is so small that no threads are started."""
-_FEWEST_COLUMNS, _MOST_COLUMNS = 2, 63
-"""A single column is filled up, since for one the library has other routines; pairs of more are too many."""
+TOGETHER = 32
+"""Resamples of every product: the library rounds by the shape of a product, and not by a column's place in it."""
+_IN_SINGLE = 16
+"""The same in single precision, where processors without AVX-512 round the outer ones of more columns differently."""
+_PAIRS, _ROWS = 64, 256
+"""Pairs of columns and rows of every product of resamples and pairs, which is so small that no threads are started."""
+_ROWS_IN_DOUBLE = 128
+"""Rows of every product of resamples and columns."""
+_COLUMNS, _MOST_COLUMNS = 8, 63
+"""Columns are filled up to a multiple of so many: for a single one the library has other routines. Pairs of more than
+the second number are too many."""
 _LANES = 16
 """Fewer rows or pairs than a product has are filled up to a multiple of this."""
 _MOST_ROWS = 1 << 16
 """With more rows too few resamples are drawn at once to fill a product."""
-_ROWS_OF_A_PART = 4 * _ROWS
-"""Rows whose pairs are made at once, and which are weighted at once: as the cache holds."""
+_PAIRS_OF_A_PART, _ROWS_OF_A_PART, _BLOCKS_OF_A_PART = 5 * _PAIRS, 512, 8
+"""Pairs and rows whose products are made at once, and blocks of rows that are refined at once: as the cache holds."""
 _WORTH_A_TABLE = 1 << 20
 """Multiplications of a resample from which it is solved faster with others, though products are filled up."""
 
@@ -76,19 +79,16 @@ class RefinedLeastSquares:
     """
 
     def __init__(self, basis: FloatArray, residuals: FloatArray) -> None:
-        (n, d), rows = basis.shape, min(_ROWS, _multiple(len(basis), _LANES))
-        n_filled, width = _multiple(n, rows), max(d, _FEWEST_COLUMNS)
-        filled = _filled_up(basis, (n_filled, width))
-        self._d, self._parts = (
-            d,
-            [slice(start, start + _ROWS_OF_A_PART) for start in range(0, n_filled, _ROWS_OF_A_PART)],
-        )
-        self._basis = filled.reshape(-1, rows, width)
-        self._residuals = _filled_up(residuals[np.newaxis], (1, n_filled)).reshape(-1, 1, rows)
-        # Products of what lies the other way in memory take up to twice as long.
-        self._turned = np.ascontiguousarray(self._basis.transpose(0, 2, 1))
+        (n, d), n_filled = basis.shape, _filled_rows(len(basis))
+        filled, errors = np.zeros((n_filled, -(-d // _COLUMNS) * _COLUMNS)), np.zeros((n_filled, 1))
+        filled[:n, :d], errors[:n, 0] = basis, residuals
+        self._rows, in_double = min(n_filled, _ROWS), min(n_filled, _ROWS_IN_DOUBLE)
+        self._d, at_once = d, min(n_filled, _ROWS_OF_A_PART)
         # Each part lies together: columns that are a power of two apart would drive each other out of the cache.
-        self._columns: list[SingleArray] = [filled[some, :d].T.astype(np.float32, order="C") for some in self._parts]
+        self._columns: list[SingleArray] = [
+            filled[start : start + at_once, :d].T.astype(np.float32, order="C") for start in range(0, n_filled, at_once)
+        ]
+        self._basis, self._residuals = (part.reshape(-1, in_double, part.shape[1]) for part in (filled, errors))
 
     @staticmethod
     def suits(n: int, d: int) -> bool:
@@ -97,51 +97,58 @@ class RefinedLeastSquares:
 
     def __call__(self, weights: FloatArray) -> Refined:
         """Return the solutions for weights ``(B, n)``."""
-        (number, n), d, weights = weights.shape, self._d, np.ascontiguousarray(weights)
-        groups = [slice(start, min(start + TOGETHER, number)) for start in range(0, number, TOGETHER)]
-        single = np.zeros((len(groups), self._residuals.size, TOGETHER), dtype=np.float32)
-        sums = np.empty((len(groups), TOGETHER, d * (d + 1) // 2), dtype=np.float32)
+        (number, n), d = weights.shape, self._d
+        groups, singles = _slices(number, TOGETHER), _slices(number, _IN_SINGLE)
+        single = np.zeros((len(singles), self._residuals.size, _IN_SINGLE), dtype=np.float32)
+        sums = np.empty((len(singles), _IN_SINGLE, d * (d + 1) // 2), dtype=np.float32)
         found = Refined(np.empty((number, d)), np.empty((number, d)))
 
         def turn(group: int, some: slice) -> None:
             single[group, :n, : some.stop - some.start] = weights[some].T
 
-        def solve(group: int, some: slice) -> None:
-            found.changes[some], found.scores[some] = self._solved(sums[group], weights[some])
+        def solve(some: slice) -> None:
+            products = sums.reshape(-1, sums.shape[2])[some]
+            found.changes[some], found.scores[some] = self._solved(products, weights[some])
 
         with np.errstate(all="ignore"):  # what overflows is solved in another way
-            run_tasks([partial(turn, group, some) for group, some in enumerate(groups)])
-            run_tasks([partial(self._store_sums, single, sums, pairs) for pairs in _parts_of_pairs(d)])
-            run_tasks([partial(solve, group, some) for group, some in enumerate(groups)])
+            run_tasks([partial(turn, group, some) for group, some in enumerate(singles)])
+            run_tasks([partial(self._store_sums, single, sums, pairs) for pairs in _parts(d)])
+            run_tasks([partial(solve, some) for some in groups])
         return found
 
     def _store_sums(self, weights: SingleArray, sums: SingleArray, numbers: range) -> None:
         """Write the sums over all resamples of the products of some pairs of columns into `sums`."""
-        n_filled, rows = min(_PAIRS, _multiple(sums.shape[2], _LANES)), self._basis.shape[1]
-        strips, width = list(strips_of(self._d, numbers)), self._columns[0].shape[1]
+        tile, at_once = min(_PAIRS, _multiple(sums.shape[2], _LANES)), self._columns[0].shape[1]
+        n_tiles = -(-len(numbers) // tile)
         # Rows a power of two apart would drive each other out of the cache.
-        pairs = np.zeros((n_filled, width + _LANES), dtype=np.float32)[:, :width]
-        total = np.zeros((len(weights), n_filled, TOGETHER), dtype=np.float32)
+        pairs = np.zeros((n_tiles * tile, at_once + _LANES), dtype=np.float32)[:, :at_once]
+        tiles = pairs.reshape(n_tiles, 1, tile, at_once)
+        strips = list(strips_of(self._d, numbers))
+        total = np.zeros((n_tiles, len(weights), tile, _IN_SINGLE), dtype=np.float32)
         product = np.empty_like(total)
-        for part, columns in zip(self._parts, self._columns, strict=True):
+        for number, columns in enumerate(self._columns):
             store_pairs(columns, strips, pairs[:, : columns.shape[1]])
-            for row in range(0, columns.shape[1], rows):
-                drawn = weights[:, part.start + row : part.start + row + rows]
-                np.add(total, np.matmul(pairs[:, row : row + rows], drawn, out=product), out=total)
-        sums[..., numbers.start : numbers.stop] = total[:, : len(numbers)].transpose(0, 2, 1)
+            for row in range(0, columns.shape[1], self._rows):
+                start = number * at_once + row
+                drawn = weights[:, start : start + self._rows]
+                np.add(total, np.matmul(tiles[..., row : row + self._rows], drawn, out=product), out=total)
+        summed = total.transpose(1, 3, 0, 2).reshape(*sums.shape[:2], -1)
+        sums[..., numbers.start : numbers.stop] = summed[..., : len(numbers)]
 
     def _solved(self, sums: SingleArray, weights: FloatArray) -> Refined:
-        """Return the solutions for the weights ``(m, n)`` of a group, given its sums of products ``(TOGETHER, p)``."""
-        number, d, room = len(weights), self._d, self._room()
-        drawn = self._blocks(weights)
-        scores = residual = self._products(drawn, room)
-        factors = _factors(symmetric(sums[:number], d))
+        """Return the solutions for the weights ``(m, n)`` of a group, given its sums of products ``(m, p)``."""
+        (number, n), d, room = weights.shape, self._d, self._room()
+        drawn = np.zeros((self._residuals.size, TOGETHER))
+        drawn[:n, :number] = weights.T
+        blocks = drawn.reshape(*self._basis.shape[:2], TOGETHER)
+        scores = residual = self._scores(blocks, room)
+        factors = _factors(symmetric(sums, d))
         unit = ones_for_zeros(np.abs(scores).max(axis=1, keepdims=True))
         solution, change = np.zeros(scores.shape), np.zeros(scores.shape)
         solution[[place for place in range(number) if place not in factors]] = np.nan
         for step in range(_MOST_STEPS):
             if step:
-                residual = scores - self._products(drawn, room, solution)
+                residual = self._scores(blocks, room, solution)
             right = (residual[:, :d] / unit).astype(np.float32)
             change[:] = 0.0
             for place, factor in factors.items():
@@ -155,30 +162,25 @@ class RefinedLeastSquares:
         solution[list(factors)] = np.nan
         return Refined(solution[:number, :d], scores[:number, :d])
 
-    def _blocks(self, weights: FloatArray) -> list[FloatArray]:
-        """Return the weights ``(m, n)`` of a group, filled up, of each part as ``(blocks, TOGETHER, rows)``."""
-        rows, n_filled = self._basis.shape[1], self._residuals.size
-        parts = [(weights[:, part], min(part.stop, n_filled) - part.start) for part in self._parts]
-        filled = [_filled_up(some, (TOGETHER, n_rows)) for some, n_rows in parts]
-        return [some.reshape(TOGETHER, -1, rows).transpose(1, 0, 2) for some in filled]
-
-    def _products(self, weights: Sequence[FloatArray], room: _Room, solution: FloatArray | None = None) -> FloatArray:
-        """Return ``Q' diag(weights) e``, or ``Q' diag(weights) Q x`` for a solution x, shape ``(TOGETHER, width)``."""
-        total, start = np.zeros(room.products.shape[1:]), 0
-        for drawn in weights:
-            some = slice(start, start + len(drawn))
-            rows, products = room.rows[: len(drawn)], room.products[: len(drawn)]
-            column = self._residuals[some] if solution is None else np.matmul(solution, self._turned[some], out=rows)
-            np.multiply(column, drawn, out=rows)
-            total += np.matmul(rows, self._basis[some], out=products).sum(axis=0)
-            start = some.stop
-        return total
+    def _scores(self, weights: FloatArray, room: _Room, solution: FloatArray | None = None) -> FloatArray:
+        """Return ``Q' diag(weights) (e - Q x)``, or of e alone, shape ``(TOGETHER, width)``; some blocks at a time."""
+        total = np.zeros(room.products.shape[1:])
+        coefficients = None if solution is None else np.ascontiguousarray(solution.T)
+        for start in range(0, len(self._basis), _BLOCKS_OF_A_PART):
+            some = slice(start, start + _BLOCKS_OF_A_PART)
+            basis, residuals = self._basis[some], self._residuals[some]
+            left, products = room.residuals[: len(basis)], room.products[: len(basis)]
+            if coefficients is not None:
+                residuals = np.subtract(residuals, np.matmul(basis, coefficients, out=left), out=left)
+            np.multiply(residuals, weights[some], out=left)
+            total += np.matmul(basis.transpose(0, 2, 1), left, out=products).sum(axis=0)
+        return np.ascontiguousarray(total.T)
 
     def _room(self) -> _Room:
-        """Return memory for the blocks of a part."""
-        n_blocks, rows, width = self._basis.shape
-        at_once = min(n_blocks, _ROWS_OF_A_PART // rows)
-        return _Room(np.empty((at_once, TOGETHER, rows)), np.empty((at_once, TOGETHER, width)))
+        """Return memory for some blocks."""
+        rows, width = self._basis.shape[1:]
+        n_blocks = min(len(self._basis), _BLOCKS_OF_A_PART)
+        return _Room(np.empty((n_blocks, rows, TOGETHER)), np.empty((n_blocks, width, TOGETHER)))
 
 
 class _Room(NamedTuple):
@@ -186,32 +188,34 @@ class _Room(NamedTuple):
 
     Attributes
     ----------
-    rows, products
-        Of some blocks of rows, shapes ``(blocks, TOGETHER, rows)`` and ``(blocks, TOGETHER, width)``.
+    residuals, products
+        Of some blocks of rows, shapes ``(blocks, rows, TOGETHER)`` and ``(blocks, width, TOGETHER)``.
     """
 
-    rows: FloatArray
+    residuals: FloatArray
     products: FloatArray
 
 
-def _parts_of_pairs(d: int) -> list[range]:
+def _parts(d: int) -> list[range]:
     """Return the numbers of all pairs of d columns, in parts."""
     n_pairs = d * (d + 1) // 2
-    return [range(start, min(start + _PAIRS, n_pairs)) for start in range(0, n_pairs, _PAIRS)]
+    starts = range(0, n_pairs, _PAIRS_OF_A_PART)
+    return [range(start, min(start + _PAIRS_OF_A_PART, n_pairs)) for start in starts]
+
+
+def _slices(number: int, at_once: int) -> list[slice]:
+    """Return the slices of so many resamples at once, the last one of those that are left."""
+    return [slice(start, min(start + at_once, number)) for start in range(0, number, at_once)]
+
+
+def _filled_rows(n: int) -> int:
+    """Return how many rows n are with those of zeros that fill up the last block, and the last register."""
+    return _multiple(n, _ROWS if n > _ROWS_IN_DOUBLE else _LANES)
 
 
 def _multiple(number: int, step: int) -> int:
     """Return the smallest multiple of `step` that is not below a number."""
     return -(-number // step) * step
-
-
-def _filled_up(array: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    """Return an array filled up with zeros to a shape, itself if it has that shape."""
-    if array.shape == shape:
-        return array
-    filled = np.zeros(shape)
-    filled[: array.shape[0], : array.shape[1]] = array
-    return filled
 
 
 def _factors(matrices: SingleArray) -> dict[int, SingleArray]:
