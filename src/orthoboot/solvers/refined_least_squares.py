@@ -7,6 +7,7 @@ for likewise, which doubles the digits (Wilkinson 1963; Higham 2002, Accuracy an
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import NamedTuple
 
@@ -99,7 +100,7 @@ class RefinedLeastSquares:
         """Return the solutions for weights ``(B, n)``."""
         (number, n), d = weights.shape, self._d
         groups, singles = _slices(number, TOGETHER), _slices(number, _IN_SINGLE)
-        single = np.zeros((len(singles), self._residuals.size, _IN_SINGLE), dtype=np.float32)
+        single = _zeros(len(singles), self._residuals.size, _IN_SINGLE)
         sums = np.empty((len(singles), _IN_SINGLE, d * (d + 1) // 2), dtype=np.float32)
         found = Refined(np.empty((number, d)), np.empty((number, d)))
 
@@ -120,12 +121,10 @@ class RefinedLeastSquares:
         """Write the sums over all resamples of the products of some pairs of columns into `sums`."""
         tile, at_once = min(_PAIRS, _multiple(sums.shape[2], _LANES)), self._columns[0].shape[1]
         n_tiles = -(-len(numbers) // tile)
-        # Rows a power of two apart would drive each other out of the cache.
-        pairs = np.zeros((n_tiles * tile, at_once + _LANES), dtype=np.float32)[:, :at_once]
+        pairs = _zeros(n_tiles * tile, at_once)
         tiles = pairs.reshape(n_tiles, 1, tile, at_once)
         strips = list(strips_of(self._d, numbers))
-        total = np.zeros((n_tiles, len(weights), tile, _IN_SINGLE), dtype=np.float32)
-        product = np.empty_like(total)
+        total, product = (_zeros(n_tiles, len(weights), tile, _IN_SINGLE) for _ in range(2))
         for number, columns in enumerate(self._columns):
             store_pairs(columns, strips, pairs[:, : columns.shape[1]])
             for row in range(0, columns.shape[1], self._rows):
@@ -211,6 +210,14 @@ def _slices(number: int, at_once: int) -> list[slice]:
 def _filled_rows(n: int) -> int:
     """Return how many rows n are with those of zeros that fill up the last block, and the last register."""
     return _multiple(n, _ROWS if n > _ROWS_IN_DOUBLE else _LANES)
+
+
+def _zeros(*shape: int) -> SingleArray:
+    """Return zeros that begin with a line of the cache: registers that lie across two of them take longer to fill."""
+    size = math.prod(shape)
+    memory = np.zeros(size + _LANES, dtype=np.float32)
+    start = -memory.ctypes.data % (_LANES * memory.itemsize) // memory.itemsize
+    return memory[start : start + size].reshape(shape)
 
 
 def _multiple(number: int, step: int) -> int:
