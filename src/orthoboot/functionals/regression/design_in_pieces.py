@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.arrays.units import ones_for_zeros
 from orthoboot.data import Data
 from orthoboot.data.pieces import SampleInPieces, in_pieces
@@ -32,7 +33,6 @@ from orthoboot.functionals.regression.design_matrix import (
     refused_case_weights,
     tall_triangle,
 )
-from orthoboot.functionals.regression.row_blocks import rows_times
 from orthoboot.typing import BoolArray, FloatArray
 
 Blocks = Iterator[tuple[int, Data]]

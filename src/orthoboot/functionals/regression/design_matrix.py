@@ -18,11 +18,7 @@ import numpy as np
 import scipy
 
 from orthoboot.arrays.passes import ranges
-from orthoboot.arrays.threads import run_tasks
-from orthoboot.arrays.units import ones_for_zeros
-from orthoboot.data import Data
-from orthoboot.errors import DataError, FitError
-from orthoboot.functionals.regression.row_blocks import (
+from orthoboot.arrays.row_blocks import (
     FEWEST_ROWS,
     blocks_of,
     parts_of,
@@ -30,6 +26,10 @@ from orthoboot.functionals.regression.row_blocks import (
     rows_of_a_product,
     rows_times,
 )
+from orthoboot.arrays.threads import run_tasks
+from orthoboot.arrays.units import ones_for_zeros
+from orthoboot.data import Data
+from orthoboot.errors import DataError, FitError
 from orthoboot.typing import FloatArray
 
 _NUMBERS_IN_ONE_THREAD = 1 << 13

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from orthoboot.arguments import checked_name
+from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError, OrthobootWarning
@@ -28,7 +29,6 @@ from orthoboot.functionals.regression.linear import CatalogueRegression, Prepare
 from orthoboot.functionals.regression.linear_in_pieces import evaluation_of, values_of
 from orthoboot.functionals.regression.newton_surrogate import NewtonSurrogate
 from orthoboot.functionals.regression.refits_together import RefitsTogether
-from orthoboot.functionals.regression.row_blocks import rows_times
 from orthoboot.functionals.regression.row_losses import FamilyLoss
 from orthoboot.functionals.regression.search_limits import (
     MAX_ITERATIONS,

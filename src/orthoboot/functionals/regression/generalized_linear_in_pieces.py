@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orthoboot.arrays.pairs import pair_columns, symmetric
+from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.data import Data
 from orthoboot.data.pieces import RowsInPieces, as_array
 from orthoboot.draws.resamples import BlockWeights, Resamples, UnitBlockWeights
@@ -22,7 +23,6 @@ from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family
 from orthoboot.functionals.regression.linear_in_pieces import Outcome, RegressionInPieces, some_columns
 from orthoboot.functionals.regression.losses_in_pieces import LossAt, LossesInPieces, RowLosses
-from orthoboot.functionals.regression.row_blocks import rows_times
 from orthoboot.functionals.regression.search_limits import (
     LARGEST_TRACE,
     REGULAR,
