@@ -1,5 +1,9 @@
 """Least squares on many resamples at once: to double precision, and each with the same bits whatever the others."""
 
+import os
+import platform
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -57,6 +61,20 @@ def test_a_resample_has_the_same_bits_alone_and_at_any_place(n: int, d: int) -> 
         alone = solve(weights[place : place + 1])
         np.testing.assert_array_equal(alone.changes[0], together.changes[place])
         np.testing.assert_array_equal(alone.scores[0], together.scores[place])
+
+
+@pytest.mark.skipif(platform.machine().lower() not in {"x86_64", "amd64"}, reason="routines of other processors")
+def test_a_resample_has_the_same_bits_at_any_place_on_processors_without_avx512() -> None:
+    program = (
+        "import numpy as np; from orthoboot.solvers.refined_least_squares import RefinedLeastSquares\n"
+        "rng = np.random.default_rng(9); basis, _ = np.linalg.qr(rng.normal(size=(700, 50)))\n"
+        "weights, solve = rng.gamma(2.0, size=(40, 700)), RefinedLeastSquares(basis, rng.normal(size=700))\n"
+        "assert (solve(weights[::-1]).changes[::-1] == solve(weights).changes).all()\n"
+        "assert (solve(weights[9:10]).changes == solve(weights).changes[9]).all()\n"
+    )
+    # OpenBLAS takes the routines of the processor that this variable names.
+    environment = {**os.environ, "OPENBLAS_CORETYPE": "Haswell"}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
 
 
 @pytest.mark.parametrize("options", [{"batch": 1}, {"batch": 7}, {"n_jobs": 2}])

@@ -7,7 +7,7 @@ for likewise, which doubles the digits (Wilkinson 1963; Higham 2002, Accuracy an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from functools import partial
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from orthoboot.arrays.pairs import store_pairs, symmetric
+from orthoboot.arrays.pairs import store_pairs, strips_of, symmetric
 from orthoboot.arrays.threads import run_tasks
 from orthoboot.arrays.units import ones_for_zeros
 from orthoboot.typing import FloatArray
@@ -24,7 +24,9 @@ SingleArray = NDArray[np.float32]
 
 TOGETHER = 32
 """Resamples of every product: the library rounds by the shape of a product, and not by a column's place in it."""
-_PAIRS, _ROWS = 32, 256
+_IN_SINGLE = 16
+"""The same in single precision, where processors without AVX-512 round the outer ones of more columns differently."""
+_PAIRS, _ROWS = 64, 256
 """Pairs of columns and rows of every product of resamples and pairs, which is so small that no threads are started."""
 _ROWS_IN_DOUBLE = 128
 """Rows of every product of resamples and columns."""
@@ -32,10 +34,10 @@ _COLUMNS, _MOST_COLUMNS = 8, 63
 """Columns are filled up to a multiple of so many: for a single one the library has other routines. Pairs of more than
 the second number are too many."""
 _LANES = 16
-"""Fewer rows than a product has are filled up to a multiple of this."""
+"""Fewer rows or pairs than a product has are filled up to a multiple of this."""
 _MOST_ROWS = 1 << 16
 """With more rows too few resamples are drawn at once to fill a product."""
-_PAIRS_OF_A_PART, _ROWS_OF_A_PART, _BLOCKS_OF_A_PART = 320, 512, 8
+_PAIRS_OF_A_PART, _ROWS_OF_A_PART, _BLOCKS_OF_A_PART = 5 * _PAIRS, 512, 8
 """Pairs and rows whose products are made at once, and blocks of rows that are refined at once: as the cache holds."""
 _WORTH_A_TABLE = 1 << 20
 """Multiplications of a resample from which it is solved faster with others, though products are filled up."""
@@ -97,47 +99,49 @@ class RefinedLeastSquares:
     def __call__(self, weights: FloatArray) -> Refined:
         """Return the solutions for weights ``(B, n)``."""
         (number, n), d = weights.shape, self._d
-        groups = [slice(start, min(start + TOGETHER, number)) for start in range(0, number, TOGETHER)]
-        single = np.zeros((len(groups), self._residuals.size, TOGETHER), dtype=np.float32)
-        sums = np.empty((d * (d + 1) // 2, len(groups), TOGETHER), dtype=np.float32)
+        groups, singles = _slices(number, TOGETHER), _slices(number, _IN_SINGLE)
+        single = _zeros(len(singles), self._residuals.size, _IN_SINGLE)
+        sums = np.empty((len(singles), _IN_SINGLE, d * (d + 1) // 2), dtype=np.float32)
         found = Refined(np.empty((number, d)), np.empty((number, d)))
 
         def turn(group: int, some: slice) -> None:
             single[group, :n, : some.stop - some.start] = weights[some].T
 
-        def solve(group: int, some: slice) -> None:
-            found.changes[some], found.scores[some] = self._solved(sums[:, group], weights[some])
+        def solve(some: slice) -> None:
+            products = sums.reshape(-1, sums.shape[2])[some]
+            found.changes[some], found.scores[some] = self._solved(products, weights[some])
 
         with np.errstate(all="ignore"):  # what overflows is solved in another way
-            run_tasks([partial(turn, group, some) for group, some in enumerate(groups)])
-            run_tasks([partial(self._store_sums, single, sums, part) for part in _parts(d)])
-            run_tasks([partial(solve, group, some) for group, some in enumerate(groups)])
+            run_tasks([partial(turn, group, some) for group, some in enumerate(singles)])
+            run_tasks([partial(self._store_sums, single, sums, pairs) for pairs in _parts(d)])
+            run_tasks([partial(solve, some) for some in groups])
         return found
 
-    def _store_sums(self, weights: SingleArray, sums: SingleArray, part: _Part) -> None:
+    def _store_sums(self, weights: SingleArray, sums: SingleArray, numbers: range) -> None:
         """Write the sums over all resamples of the products of some pairs of columns into `sums`."""
-        n_tiles, at_once = -(-part.n_pairs // _PAIRS), self._columns[0].shape[1]
-        pairs = np.zeros((n_tiles * _PAIRS, at_once), dtype=np.float32)
-        tiles = pairs.reshape(n_tiles, 1, _PAIRS, at_once)
-        total = np.zeros((n_tiles, len(weights), _PAIRS, TOGETHER), dtype=np.float32)
-        product = np.empty_like(total)
+        tile, at_once = min(_PAIRS, _multiple(sums.shape[2], _LANES)), self._columns[0].shape[1]
+        n_tiles = -(-len(numbers) // tile)
+        pairs = _zeros(n_tiles * tile, at_once)
+        tiles = pairs.reshape(n_tiles, 1, tile, at_once)
+        strips = list(strips_of(self._d, numbers))
+        total, product = (_zeros(n_tiles, len(weights), tile, _IN_SINGLE) for _ in range(2))
         for number, columns in enumerate(self._columns):
-            store_pairs(columns, part.firsts, pairs[: part.n_pairs, : columns.shape[1]])
+            store_pairs(columns, strips, pairs[:, : columns.shape[1]])
             for row in range(0, columns.shape[1], self._rows):
                 start = number * at_once + row
                 drawn = weights[:, start : start + self._rows]
                 np.add(total, np.matmul(tiles[..., row : row + self._rows], drawn, out=product), out=total)
-        summed = total.transpose(0, 2, 1, 3).reshape(-1, *sums.shape[1:])
-        sums[part.start : part.start + part.n_pairs] = summed[: part.n_pairs]
+        summed = total.transpose(1, 3, 0, 2).reshape(*sums.shape[:2], -1)
+        sums[..., numbers.start : numbers.stop] = summed[..., : len(numbers)]
 
     def _solved(self, sums: SingleArray, weights: FloatArray) -> Refined:
-        """Return the solutions for the weights ``(m, n)`` of a group, given its sums of products ``(p, TOGETHER)``."""
+        """Return the solutions for the weights ``(m, n)`` of a group, given its sums of products ``(m, p)``."""
         (number, n), d, room = weights.shape, self._d, self._room()
         drawn = np.zeros((self._residuals.size, TOGETHER))
         drawn[:n, :number] = weights.T
         blocks = drawn.reshape(*self._basis.shape[:2], TOGETHER)
         scores = residual = self._scores(blocks, room)
-        factors = _factors(symmetric(np.ascontiguousarray(sums[:, :number].T), d))
+        factors = _factors(symmetric(sums, d))
         unit = ones_for_zeros(np.abs(scores).max(axis=1, keepdims=True))
         solution, change = np.zeros(scores.shape), np.zeros(scores.shape)
         solution[[place for place in range(number) if place not in factors]] = np.nan
@@ -191,36 +195,34 @@ class _Room(NamedTuple):
     products: FloatArray
 
 
-class _Part(NamedTuple):
-    """Pairs of columns: some first ones, each with itself and all that come after it.
-
-    Attributes
-    ----------
-    firsts
-        The numbers of the first columns.
-    start, n_pairs
-        The place of the first pair among all, and how many there are.
-    """
-
-    firsts: range
-    start: int
-    n_pairs: int
+def _parts(d: int) -> list[range]:
+    """Return the numbers of all pairs of d columns, in parts."""
+    n_pairs = d * (d + 1) // 2
+    starts = range(0, n_pairs, _PAIRS_OF_A_PART)
+    return [range(start, min(start + _PAIRS_OF_A_PART, n_pairs)) for start in starts]
 
 
-def _parts(d: int) -> Iterator[_Part]:
-    """Yield all pairs of d columns in parts of about the same size."""
-    start = first = n_pairs = 0
-    for column in range(d):
-        n_pairs += d - column
-        if n_pairs >= _PAIRS_OF_A_PART or column == d - 1:
-            yield _Part(range(first, column + 1), start, n_pairs)
-            start, first, n_pairs = start + n_pairs, column + 1, 0
+def _slices(number: int, at_once: int) -> list[slice]:
+    """Return the slices of so many resamples at once, the last one of those that are left."""
+    return [slice(start, min(start + at_once, number)) for start in range(0, number, at_once)]
 
 
 def _filled_rows(n: int) -> int:
     """Return how many rows n are with those of zeros that fill up the last block, and the last register."""
-    step = _ROWS if n > _ROWS_IN_DOUBLE else _LANES
-    return -(-n // step) * step
+    return _multiple(n, _ROWS if n > _ROWS_IN_DOUBLE else _LANES)
+
+
+def _zeros(*shape: int) -> SingleArray:
+    """Return zeros that begin with a line of the cache: registers that lie across two of them take longer to fill."""
+    size = math.prod(shape)
+    memory = np.zeros(size + _LANES, dtype=np.float32)
+    start = -memory.ctypes.data % (_LANES * memory.itemsize) // memory.itemsize
+    return memory[start : start + size].reshape(shape)
+
+
+def _multiple(number: int, step: int) -> int:
+    """Return the smallest multiple of `step` that is not below a number."""
+    return -(-number // step) * step
 
 
 def _factors(matrices: SingleArray) -> dict[int, SingleArray]:

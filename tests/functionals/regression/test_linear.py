@@ -13,6 +13,7 @@ import pytest
 import statsmodels.api as sm
 
 import orthoboot as ob
+from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import (
@@ -26,7 +27,7 @@ from orthoboot.errors import (
 )
 from orthoboot.functionals import linear_regression
 from orthoboot.functionals.regression import linear
-from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, rows_times, tall_qr
+from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, tall_qr
 from orthoboot.plans import Cluster, Iid, Plan
 from orthoboot.solvers.refined_least_squares import RefinedLeastSquares
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.arrays.units import ones_for_zeros
 from orthoboot.data import Data
 from orthoboot.data.pieces import SampleInPieces, in_pieces
@@ -30,7 +31,6 @@ from orthoboot.functionals.regression.design_matrix import (
     check_tables,
     column_names,
     refused_case_weights,
-    rows_times,
     tall_triangle,
 )
 from orthoboot.typing import BoolArray, FloatArray

@@ -10,23 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 
+from orthoboot.arrays.passes import ranges
+from orthoboot.arrays.row_blocks import (
+    FEWEST_ROWS,
+    blocks_of,
+    parts_of,
+    products_with_themselves,
+    rows_of_a_product,
+    rows_times,
+)
+from orthoboot.arrays.threads import run_tasks
 from orthoboot.arrays.units import ones_for_zeros
 from orthoboot.data import Data
 from orthoboot.errors import DataError, FitError
 from orthoboot.typing import FloatArray
 
-_MULTIPLICATIONS_IN_ONE_THREAD = 1 << 18
-"""OpenBLAS starts no threads for matrix products of so many multiplications."""
 _NUMBERS_IN_ONE_THREAD = 1 << 13
-"""Nor for the products of matrices and vectors inside a factorisation of so many numbers."""
-_FEWEST_ROWS, _MANY_ROWS = 32, 4096
+"""OpenBLAS starts no threads for the products of matrices and vectors inside a factorisation of so many numbers."""
 _COLUMNS_OF_A_STRIP = 24
 """Columns from which on a strip of them is worth a product of its own."""
 _NUMBERS_IN_CACHE = 1 << 17
@@ -204,13 +211,9 @@ class QRFactors(ScaledTriangle):
     @staticmethod
     def of(matrix: FloatArray) -> QRFactors:
         """Return the factorisation of `matrix`, shape ``(n, d)`` with n at least d."""
-        peaks = ones_for_zeros(np.abs(matrix).max(axis=0))
-        # Two steps, since squares of very large or very small numbers would leave the range of floats.
-        columns = matrix / peaks
-        lengths = ones_for_zeros(np.sqrt(np.einsum("jp,jp->p", columns, columns)))
-        columns /= lengths
+        columns, scales = _of_length_one(matrix)
         orthonormal, triangle = _qr_by_cholesky(columns) or tall_qr(columns)
-        return QRFactors(triangle, peaks * lengths, orthonormal)
+        return QRFactors(triangle, scales, orthonormal)
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -224,8 +227,16 @@ class QRFactors(ScaledTriangle):
 
         the share of row j in the coefficient; m rows of equal share give m.
         """
-        squares = np.square(self.shares)
-        effective: FloatArray = squares.sum(axis=0) ** 2 / np.einsum("jp,jp->p", squares, squares)
+        parts = parts_of(*self.orthonormal.shape)
+        sums = np.empty((2, len(parts), len(self.scales)))
+
+        def store(number: int) -> None:
+            squares = np.square(self.shares[parts[number]])
+            sums[:, number] = squares.sum(axis=0), np.einsum("jp,jp->p", squares, squares)
+
+        run_tasks([partial(store, number) for number in range(len(parts))])
+        squares, fourth_powers = sums.sum(axis=1)
+        effective: FloatArray = squares**2 / fourth_powers
         return effective
 
 
@@ -244,19 +255,35 @@ def _qr_by_cholesky(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None
     orthonormal up to rounding then. Columns are multiplied with the inverse of R, whose condition costs digits.
     """
     n, d = columns.shape
-    if n < _FEWEST_ROWS * d or d**2 > _NUMBERS_IN_ONE_THREAD:
+    if n < FEWEST_ROWS * d or d**2 > _NUMBERS_IN_ONE_THREAD:
         return None
     orthonormal, whole = columns, np.eye(d)
     for _ in range(2):
-        blocks = _blocks(orthonormal, _rows_of_a_product(d**2))
-        # Of a copy, since the product of a matrix with itself is another routine, which may start threads.
-        products = (blocks.transpose(0, 2, 1) @ blocks.copy()).sum(axis=0)
+        products = products_with_themselves(orthonormal)
         triangle, failed = scipy.linalg.lapack.dpotrf(products)
         if failed or not scipy.linalg.lapack.dpocon(triangle, np.abs(products).sum(axis=0).max())[0] > _FAR:
             return None
         factor = ScaledTriangle(np.ascontiguousarray(triangle), np.ones(d))
         orthonormal, whole = rows_times(orthonormal, factor.inverse_triangle), factor.triangle @ whole
     return orthonormal, whole
+
+
+def _of_length_one(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the columns of a matrix divided by their lengths, and these lengths."""
+    peaks = ones_for_zeros(ranges(matrix).largest)
+    columns, parts = np.empty(matrix.shape), parts_of(*matrix.shape)
+    squares = np.empty((len(parts), matrix.shape[1]))
+
+    def store(number: int) -> None:
+        part = parts[number]
+        # Two steps, since squares of very large or very small numbers would leave the range of floats.
+        np.divide(matrix[part], peaks, out=columns[part])
+        squares[number] = np.einsum("jp,jp->p", columns[part], columns[part])
+
+    run_tasks([partial(store, number) for number in range(len(parts))])
+    lengths = ones_for_zeros(np.sqrt(squares.sum(axis=0)))
+    run_tasks([partial(np.divide, columns[part], lengths, out=columns[part]) for part in parts])
+    return columns, peaks * lengths
 
 
 def tall_qr(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -276,7 +303,7 @@ def tall_qr(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     q, r = tall_qr(np.concatenate([r_blocks.reshape(-1, d), r_rest]))
     joined = np.empty((n, d))
     whole, rest = joined[: n_blocks * rows].reshape(n_blocks, rows, d), joined[n_blocks * rows :]
-    step = _rows_of_a_product(d**2)
+    step = rows_of_a_product(d**2)
     for some in (slice(start, start + step) for start in range(0, rows, step)):
         np.matmul(q_blocks[:, some], q[: n_blocks * d].reshape(n_blocks, d, d), out=whole[:, some])
         np.matmul(q_rest[some], q[n_blocks * d :], out=rest[some])
@@ -300,16 +327,6 @@ def _rows_of_a_block(d: int) -> int:
     return max(_NUMBERS_IN_ONE_THREAD // d, d + d // 2 + 1)
 
 
-def rows_times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Return ``rows @ matrix``, shape ``(n, k)``, for many rows and a small matrix, bit for bit reproducible."""
-    (n, d), k, step = rows.shape, matrix.shape[1], _rows_of_a_product(matrix.size)
-    n_blocks = n // step
-    products, whole = np.empty((n, k)), n_blocks * step
-    np.matmul(rows[:whole].reshape(n_blocks, step, d), matrix, out=products[:whole].reshape(n_blocks, step, k))
-    np.matmul(rows[whole:], matrix, out=products[whole:])
-    return products
-
-
 class CrossProducts:
     """The matrix ``columns' diag(weights) [columns, others]`` for many vectors of weights.
 
@@ -329,10 +346,10 @@ class CrossProducts:
         (n, d), width = columns.shape, self._rows.shape[1]
         n_strips = max(d // _COLUMNS_OF_A_STRIP, 1)
         self._ends = [d * strip // n_strips for strip in range(n_strips + 1)]
-        self._block = min(_rows_of_a_product(-(-d // n_strips) * width), n)
+        self._block = min(rows_of_a_product(-(-d // n_strips) * width), n)
         self._at_once = self._block * max(_NUMBERS_IN_CACHE // (self._block * width), 1)
         if n_strips == 1:
-            self._rows = _blocks(self._rows, self._block)
+            self._rows = blocks_of(self._rows, self._block)
             self._columns = np.ascontiguousarray(self._rows[:, :, :d].transpose(0, 2, 1))
 
     def __call__(self, weights: FloatArray) -> FloatArray:
@@ -352,7 +369,9 @@ class CrossProducts:
         kept = np.flatnonzero(weights != 0)  # three times faster than to ask numbers whether they are zero
         for start in range(0, kept.size, self._at_once):
             some = kept[start : start + self._at_once]
-            self._add_strips(_blocks(self._rows.take(some, axis=0), min(self._block, some.size)), weights[some], total)
+            self._add_strips(
+                blocks_of(self._rows.take(some, axis=0), min(self._block, some.size)), weights[some], total
+            )
         for first, last in pairwise(self._ends):
             total[last:, first:last] = total[first:last, last:d].T
         return total
@@ -367,23 +386,7 @@ class CrossProducts:
 
 def _weighted(blocks: FloatArray, weights: FloatArray) -> FloatArray:
     """Return each row of some blocks times its weight."""
-    return blocks * _blocks(weights[:, np.newaxis], blocks.shape[1])
-
-
-def _blocks(matrix: FloatArray, rows: int) -> FloatArray:
-    """Return the rows in blocks of equal size, the last one filled with zeros, shape ``(blocks, rows, columns)``."""
-    n, columns = matrix.shape
-    if n % rows:
-        filled = np.zeros((-(-n // rows) * rows, columns))
-        filled[:n] = matrix
-        matrix = filled
-    return matrix.reshape(-1, rows, columns)
-
-
-def _rows_of_a_product(size: int) -> int:
-    few = _MULTIPLICATIONS_IN_ONE_THREAD // size
-    # Blocks of less are slow; with so many columns let the library have its threads.
-    return few if few >= _FEWEST_ROWS else _MANY_ROWS
+    return blocks * blocks_of(weights[:, np.newaxis], blocks.shape[1])
 
 
 def positive_solution(matrix: FloatArray, right: FloatArray, *, least_condition: float) -> FloatArray | None:
@@ -409,7 +412,8 @@ def _solved(solve: Callable[[FloatArray], FloatArray], right: FloatArray) -> Flo
 
 def factor_of_data(name: str, rows: RegressionRows) -> QRFactors:
     """Return the factorisation of the weighted columns; raise a `DataError` where they are dependent."""
-    factor = QRFactors.of(np.sqrt(rows.case_weights)[:, np.newaxis] * rows.X)
+    is_weighted = (rows.case_weights != 1).any()
+    factor = QRFactors.of(np.sqrt(rows.case_weights)[:, np.newaxis] * rows.X if is_weighted else rows.X)
     check_independent(name, factor, rows.labels)
     return factor
 

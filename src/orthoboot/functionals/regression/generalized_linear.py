@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from orthoboot.arguments import checked_name
+from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError, OrthobootWarning
@@ -20,7 +21,6 @@ from orthoboot.functionals.regression.design_matrix import (
     RegressionRows,
     factor_of_resample,
     positive_solution,
-    rows_times,
 )
 from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family, PredictorLosses

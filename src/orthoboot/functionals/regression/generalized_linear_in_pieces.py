@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orthoboot.arrays.pairs import pair_columns, symmetric
+from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.data import Data
 from orthoboot.data.pieces import RowsInPieces, as_array
 from orthoboot.draws.resamples import BlockWeights, Resamples, UnitBlockWeights
@@ -17,7 +18,7 @@ from orthoboot.errors import FitError, OrthobootWarning
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.regression.design_in_pieces import Blocks
-from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution, rows_times
+from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution
 from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family
 from orthoboot.functionals.regression.linear_in_pieces import Outcome, RegressionInPieces, some_columns

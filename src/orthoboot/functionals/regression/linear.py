@@ -317,8 +317,11 @@ class LinearFit(PreparedRegression[LinearRegression]):
     def influence(self) -> Influence:
         """Return ``n R^-1 q_j e_j`` for every row."""
         fit = self.fit
-        influence = fit.factor.shares * (len(fit.residuals) * fit.residuals)[:, np.newaxis] / fit.factor.scales
-        return (influence - influence.mean(axis=0),)
+        influence = fit.factor.shares * (len(fit.residuals) * fit.residuals)[:, np.newaxis]
+        # In place, since memory that is new takes longer than what is computed there.
+        influence /= fit.factor.scales
+        influence -= influence.mean(axis=0)
+        return (influence,)
 
     def second_order_bias(self, covariance: Covariance) -> FloatArray | None:
         r"""Return the mean of the second-order term of a refit; None where it costs too much.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from orthoboot.arrays.pairs import pair_columns, symmetric
+from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.data import Data
 from orthoboot.data.pieces import RowsInPieces, as_array
 from orthoboot.draws.resamples import BlockWeights, Resamples
@@ -23,7 +24,7 @@ from orthoboot.functionals.regression.design_in_pieces import (
     Blocks,
     DesignInPieces,
 )
-from orthoboot.functionals.regression.design_matrix import RegressionArrays, arrays_of, positive_solution, rows_times
+from orthoboot.functionals.regression.design_matrix import RegressionArrays, arrays_of, positive_solution
 from orthoboot.functionals.regression.exact_fit import residual_is_rounding
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
 from orthoboot.typing import FloatArray, Influence

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError
-from orthoboot.functionals.regression.design_matrix import CrossProducts, positive_solution, rows_times
+from orthoboot.functionals.regression.design_matrix import CrossProducts, positive_solution
 from orthoboot.functionals.regression.linear import CatalogueRegression, LeastSquares, PreparedRegression
 from orthoboot.functionals.surrogate import LinearOutputs
 from orthoboot.models.statsmodels.robust_scales import FixedScale, Scale
