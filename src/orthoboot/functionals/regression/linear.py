@@ -206,10 +206,10 @@ class LinearRegression(CatalogueRegression):
     with up to 63 columns and 65,536 rows, are solved for many resamples at once: in single precision, and refined until
     a further step would change the solution by less than 1e-12 of its largest number. Other fits, and resamples for
     which single precision has too few digits, are solved one by one in double precision. Which way is taken depends on
-    the data and on the resample alone, and all products have the same shape whatever the batch, so the bits of a refit
-    do not depend on the other resamples. Up to 50 columns all products are small enough for OpenBLAS, numpy's own
-    library, to use one thread for each: with numpy 2 the bits do not depend on the number of threads either. Another
-    processor may round in another order, and the last digits may differ.
+    the data and on the resample alone, and all products have the same shape whatever the batch. So with OpenBLAS,
+    numpy's own library, the bits of a refit do not depend on the other resamples. Up to 50 columns it uses one thread
+    for each product, so that with numpy 2 they do not depend on the number of threads either. Another processor may
+    round in another order, and another library by the place in a batch: then the last digits may differ.
 
     The data are ``(X, y)`` with ``paired=True``, or ``(X, y, case_weights)``; a resample on which the columns are
     dependent counts as a failed replicate. The data may be read part by part, as memory-mapped arrays and dask
