@@ -58,6 +58,9 @@ _OPEN = np.uint8(128)
 _MASKED = 64
 """Counts that are asked at once whether they are open; where they are asked, their number is a multiple of it."""
 
+_FEW_COLUMNS = 8
+"""Columns that are copied to be filled up; a copy of more takes longer than what it saves."""
+
 _MOSTLY_OPEN = 3
 """More of these are rarely open: one or two are on average."""
 
@@ -413,17 +416,28 @@ def _multinomial_counts(k0: Any, k1: Any, stream: Any, first: Any, law: Any, cap
 
 @_called
 def _store_sums_of_one_chunk(bits: Any, first: Any, law: Any, capacity: Any, columns: Any, out: Any) -> None:
-    n, memory, lanes = columns.shape[1], _memory(), _empty_lanes()
+    n = columns.shape[1]
+    if n % _MASKED and len(columns) <= _FEW_COLUMNS:
+        # With rows of zeros they fill whole vectors: the last few rows of each resample took longer one by one.
+        filled = np.zeros((len(columns), _whole_masks(n)))
+        filled[:, :n] = columns
+        _store_sums_of_rows(bits, first, law, capacity, n, filled, out)
+    else:
+        _store_sums_of_rows(bits, first, law, capacity, n, columns, out)
+
+
+@_called
+def _store_sums_of_rows(bits: Any, first: Any, law: Any, capacity: Any, n: Any, columns: Any, out: Any) -> None:
+    """Write the sums over resamples of n rows, after which the columns may have zeros, into `out`."""
+    memory, lanes = _memory(), _empty_lanes()
     bounds, rows = np.full(n, n, dtype=np.uint64), np.empty(n, dtype=np.int64)
     counts = np.empty((max(min(_RESAMPLES_AT_ONCE, len(out)), 1), _whole_masks(n)), dtype=np.uint8)
-    # With rows of zeros the counts fill whole vectors: the last few rows of each resample took longer one by one.
-    values = np.zeros((len(columns), counts.shape[1]))
-    values[:, :n], out[:] = columns, 0.0
+    out[:] = 0.0
     for place in range(0, len(out), len(counts)):
         number = min(len(counts), len(out) - place)
         replicate = first + np.uint64(place)
         _store_counts_of_resamples(bits, replicate, law, memory, capacity, bounds, rows, counts[:number])
-        _add_chunk_sums(counts[:number], values, lanes, out[place : place + number])
+        _add_chunk_sums(counts[:number, : columns.shape[1]], columns, lanes, out[place : place + number])
 
 
 @_called
