@@ -32,7 +32,7 @@ ROOTS = (Path(__file__).parent / "src", Path(__file__).parent)
 def _sources_of_kernels() -> str:
     """Return a digest of what is compiled: numba keeps a kernel until its own file changes, whatever it calls."""
     room = ROOTS[0] / "orthoboot"
-    files = [*sorted((room / "draws").glob("*.py")), room / "arrays" / "row_products.py"]
+    files = [*sorted((room / "draws").rglob("*.py")), room / "arrays" / "row_products.py"]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 

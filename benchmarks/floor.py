@@ -28,7 +28,7 @@ def kernel() -> Kernel | None:
     try:
         import numba
 
-        from orthoboot.draws.numba_words import philox
+        from orthoboot.draws.compiled.numba_words import philox
     except ImportError:
         return None
 

@@ -45,7 +45,7 @@ def random_numbers(n: int, n_resamples: int) -> Callable[[], Any]:
     """Return the drawing of the random words of Poisson counts, and no more."""
     import numba
 
-    from orthoboot.draws import numba_kernels
+    from orthoboot.draws.compiled import numba_kernels
 
     store_words = numba_kernels._store_words
 

@@ -25,7 +25,7 @@ SIZES = [1, 2, 15, 16, 17, 63, 64, 65, 100, 255, 256, 257, 1000, 8191, 8192, 819
 
 
 def compiled():
-    return pytest.importorskip("orthoboot.draws.numba_kernels", exc_type=ImportError)
+    return pytest.importorskip("orthoboot.draws.compiled.numba_kernels", exc_type=ImportError)
 
 
 @pytest.fixture(params=["numpy", "numba"])

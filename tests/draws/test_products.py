@@ -25,7 +25,7 @@ SIZES = [1, 255, 257, 1023, 1024, 1025, 8191, 8192, 8193, 20_000]
 
 
 def compiled():
-    return pytest.importorskip("orthoboot.draws.numba_kernels", exc_type=ImportError)
+    return pytest.importorskip("orthoboot.draws.compiled.numba_kernels", exc_type=ImportError)
 
 
 def choose(backend, monkeypatch):

@@ -18,7 +18,7 @@ from scipy import special, stats
 from tests import literal_draws
 
 import orthoboot as ob
-from orthoboot import draws
+from orthoboot.draws import compiled as compiled_package
 from orthoboot.draws import kernels, numpy_kernels
 from orthoboot.draws.poisson import LANES, LONG_LANES, OPEN, inversion, open_capacity, poisson_rate, throw_capacity
 from orthoboot.draws.random_counts import (
@@ -38,7 +38,7 @@ N_DRAWS = 20_000
 
 
 def compiled():
-    return pytest.importorskip("orthoboot.draws.numba_kernels", exc_type=ImportError)
+    return pytest.importorskip("orthoboot.draws.compiled.numba_kernels", exc_type=ImportError)
 
 
 @pytest.fixture(params=["numpy", "numba"])
@@ -386,8 +386,8 @@ def test_the_compiled_path_is_loaded_once_it_pays():
 
 
 def test_without_numba_the_kernels_of_numpy_serve(monkeypatch):
-    monkeypatch.delattr(draws, "numba_kernels", raising=False)
-    monkeypatch.setitem(sys.modules, "orthoboot.draws.numba_kernels", None)
+    monkeypatch.delattr(compiled_package, "numba_kernels", raising=False)
+    monkeypatch.setitem(sys.modules, "orthoboot.draws.compiled.numba_kernels", None)
     assert kernels.fastest_kernels() is numpy_kernels
 
 
@@ -416,8 +416,8 @@ def test_where_numba_may_not_compile_the_kernels_of_numpy_serve():
 def loaded_anew(monkeypatch):
     """Make the next import of the compiled kernels load them again."""
     for module in ("compilation", "numba_kernels"):
-        monkeypatch.delattr(draws, module, raising=False)
-        monkeypatch.delitem(sys.modules, f"orthoboot.draws.{module}", raising=False)
+        monkeypatch.delattr(compiled_package, module, raising=False)
+        monkeypatch.delitem(sys.modules, f"orthoboot.draws.compiled.{module}", raising=False)
 
 
 @pytest.mark.parametrize("error", [ImportError, NotImplementedError, RuntimeError, SystemError, OSError, ValueError])

@@ -108,7 +108,7 @@ class Choice:
 def fastest_kernels() -> Kernels:
     """Return the compiled kernels where numba is installed, loads and compiles, else those of numpy."""
     try:
-        from orthoboot.draws import numba_kernels
+        from orthoboot.draws.compiled import numba_kernels
     except (ImportError, OSError):  # both kernels give the same bits, so the run goes on
         return numpy_kernels
     return numba_kernels

@@ -93,7 +93,7 @@ def _compiled_kernels() -> Any:
     if kernels_for(0) is numpy_kernels:
         return None
     try:
-        from orthoboot.draws import numba_products
+        from orthoboot.draws.compiled import numba_products
     except (ImportError, OSError):  # both kernels give the same bits, so the run goes on
         return None
     return numba_products

@@ -1,7 +1,7 @@
 """Random counts and integers as a function of (key, stream, replicate, row) alone.
 
 No number depends on a shared stream, so resamples come out the same in batches, in threads and on other machines. The
-layout of the counter is in `orthoboot.draws.numpy_kernels`; `orthoboot.draws.numba_kernels` gives the same bits faster.
+layout of the counter is in `orthoboot.draws.numpy_kernels`; `orthoboot.draws.compiled` gives the same bits faster.
 """
 
 from __future__ import annotations

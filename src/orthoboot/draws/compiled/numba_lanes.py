@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from orthoboot.draws.compilation import called as _called
-from orthoboot.draws.compilation import inlined as _inlined
-from orthoboot.draws.compilation import intrinsic, ir, loop_over, loops_until, tuple_items, variable
-from orthoboot.draws.compilation import types as _types
+from orthoboot.draws.compiled.compilation import called as _called
+from orthoboot.draws.compiled.compilation import inlined as _inlined
+from orthoboot.draws.compiled.compilation import intrinsic, ir, loop_over, loops_until, tuple_items, variable
+from orthoboot.draws.compiled.compilation import types as _types
 from orthoboot.draws.summation import CHUNK as _CHUNK
 from orthoboot.draws.summation import LANES as _LANES
 

@@ -12,23 +12,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthoboot.draws import numpy_kernels
-from orthoboot.draws.compilation import called as _called
-from orthoboot.draws.compilation import compiled as _compiled
-from orthoboot.draws.compilation import inlined as _inlined
-from orthoboot.draws.compilation import intrinsic, ir
-from orthoboot.draws.compilation import types as _types
-from orthoboot.draws.numba_lanes import add_chunk_sums as _add_chunk_sums
-from orthoboot.draws.numba_lanes import empty_lanes as _empty_lanes
-from orthoboot.draws.numba_lanes import thrown_sum as _thrown_sum
-from orthoboot.draws.numba_pointers import as_bytes as _as_bytes
-from orthoboot.draws.numba_pointers import as_shorts as _as_shorts
-from orthoboot.draws.numba_pointers import as_words as _as_words
-from orthoboot.draws.numba_pointers import from_place as _from_place
-from orthoboot.draws.numba_pointers import pointer as _pointer
-from orthoboot.draws.numba_words import philox as _philox
-from orthoboot.draws.numba_words import store_integers as _store_integers
-from orthoboot.draws.numba_words import store_words as _store_words
-from orthoboot.draws.numba_words import word_of_block as _word_of_block
+from orthoboot.draws.compiled.compilation import called as _called
+from orthoboot.draws.compiled.compilation import compiled as _compiled
+from orthoboot.draws.compiled.compilation import inlined as _inlined
+from orthoboot.draws.compiled.compilation import intrinsic, ir
+from orthoboot.draws.compiled.compilation import types as _types
+from orthoboot.draws.compiled.numba_lanes import add_chunk_sums as _add_chunk_sums
+from orthoboot.draws.compiled.numba_lanes import empty_lanes as _empty_lanes
+from orthoboot.draws.compiled.numba_lanes import thrown_sum as _thrown_sum
+from orthoboot.draws.compiled.numba_pointers import as_bytes as _as_bytes
+from orthoboot.draws.compiled.numba_pointers import as_shorts as _as_shorts
+from orthoboot.draws.compiled.numba_pointers import as_words as _as_words
+from orthoboot.draws.compiled.numba_pointers import from_place as _from_place
+from orthoboot.draws.compiled.numba_pointers import pointer as _pointer
+from orthoboot.draws.compiled.numba_words import philox as _philox
+from orthoboot.draws.compiled.numba_words import store_integers as _store_integers
+from orthoboot.draws.compiled.numba_words import store_words as _store_words
+from orthoboot.draws.compiled.numba_words import word_of_block as _word_of_block
 from orthoboot.draws.poisson import LANES as _POISSON_LANES
 from orthoboot.draws.poisson import LONG_LANES as _LONG_LANES
 from orthoboot.draws.poisson import OPEN as _OPEN_LANE

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from orthoboot.draws.compilation import intrinsic
-from orthoboot.draws.compilation import types as _types
+from orthoboot.draws.compiled.compilation import intrinsic
+from orthoboot.draws.compiled.compilation import types as _types
 
 
 def _typed_pointer(context: Any, array: Any) -> Any:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from orthoboot.arrays.row_products import RowProducts
-from orthoboot.draws.compilation import called as _called
-from orthoboot.draws.compilation import compiled as _compiled
-from orthoboot.draws.compilation import inlined as _inlined
-from orthoboot.draws.compilation import types as _types
-from orthoboot.draws.numba_kernels import (
+from orthoboot.draws.compiled.compilation import called as _called
+from orthoboot.draws.compiled.compilation import compiled as _compiled
+from orthoboot.draws.compiled.compilation import inlined as _inlined
+from orthoboot.draws.compiled.compilation import types as _types
+from orthoboot.draws.compiled.numba_kernels import (
     _INTEGER,
     _LAW,
     _MOST_WORDS,
@@ -26,9 +26,9 @@ from orthoboot.draws.numba_kernels import (
     _add_poisson_sums,
     _thrown_rows,
 )
-from orthoboot.draws.numba_lanes import add_chunk_sums as _add_chunk_sums
-from orthoboot.draws.numba_lanes import empty_lanes as _empty_lanes
-from orthoboot.draws.numba_lanes import sum_by_halves as _sum_by_halves
+from orthoboot.draws.compiled.numba_lanes import add_chunk_sums as _add_chunk_sums
+from orthoboot.draws.compiled.numba_lanes import empty_lanes as _empty_lanes
+from orthoboot.draws.compiled.numba_lanes import sum_by_halves as _sum_by_halves
 from orthoboot.draws.poisson import Inversion, throw_capacity
 from orthoboot.draws.summation import CHUNK as _CHUNK
 from orthoboot.draws.summation import LANES as _LANES

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from orthoboot.draws import numpy_kernels
-from orthoboot.draws.compilation import called as _called
-from orthoboot.draws.compilation import inlined as _inlined
-from orthoboot.draws.compilation import intrinsic, ir
-from orthoboot.draws.compilation import types as _types
-from orthoboot.draws.numba_pointers import as_halves as _as_halves
-from orthoboot.draws.numba_pointers import from_place as _from_place
+from orthoboot.draws.compiled.compilation import called as _called
+from orthoboot.draws.compiled.compilation import inlined as _inlined
+from orthoboot.draws.compiled.compilation import intrinsic, ir
+from orthoboot.draws.compiled.compilation import types as _types
+from orthoboot.draws.compiled.numba_pointers import as_halves as _as_halves
+from orthoboot.draws.compiled.numba_pointers import from_place as _from_place
 from orthoboot.draws.summation import CHUNK as _CHUNK
 
 # Numba turns a sum of a signed and an unsigned integer into a float, so every number that meets a word is unsigned.
