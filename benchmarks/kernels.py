@@ -45,9 +45,9 @@ def random_numbers(n: int, n_resamples: int) -> Callable[[], Any]:
     """Return the drawing of the random words of Poisson counts, and no more."""
     import numba
 
-    from orthoboot.draws.compiled import numba_kernels
+    from orthoboot.draws.compiled import numba_words
 
-    store_words = numba_kernels._store_words
+    store_words = numba_words.store_words
 
     @numba.njit
     def draw(blocks, number, words):  # type: ignore[no-untyped-def]
@@ -57,7 +57,7 @@ def random_numbers(n: int, n_resamples: int) -> Callable[[], Any]:
                 needed = min(blocks - begin, 512)
                 store_words((zero, zero, zero), zero, zero, 0, 512, np.uint64(replicate), needed, words)
 
-    return partial(draw, -(-n // numba_kernels._ROWS_PER_BLOCK), n_resamples, np.empty(2048, dtype=np.uint64))
+    return partial(draw, -(-n // numpy_kernels.ROWS_PER_BLOCK), n_resamples, np.empty(2048, dtype=np.uint64))
 
 
 def summing(chosen: Any, threads: int, columns: np.ndarray, n_resamples: int) -> Callable[[], Any]:

@@ -1,7 +1,7 @@
-"""Products of many rows and a small matrix, block by block: bit for bit reproducible, and on all processors.
+"""Products of many rows and a small matrix, block by block, shared out among threads.
 
-The linear algebra library starts no threads of its own for products of so few numbers, and each has the same shape
-however the blocks are shared out.
+Up to 90 columns the linear algebra library starts no threads of its own for products of so few numbers, and each has
+the same shape however the blocks are shared out: their bits do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from orthoboot.arrays.threads import run_tasks
+from orthoboot.arrays.threads import run_here, run_tasks
 from orthoboot.typing import FloatArray
 
 _MULTIPLICATIONS_IN_ONE_THREAD = 1 << 18
@@ -23,10 +23,12 @@ _NUMBERS_OF_A_PART = 1 << 15
 
 
 def rows_times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Return ``rows @ matrix``, shape ``(n, k)``, for many rows and a small matrix, bit for bit reproducible."""
+    """Return ``rows @ matrix``, shape ``(n, k)``, for many rows and a small matrix."""
     (n, d), step = rows.shape, rows_of_a_product(matrix.size)
     products = np.empty((n, matrix.shape[1]))
-    run_tasks([partial(_store_products, rows[part], matrix, step, products[part]) for part in parts_of(n, d, step)])
+    # Where the library has threads of its own, ours would wait for them.
+    run = run_tasks if step * matrix.size <= _MULTIPLICATIONS_IN_ONE_THREAD else run_here
+    run([partial(_store_products, rows[part], matrix, step, products[part]) for part in parts_of(n, d, step)])
     return products
 
 
@@ -41,7 +43,7 @@ def _store_products(rows: FloatArray, matrix: FloatArray, step: int, out: FloatA
 def products_with_themselves(columns: FloatArray) -> FloatArray:
     """Return ``columns' columns``, shape ``(d, d)``, added up block by block."""
     n, d = columns.shape
-    rows = rows_of_a_product(d**2)
+    rows = min(rows_of_a_product(d**2), max(_NUMBERS_OF_A_PART // d, FEWEST_ROWS), n)
     parts = parts_of(n, d, rows)
     sums = np.empty((len(parts), d, d))
 

@@ -67,7 +67,7 @@ class Estimator(ABC):
         """Return the covariance matrix of the outputs, shape ``(k, k)``; its diagonal is `variance`."""
 
     def is_exact(self, moments: Moments) -> bool:
-        """Return whether bias and variance are the same whichever replicates are drawn."""
+        """Return whether these replicates leave nothing to simulate: without any of them the answer is the same."""
         return False
 
     def error_inflation(self, size: int) -> float:

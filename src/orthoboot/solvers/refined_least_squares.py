@@ -1,8 +1,8 @@
 """Least squares on many resamples at once: solved in single precision, and refined to double precision.
 
-Products of 32-bit numbers take half the time of those of 64 bits or less, and a solution by them is right to six or
-seven digits. What it leaves of the normal equations, computed in double precision from the rows themselves, is solved
-for likewise, which doubles the digits (Wilkinson 1963; Higham 2002, Accuracy and Stability, section 12.1).
+Products in single precision take half the time, and a solution by them is right to three to seven digits. What it
+leaves of the normal equations, computed in double precision from the rows themselves, is solved for likewise, and each
+such step adds as many digits (Wilkinson 1963; Higham 2002, Accuracy and Stability, section 12.1).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from orthoboot.typing import FloatArray
 SingleArray = NDArray[np.float32]
 
 TOGETHER = 32
-"""Resamples of every product: the library rounds by the shape of a product, and not by a column's place in it."""
+"""Resamples of every product in double precision: OpenBLAS rounds by its shape, and not by a column's place."""
 _IN_SINGLE = 16
-"""The same in single precision, where processors without AVX-512 round the outer ones of more columns differently."""
+"""The same in single precision: of more columns its routines for AVX2 round the outer ones in another way."""
 _PAIRS, _ROWS = 64, 256
 """Pairs of columns and rows of every product of resamples and pairs, which is so small that no threads are started."""
 _ROWS_IN_DOUBLE = 128
@@ -42,8 +42,8 @@ _PAIRS_OF_A_PART, _ROWS_OF_A_PART, _BLOCKS_OF_A_PART = 5 * _PAIRS, 512, 8
 _WORTH_A_TABLE = 1 << 20
 """Multiplications of a resample from which it is solved faster with others, though products are filled up."""
 
-_SETTLED = 2.0**-20
-"""The next step is about the square of the last one, both relative to the solution: less than 1e-12 after this one."""
+_SETTLED = 2.0**-40
+"""Steps become smaller by about the same factor each: the next one is less than this share of the solution."""
 _MOST_STEPS = 4
 _LIKE_PIVOTS = 2.0**-6
 """Smallest pivot of Cholesky's factor, as a share of the largest, with which single precision leaves three digits."""
@@ -143,7 +143,7 @@ class RefinedLeastSquares:
         scores = residual = self._scores(blocks, room)
         factors = _factors(symmetric(sums, d))
         unit = ones_for_zeros(np.abs(scores).max(axis=1, keepdims=True))
-        solution, change = np.zeros(scores.shape), np.zeros(scores.shape)
+        solution, change, before = np.zeros(scores.shape), np.zeros(scores.shape), np.zeros(len(scores))
         solution[[place for place in range(number) if place not in factors]] = np.nan
         for step in range(_MOST_STEPS):
             if step:
@@ -154,7 +154,10 @@ class RefinedLeastSquares:
                 change[place, :d] = scipy.linalg.lapack.spotrs(factor, right[place], lower=1)[0]
             change *= unit
             solution += change
-            settled = np.abs(change).max(axis=1) <= _SETTLED * np.abs(solution).max(axis=1)
+            size = np.abs(change).max(axis=1)
+            before = ones_for_zeros(before) if step else ones_for_zeros(size)
+            settled = size * (size / before) <= _SETTLED * np.abs(solution).max(axis=1)
+            before = size
             factors = {place: factor for place, factor in factors.items() if not settled[place]}
             if not factors:
                 break

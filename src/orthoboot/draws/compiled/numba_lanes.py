@@ -147,6 +147,8 @@ _one_by_one, _one_by_two, _two_by_one, _two_by_two = (
 
 def _typed_sum_by_halves(context: Any, lanes: Any) -> Any:
     """Return the sum of 256 lanes, added by halves; those without rows are zero, and change nothing."""
+    if lanes.layout != "C":
+        raise TypeError(f"lanes must lie one after the other; got {lanes}.")
 
     def total(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

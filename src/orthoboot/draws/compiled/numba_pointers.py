@@ -14,7 +14,9 @@ from orthoboot.draws.compiled.compilation import types as _types
 
 
 def _typed_pointer(context: Any, array: Any) -> Any:
-    """Return the place of the first number of an array."""
+    """Return the place of the first number of an array whose numbers lie one after the other."""
+    if array.layout != "C":
+        raise TypeError(f"a pointer knows no strides; got {array}.")
 
     def place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -18,7 +18,6 @@ from orthoboot.draws.compiled.compilation import types as _types
 from orthoboot.draws.compiled.numba_kernels import (
     _INTEGER,
     _LAW,
-    _MOST_WORDS,
     _ONE,
     _TOTALS,
     _WORD,
@@ -29,6 +28,7 @@ from orthoboot.draws.compiled.numba_kernels import (
 from orthoboot.draws.compiled.numba_lanes import add_chunk_sums as _add_chunk_sums
 from orthoboot.draws.compiled.numba_lanes import empty_lanes as _empty_lanes
 from orthoboot.draws.compiled.numba_lanes import sum_by_halves as _sum_by_halves
+from orthoboot.draws.compiled.numba_poisson import MOST_WORDS as _MOST_WORDS
 from orthoboot.draws.poisson import Inversion, throw_capacity
 from orthoboot.draws.summation import CHUNK as _CHUNK
 from orthoboot.draws.summation import LANES as _LANES

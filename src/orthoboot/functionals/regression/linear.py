@@ -204,7 +204,7 @@ class LinearRegression(CatalogueRegression):
     :math:`\phi_b = \hat\phi + R^{-1} (Q'W_bQ)^{-1} Q'W_b \hat e`. Their error therefore grows with the condition number
     of X and not with its square, and the linear part :math:`R^{-1} Q'W_b \hat e` comes with them. Fits of some size,
     with up to 63 columns and 65,536 rows, are solved for many resamples at once: in single precision, and refined until
-    a further step would change the solution by less than 1e-12 of its largest number. Other fits, and resamples for
+    a further step would change the solution by about 1e-12 of its largest number at most. Other fits, and resamples for
     which single precision has too few digits, are solved one by one in double precision. Which way is taken depends on
     the data and on the resample alone, and all products have the same shape whatever the batch. So with OpenBLAS,
     numpy's own library, the bits of a refit do not depend on the other resamples. Up to 50 columns it uses one thread
