@@ -204,6 +204,12 @@ def test_constant_data_have_an_interval_of_width_zero(statistic, estimator):
     assert "does not vary" in str(result)
 
 
+def test_a_function_that_is_flat_at_the_data_is_told_from_constant_data():
+    with pytest.warns(errors.ConstantDataWarning, match="only flat here, .* may vary on resamples that are rarer"):
+        result = ob.bootstrap(X, lambda x: max(x.mean() - X.max(), 0.0), rng=0)
+    assert result.standard_error == 0
+
+
 @pytest.mark.parametrize("method", ["t", "abc", "percentile", "basic", "bca", "studentized"])
 def test_constant_data_with_every_method(method):
     with pytest.warns(errors.ConstantDataWarning):

@@ -509,7 +509,7 @@ def _limited_by_draws(by_draws: float, replicates: Replicates, budget: Budget) -
 
 def _unmet(error: float, replicates: Replicates, budget: Budget) -> OrthobootWarning:
     assert budget.tol is not None
-    how = "above" if error > budget.tol else "too close to"
+    how = "above" if error > budget.tol else "within the safety margin of"
     return ToleranceWarning(
         f"after {replicates.n_drawn} replicates the relative simulation error of the standard error is still "
         f"{error:.2g}, {how} tol = {budget.tol:g}; max_resamples = {budget.max_resamples}. Raise one of the two."

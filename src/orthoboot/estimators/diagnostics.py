@@ -85,10 +85,11 @@ def _about_data(estimation: Estimation) -> Iterator[OrthobootWarning]:
         simulated = estimation.estimator.simulates and len(estimation.replicates)
         seen = "between resamples" if simulated else "with the weights, to first order"
         takes_weights = run.functional.by_user and run.functional.fractional
-        and_weights = ", and that the statistic uses its `weights`" if takes_weights else ""
+        weights = " Check that the statistic uses its `weights`." if takes_weights else ""
         yield ConstantDataWarning(
-            f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. Check that the "
-            f"data are not constant{and_weights}."
+            f"the statistic does not vary {seen}: its variance is zero and the interval has width zero. That is right "
+            "for constant data, an exact fit or predictions without an error; a function that is only flat here, such "
+            f"as `max(mean - c, 0)` with a large c, may vary on resamples that are rarer than these.{weights}"
         )
     elif not (run.functional.smooth or is_constant(estimation) or _are_enough(estimation)):
         yield NonSmoothWarning(
