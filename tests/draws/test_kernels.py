@@ -322,3 +322,14 @@ def test_no_task_is_run_twice_where_a_thread_can_be_started_no_more(monkeypatch)
     monkeypatch.setattr(executor, "submit", only_once)
     pool.run([lambda number=number: ran.append(number) for number in range(4)])
     assert sorted(ran) == [0, 1, 2, 3]
+
+
+def test_kernels_are_cached_under_the_digest_of_all_files_that_they_are_made_of(tmp_path):
+    numba_kernels, compilation = compiled(), pytest.importorskip("orthoboot.draws.compiled.compilation")
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "words.py").write_text("ROUNDS = 10")
+    before = compilation._digest_of_sources(tmp_path)
+    assert compilation._digest_of_sources(tmp_path) == before
+    (tmp_path / "inner" / "words.py").write_text("ROUNDS = 11")
+    assert compilation._digest_of_sources(tmp_path) != before
+    assert numba_kernels.weighted_sums.py_func.__qualname__.endswith(compilation._SOURCES)

@@ -5,7 +5,9 @@ It raises an `ImportError` where numba is missing or cannot compile.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 try:
@@ -41,7 +43,19 @@ loops_until: Any = for_range
 loop_over: Any = for_range_slice
 tuple_items: Any = unpack_tuple
 
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _digest_of_sources(folder: Path) -> str:
+    """Return a digest of the Python files of a folder."""
+    digest = hashlib.blake2b(digest_size=8)
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+_SOURCES = _digest_of_sources(Path(__file__).parents[1])
 
 
 def inlined(function: _Function) -> _Function:
@@ -58,6 +72,9 @@ def compiled(signature: Any) -> Callable[[_Function], _Function]:
     """Return a decorator that compiles for one signature at once, so that Python integers of any size are accepted."""
 
     def decorate(function: _Function) -> _Function:
+        # Numba takes a kernel from its cache as long as the kernel's own file is the same, whatever was changed in the
+        # files it is made of; but only under the same name.
+        function.__qualname__ = f"{function.__qualname__}_{_SOURCES}"
         try:
             return cast(_Function, numba.njit(signature, nogil=True, cache=True)(function))
         except (RuntimeError, OSError):
