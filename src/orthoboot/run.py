@@ -47,7 +47,7 @@ COUNTS_AT_ONCE = 1 << 21
 _ROWS_AT_ONCE = 1 << 26
 """Rows drawn at once where no counts are held, in a tenth of a second or less than a second without a compiler."""
 
-_FEWEST_SUMS, _MOST_SUMS = 16, 4096
+_FEWEST_SUMS, _MOST_SUMS = 16, 1 << 14
 """Resamples added up at once: enough that the data are read once for many, and few enough that their sums are small."""
 
 
