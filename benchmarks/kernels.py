@@ -45,9 +45,9 @@ def random_numbers(n: int, n_resamples: int) -> Callable[[], Any]:
     """Return the drawing of the random words of Poisson counts, and no more."""
     import numba
 
-    from orthoboot.draws.compiled import numba_words
+    from orthoboot.draws.compiled import numba_pointers, numba_words
 
-    store_words = numba_words.store_words
+    store_words, pointer = numba_words.store_words, numba_pointers.pointer
 
     @numba.njit
     def draw(blocks, number, words):  # type: ignore[no-untyped-def]
@@ -55,7 +55,7 @@ def random_numbers(n: int, n_resamples: int) -> Callable[[], Any]:
         for replicate in range(number):
             for begin in range(0, blocks, 512):
                 needed = min(blocks - begin, 512)
-                store_words((zero, zero, zero), zero, zero, 0, 512, np.uint64(replicate), needed, words)
+                store_words((zero, zero, zero), zero, zero, 0, np.uint64(512 * replicate), needed, pointer(words))
 
     return partial(draw, -(-n // numpy_kernels.ROWS_PER_BLOCK), n_resamples, np.empty(2048, dtype=np.uint64))
 

@@ -15,6 +15,7 @@ try:
     from llvmlite import ir
     from numba.core.cgutils import alloca_once, for_range, for_range_slice, unpack_tuple
     from numba.core.errors import NumbaError
+    from numba.core.registry import cpu_target
     from numba.extending import intrinsic
 except Exception as error:  # broken installations raise anything, such as a SystemError next to another numpy
     raise ImportError(f"numba cannot be loaded: {error}") from error
@@ -22,6 +23,7 @@ except Exception as error:  # broken installations raise anything, such as a Sys
 __all__ = [
     "called",
     "compiled",
+    "has_long_vectors",
     "inlined",
     "intrinsic",
     "ir",
@@ -42,6 +44,13 @@ variable: Any = alloca_once
 loops_until: Any = for_range
 loop_over: Any = for_range_slice
 tuple_items: Any = unpack_tuple
+
+
+def has_long_vectors() -> bool:
+    """Return whether numba compiles for vectors of 512 bits: those of this processor, or what its settings say."""
+    # These are in the names of cached kernels too, so that no other processor loads them.
+    _, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return "+avx512f" in features.split(",")
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

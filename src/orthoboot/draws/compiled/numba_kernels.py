@@ -14,20 +14,17 @@ import numpy as np
 from orthoboot.draws import numpy_kernels
 from orthoboot.draws.compiled.compilation import called as _called
 from orthoboot.draws.compiled.compilation import compiled as _compiled
-from orthoboot.draws.compiled.compilation import inlined as _inlined
 from orthoboot.draws.compiled.compilation import types as _types
+from orthoboot.draws.compiled.numba_few_rows import store_counts_of_resamples as _store_counts_of_resamples
 from orthoboot.draws.compiled.numba_lanes import add_chunk_sums as _add_chunk_sums
 from orthoboot.draws.compiled.numba_lanes import empty_lanes as _empty_lanes
 from orthoboot.draws.compiled.numba_lanes import thrown_sum as _thrown_sum
-from orthoboot.draws.compiled.numba_pointers import from_place as _from_place
 from orthoboot.draws.compiled.numba_pointers import pointer as _pointer
-from orthoboot.draws.compiled.numba_poisson import MOST_WORDS as _MOST_WORDS
 from orthoboot.draws.compiled.numba_poisson import filled_to_masks as _filled_to_masks
 from orthoboot.draws.compiled.numba_poisson import new_memory as _new_memory
-from orthoboot.draws.compiled.numba_poisson import room_in as _room_in
-from orthoboot.draws.compiled.numba_poisson import store_poisson_chunk as _store_poisson_chunk
 from orthoboot.draws.compiled.numba_poisson import store_poisson_chunks as _store_poisson_chunks
-from orthoboot.draws.compiled.numba_poisson import tables_of as _tables_of
+from orthoboot.draws.compiled.numba_words import MOST_BLOCKS as _MOST_BLOCKS
+from orthoboot.draws.compiled.numba_words import memory_for_words as _memory_for_words
 from orthoboot.draws.compiled.numba_words import philox as _philox
 from orthoboot.draws.compiled.numba_words import store_integers as _store_integers
 from orthoboot.draws.poisson import Inversion, throw_capacity
@@ -101,7 +98,7 @@ def uniform_integers(
     out: IntArray,
 ) -> None:
     """Write integers that are uniform on ``0 .. bound - 1`` into `out`, one per entry of `bounds` for each resample."""
-    words = np.empty(_MOST_WORDS, dtype=np.uint64)
+    words = _memory_for_words(_MOST_BLOCKS)
     for place in range(len(out)):
         _store_own_integers((k0, k1, stream), purpose, first + np.uint64(place), capacity, bounds, words, out[place])
 
@@ -114,38 +111,6 @@ def _thrown_rows(bits: Any, replicate: Any, number: Any, n: Any, words: Any, bou
         bounds, rows = np.full(number, n, dtype=np.uint64), np.empty(number, dtype=np.int64)
     _store_own_integers(bits, _THROW, replicate, capacity, bounds, words, rows[:number])
     return rows[:number]
-
-
-@_inlined
-def _store_counts_of_one_chunk(
-    bits: Any, replicate: Any, law: Any, room: Any, capacity: Any, bounds: Any, rows: Any, counts: Any, n: Any
-) -> None:
-    """Write how often each of n rows, at most a chunk, is among n uniform draws into `counts`."""
-    attempt, total = _ZERO, n + 1
-    while total > n:
-        total = _store_poisson_chunk(bits, attempt, 0, replicate, law, n, room, counts)
-        attempt += _ONE
-    _store_integers(bits, _THROW, replicate, capacity, bounds, room.words, rows, n - total)
-    for throw in range(n - total):
-        counts[rows[throw]] += 1
-
-
-@_called
-def _store_counts_of_resamples(
-    bits: Any, first: Any, law: Any, memory: Any, capacity: Any, bounds: Any, rows: Any, counts: Any
-) -> None:
-    """Write how often each row of at most a chunk is drawn into `counts`, for resamples from `first`.
-
-    Parameters
-    ----------
-    bounds, rows
-        The number of rows, once for each of them, and memory for as many throws, more than which no resample has.
-    """
-    tables, room, n = _tables_of(law), _room_in(memory), bounds.size
-    for i in range(len(counts)):
-        own = _from_place(_pointer(counts), i * counts.shape[1])
-        replicate, limits, thrown = first + np.uint64(i), _pointer(bounds), _pointer(rows)
-        _store_counts_of_one_chunk(bits, replicate, tables, room, capacity, limits, thrown, own, n)
 
 
 @_called
@@ -225,7 +190,7 @@ def _add_poisson_sums(
 @_called
 def _store_sums_of_chunks(bits: Any, first: Any, law: Any, capacity: Any, columns: Any, out: Any) -> None:
     n, totals = columns.shape[1], np.empty(len(out), dtype=np.int64)
-    words, lanes = np.empty(_MOST_WORDS, dtype=np.uint64), _empty_lanes()[0]
+    words, lanes = _memory_for_words(_MOST_BLOCKS), _empty_lanes()[0]
     bounds, rows = np.full(capacity, n, dtype=np.uint64), np.empty(capacity, dtype=np.int64)
     totals[:], out[:] = 0, 0.0
     _add_poisson_sums(bits, _ZERO, first, law, n, 0, columns, totals, out)

@@ -16,6 +16,8 @@ from orthoboot.draws.compiled.numba_pointers import as_shorts as _as_shorts
 from orthoboot.draws.compiled.numba_pointers import as_words as _as_words
 from orthoboot.draws.compiled.numba_pointers import from_place as _from_place
 from orthoboot.draws.compiled.numba_pointers import pointer as _pointer
+from orthoboot.draws.compiled.numba_words import MOST_BLOCKS as _MOST_BLOCKS
+from orthoboot.draws.compiled.numba_words import memory_for_words as _memory_for_words
 from orthoboot.draws.compiled.numba_words import store_words as _store_words
 from orthoboot.draws.compiled.numba_words import word_of_block as _word_of_block
 from orthoboot.draws.poisson import LANES as _POISSON_LANES
@@ -33,9 +35,6 @@ _POISSON, _EXTEND, _REFINE = (
 _ROWS_PER_BLOCK = numpy_kernels.ROWS_PER_BLOCK
 _EXTENSIONS_PER_BLOCK = numpy_kernels.EXTENSIONS_PER_BLOCK
 _REFINEMENTS_PER_BLOCK = numpy_kernels.REFINEMENTS_PER_BLOCK
-
-MOST_WORDS = 4 * _CHUNK // numpy_kernels.INTEGERS_PER_BLOCK
-"""Words of a chunk of integers; a chunk of counts takes fewer."""
 
 _OPEN = np.uint8(128)
 """What is added to a count that more random bits must decide."""
@@ -125,8 +124,8 @@ class _Room(NamedTuple):
 @_inlined
 def new_memory() -> Any:
     """Return the arrays of a room."""
-    words, open_rows = np.empty(MOST_WORDS, dtype=np.uint64), np.empty(_CHUNK, dtype=np.int64)
-    return _Room(words, open_rows, np.empty(_CHUNK // _EXTENSIONS_PER_BLOCK * 4, dtype=np.uint64))
+    open_rows, extensions = np.empty(_CHUNK, dtype=np.int64), _memory_for_words(_CHUNK // _EXTENSIONS_PER_BLOCK)
+    return _Room(_memory_for_words(_MOST_BLOCKS), open_rows, extensions)
 
 
 @_inlined
@@ -172,14 +171,23 @@ def _store_open_rows(counts: Any, size: Any, rows: Any) -> Any:
 
 @_inlined
 def _settle(
-    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, room: Any, counts: Any, size: Any
+    bits: Any,
+    attempt: Any,
+    chunk: Any,
+    replicate: Any,
+    law: Any,
+    rows: Any,
+    words: Any,
+    room: Any,
+    counts: Any,
+    size: Any,
 ) -> None:
     """Replace the open counts of a resample in a chunk."""
     n_open = _store_open_rows(counts, size, room.open_rows)
     blocks = -(-_open_capacity(rows, law.n_open, law.deviations) // _EXTENSIONS_PER_BLOCK)
     needed = min(-(-n_open // _EXTENSIONS_PER_BLOCK), blocks)
-    _store_words(bits, _EXTEND, attempt, chunk, blocks, replicate, needed, room.extensions)
-    lanes, extensions, first_open = _as_bytes(room.words), _as_shorts(room.extensions), _POISSON_LANES - law.n_open
+    _store_words(bits, _EXTEND, attempt, chunk, replicate * np.uint64(blocks), needed, room.extensions)
+    lanes, extensions, first_open = _as_bytes(words), _as_shorts(room.extensions), _POISSON_LANES - law.n_open
     n_extended = min(n_open, needed * _EXTENSIONS_PER_BLOCK)
     for rank in range(n_extended):
         row = room.open_rows[rank]
@@ -239,22 +247,36 @@ def filled_to_masks(rows: Any) -> Any:
 
 
 @_inlined
-def store_poisson_chunk(
-    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, room: Any, counts: Any
+def blocks_of_rows(rows: Any) -> Any:
+    """Return the blocks that a resample has in a chunk of `rows`."""
+    return -(-rows // _ROWS_PER_BLOCK)
+
+
+@_inlined
+def store_counts_of_words(
+    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, words: Any, room: Any, counts: Any
 ) -> Any:
     """Write the Poisson counts of a resample in a chunk of `rows` into `counts`, then zeros; return their sum."""
     size = filled_to_masks(rows)
-    if law.n_rest == 0:
-        for row in range(size):
-            counts[row] = 0
-        return 0
-    blocks = -(-rows // _ROWS_PER_BLOCK)
-    _store_words(bits, _POISSON, attempt, chunk, blocks, replicate, blocks, room.words)
-    _store_settled_counts(_as_bytes(room.words), law, counts, size)
+    _store_settled_counts(_as_bytes(words), law, counts, size)
     for row in range(rows, size):
         counts[row] = 0
-    _settle(bits, attempt, chunk, replicate, law, rows, room, counts, size)
+    _settle(bits, attempt, chunk, replicate, law, rows, words, room, counts, size)
     return _total(_as_words(counts), size // 8)
+
+
+@_inlined
+def store_poisson_chunk(
+    bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, room: Any, counts: Any
+) -> Any:
+    """Do so with the words of that resample."""
+    if law.n_rest == 0:
+        for row in range(filled_to_masks(rows)):
+            counts[row] = 0
+        return 0
+    blocks = blocks_of_rows(rows)
+    _store_words(bits, _POISSON, attempt, chunk, replicate * np.uint64(blocks), blocks, room.words)
+    return store_counts_of_words(bits, attempt, chunk, replicate, law, rows, room.words, room, counts)
 
 
 @_called

@@ -28,7 +28,8 @@ from orthoboot.draws.compiled.numba_kernels import (
 from orthoboot.draws.compiled.numba_lanes import add_chunk_sums as _add_chunk_sums
 from orthoboot.draws.compiled.numba_lanes import empty_lanes as _empty_lanes
 from orthoboot.draws.compiled.numba_lanes import sum_by_halves as _sum_by_halves
-from orthoboot.draws.compiled.numba_poisson import MOST_WORDS as _MOST_WORDS
+from orthoboot.draws.compiled.numba_words import MOST_BLOCKS as _MOST_BLOCKS
+from orthoboot.draws.compiled.numba_words import memory_for_words as _memory_for_words
 from orthoboot.draws.poisson import Inversion, throw_capacity
 from orthoboot.draws.summation import CHUNK as _CHUNK
 from orthoboot.draws.summation import LANES as _LANES
@@ -379,7 +380,7 @@ def _multinomial_sums(
     out: Any,
 ) -> None:
     n, bits, totals = len(first), (k0, k1, stream), np.empty(len(out), dtype=np.int64)
-    words, lanes = np.empty(_MOST_WORDS, dtype=np.uint64), np.empty(_LANES)
+    words, lanes = _memory_for_words(_MOST_BLOCKS), np.empty(_LANES)
     bounds, rows = np.full(capacity, n, dtype=np.uint64), np.empty(capacity, dtype=np.int64)
     totals[:], out[:] = 0, 0.0
     _add_feature_sums(bits, _ZERO, replicate, law, n, 0, first, second, products, totals, out)
