@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from orthoboot.controls.base import ControlValues
 from orthoboot.estimators.base import Estimator
@@ -105,15 +106,15 @@ def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> Fl
     return np.where(unknown, np.nan, jackknife_spread(np.log(usable)))
 
 
-def student_factor(size: int) -> float:
+def student_factor(size: ArrayLike) -> FloatArray:
     """Return the quantile of Student's t for so many values over the normal one, both at three standard deviations.
 
     Examples
     --------
-    >>> [round(student_factor(size), 2) for size in (10, 20, 1000)]
-    [1.36, 1.15, 1.0]
+    >>> student_factor([10, 20, 1000]).round(2)
+    array([1.36, 1.15, 1.  ])
     """
-    return float(scipy.special.stdtrit(size - 1, scipy.special.ndtr(3.0)) / 3.0)
+    return np.asarray(scipy.special.stdtrit(np.asarray(size) - 1, scipy.special.ndtr(3.0)) / 3.0)
 
 
 def jackknife_spread(deleted: FloatArray) -> FloatArray:

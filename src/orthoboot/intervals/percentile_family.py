@@ -260,6 +260,7 @@ class PercentileFamily(Interval):
             lambda moved: self.from_quantiles(distribution.quantile(moved[:, np.newaxis]), estimate)[:, 0],
             levels,
             self.score_noise(distribution, estimate, skewness, levels, size),
+            size,
         )
 
     def score_noise(

@@ -183,7 +183,7 @@ def _quantiles(t: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArra
     """Return the quantiles of t ``(B, k)`` at two levels and their simulation errors, each of shape ``(2, k)``."""
     whole = EmpiricalDistribution(t)
     every = same_levels(whole, levels)
-    return whole.quantile(every), rank_errors(whole.quantile, every, share_noise(every, len(t)))
+    return whole.quantile(every), rank_errors(whole.quantile, every, share_noise(every, len(t)), len(t))
 
 
 def _check_half(method: str, estimation: Estimation, roots: _Roots, varies: BoolArray) -> None:
