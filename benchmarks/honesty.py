@@ -54,6 +54,8 @@ CASES = (
     _case("logistic regression, n=60, d=3", logistic(60, 3), ob.logistic_regression, 0.577, paired=True),
     _case("std, gamma n=25", lambda rng: rng.gamma(2.0, size=25), ob.std, 2**0.5),
     _case("plain function, n=60", lambda rng: rng.exponential(size=60), _variation, 1.0),
+    _case("std, exponential n=200", lambda rng: rng.exponential(size=200), ob.std, 1.0),
+    _case("ratio of gammas, n=1000", lambda rng: rng.gamma(2.0, size=(1000, 2)), ob.ratio, 1.0),
 )
 
 

@@ -74,6 +74,10 @@ class Estimator(ABC):
         """Return what the jackknife's error of log variance over so many replicates is multiplied with."""
         return 1.0
 
+    def least_error(self, moments: Moments) -> FloatArray:
+        """Return the least that the jackknife's error of log variance is taken for, shape ``(k,)``."""
+        return np.zeros_like(moments.shift)
+
     def doubt(self, moments: Moments) -> FloatArray:
         """Return a further error of the logarithm of the variance, shape ``(k,)``, that no jackknife shows."""
         return np.zeros_like(moments.shift)

@@ -74,7 +74,7 @@ def estimator_error(
     of_bias = _bias_error(estimator, whole, deleted)
     inflation = estimator.error_inflation(len(replicates))
     spread = inflation * _log_variance_spread(estimator.variance(deleted), explained)
-    of_variance = np.hypot(spread, estimator.doubt(whole))
+    of_variance = np.hypot(np.maximum(spread, estimator.least_error(whole)), estimator.doubt(whole))
     by_draws = None if control is None else moments_by_draws(whole, control)
     if by_draws is None:
         return EstimatorError(of_bias, of_variance)
