@@ -181,7 +181,7 @@ def test_a_slope_that_is_off_by_the_next_order_counts_as_error(known_bias):
 
 
 def test_a_known_bias_is_uncertain_to_third_order():
-    """At most by the noise of the simulated one."""
+    """At most by the noise of the simulated one, and what of it is disbelieved."""
     doubts = []
     for known_bias in (0.01, 0.15, 3.0):
         whole, residuals, linear = by_linear_part(known_bias=known_bias)
@@ -189,8 +189,12 @@ def test_a_known_bias_is_uncertain_to_third_order():
         noise = left.std(ddof=1) / np.sqrt(12)
         rho = min(max(centred_square(residuals) / 11, 2 * known_bias**2) / V, 1.0)
         third_order = 0.4 * (1 + 8 / 12) * rho**1.5 * np.sqrt(ORTHOGONAL.variance(whole)[0])
-        assert ORTHOGONAL.bias_doubt(whole)[0] == pytest.approx(min(noise, third_order), rel=1e-9)
-        doubts.append(noise < third_order)
+        difference = float(left.mean()) - known_bias
+        most = np.hypot(noise, min(1, 4 * noise**2 / difference**2) * difference)
+        assert ORTHOGONAL.bias_doubt(whole)[0] == pytest.approx(min(most, third_order), rel=1e-9)
+        rough = replace(whole, bias_is_rough=True)
+        assert ORTHOGONAL.bias_doubt(rough)[0] == pytest.approx(noise, rel=1e-9)
+        doubts.append(most < third_order)
     assert doubts == [False, False, True]
     assert ORTHOGONAL.bias_doubt(by_linear_part(known_bias=np.nan)[0])[0] == 0
 

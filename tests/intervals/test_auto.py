@@ -255,6 +255,18 @@ def test_a_row_of_the_smaller_sample_may_carry_the_variance():
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
+@pytest.mark.parametrize("far", [[9.0, 10.0], [20.0]])
+def test_rows_that_carry_the_variance_leave_the_replicates_their_own_quantiles(far):
+    """The smooth law of the linear part has no steps, and missed the upper end of a BCa by five reported errors."""
+    x = np.append(np.random.default_rng(0).exponential(size=200), far)
+    result = ob.bootstrap(x, ob.std, rng=0)
+    ends = (result.interval(method="percentile"), result.with_estimator("standard").interval(method="percentile"))
+    assert ends[0] == ends[1]
+    few = ob.bootstrap(x[:200], ob.std, rng=0)
+    assert few.interval(method="percentile") != few.with_estimator("standard").interval(method="percentile")
+
+
+@pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
 @pytest.mark.parametrize("statistic", [ob.std, ob.variance, ob.entropy], ids=lambda each: each.name)
 def test_ends_of_zeros_and_ones_are_possible_values(statistic):
     """The smooth law of a linear part that moves in steps goes beyond the last of them."""

@@ -119,8 +119,9 @@ class Orthogonal(Estimator):
         """Return how far a known bias may be from the true one, shape ``(k,)``; zero where none is known.
 
         It is of third order, about ``0.4 (1 + 8/B) rho**1.5 S`` with rho the `Moments.curvature` and S the standard
-        error, and no more than the noise of the simulated bias, ``s(P - beta C)/sqrt(B)``, which is its error where
-        none is known, or where a kink may have made it. A bias that is known to every order has none.
+        error, and no more than the noise of the simulated bias, ``s(P - beta C)/sqrt(B)``, together with what of it is
+        disbelieved, ``(1 - w) m``. Where a kink may have made the known bias it is that noise. A bias that is known to
+        every order has none.
         """
         return _mixed(moments, _bias_doubt)
 
@@ -186,7 +187,8 @@ def _bias_doubt(moments: Moments) -> FloatArray:
     noise = np.sqrt(moments.variance_left / moments.size)
     share = _THIRD * (1 + _ROUGH / moments.size)
     third_order = share * np.minimum(moments.curvature, 1.0) ** 1.5 * np.sqrt(_variance(moments))
-    return np.where(knows, noise if moments.bias_is_rough else np.minimum(third_order, noise), 0.0)
+    off = noise if moments.bias_is_rough else np.minimum(third_order, np.hypot(noise, _disbelieved(moments)))
+    return np.where(knows, off, 0.0)
 
 
 def _shrinkage_effect(moments: Moments) -> FloatArray:

@@ -29,8 +29,8 @@ LARGEST_LAW = 100_000
 _LEAST_FITTING = 0.5
 """The least r_squared of a control that many replicates follow."""
 
-_MOST_CARRIED = 0.5
-"""The most of the variance of the linear part that one row may carry where its law is taken for smooth."""
+_FEW_ROWS = 2
+"""So many rows at most are looked at for whether they carry the linear part."""
 
 _COMPARED = np.array([0.025, 0.1, 0.5, 0.9, 0.975])
 """Levels at which the law by a control is compared with the replicates."""
@@ -110,6 +110,8 @@ def views_of(
     if draws is None or linear is None or not fits.any():
         return [None], nowhere
     law = _linear_law(draws, outputs)
+    if len(estimation.replicates) >= MANY:
+        fits = fits & ~_moves_in_steps(law)
     views = [View(linear[:, outputs], law, estimation.prior)]
     which = nowhere
     control, nearer = estimation.control_values, estimation.moments.control_is_nearer[outputs]
@@ -141,18 +143,30 @@ def _agrees(view: View, estimation: Estimation, outputs: slice) -> BoolArray:
 
 
 def _fits(estimation: Estimation) -> BoolArray:
-    """Return which outputs need the law of their control, or follow it: many replicates do without, shape ``(k,)``.
-
-    The law of a linear part that one row carries is one of steps, which its smooth approximation does not show.
-    """
+    """Return which outputs need the law of their control, or follow it: many replicates do without, shape ``(k,)``."""
     run = estimation.run
-    if len(estimation.replicates) < MANY or run.influence is None or run.linear_variance is None:
+    if len(estimation.replicates) < MANY or run.influence is None:
         return np.ones(len(estimation.estimate), dtype=bool)
-    found = zip(run.influence_function.largest_by_sample, run.influence, strict=True)
-    largest = np.max([(largest / len(part)) ** 2 for largest, part in found], axis=0)
-    carried = largest > _MOST_CARRIED * run.linear_variance
-    explained = r_squared(estimation.moments) >= _LEAST_FITTING
-    return np.asarray(run.functional.smooth & explained & ~carried)
+    return np.asarray(run.functional.smooth & (r_squared(estimation.moments) >= _LEAST_FITTING))
+
+
+def _moves_in_steps(law: LinearDistribution) -> BoolArray:
+    """Return for which outputs a few draws carry a sum, shape ``(k,)``.
+
+    Its law has steps then, which the smooth approximation does not show: one row has more of the variance than all
+    others together, or each of two rows has more than all others but these. Either has a third of it at least.
+    """
+    squares = [part.number / len(part.values) * np.square(_centred(part.values)) for part in law.draws]
+    steps: BoolArray = (_FEW_ROWS + 1) * np.max([part.max(axis=0) for part in squares], axis=0) > law.variance
+    for output in np.flatnonzero(steps & (law.variance > 0)):
+        largest = np.concatenate([np.sort(part[:, output])[-_FEW_ROWS:] for part in squares])
+        shares = np.sort(largest)[: -_FEW_ROWS - 1 : -1] / law.variance[output]
+        steps[output] = (shares > 1 - np.cumsum(shares)).any()
+    return steps
+
+
+def _centred(values: FloatArray) -> FloatArray:
+    return np.asarray(values - values.mean(axis=0))
 
 
 def _control_view(control: ControlValues, outputs: slice, law: LinearDistribution, prior: float) -> View:
