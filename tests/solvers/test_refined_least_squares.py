@@ -14,9 +14,10 @@ from orthoboot.arrays.threads import run_here
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.functionals import linear_regression
-from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, _qr_by_cholesky, tall_qr
 from orthoboot.solvers import refined_least_squares
+from orthoboot.solvers.cross_products import CrossProducts
 from orthoboot.solvers.refined_least_squares import TOGETHER, RefinedLeastSquares
+from orthoboot.solvers.tall_qr import QRFactors
 
 N, D = 1100, 32
 OF_OPENBLAS = pytest.mark.skipif(
@@ -169,21 +170,3 @@ def test_a_resample_without_a_fit_is_left_to_others_and_changes_no_other() -> No
 def test_errors_of_zero_change_nothing() -> None:
     basis, errors, weights = problem(N, D, 2)
     assert not RefinedLeastSquares(basis, 0 * errors)(weights).changes.any()
-
-
-@pytest.mark.parametrize(("n", "d"), [(300, 1), (1000, 9), (3001, 50)])
-def test_factors_by_cholesky_are_as_good_as_others(n: int, d: int) -> None:
-    columns = np.random.default_rng(7).lognormal(size=(n, d))
-    columns /= np.sqrt((columns**2).sum(axis=0))
-    found = _qr_by_cholesky(columns)
-    assert found is not None
-    for orthonormal, triangle in (found, tall_qr(columns)):
-        np.testing.assert_allclose(orthonormal @ triangle, columns, rtol=0, atol=2 * d * np.finfo(float).eps)
-        np.testing.assert_allclose(orthonormal.T @ orthonormal, np.eye(d), rtol=0, atol=1e-14)
-        np.testing.assert_array_equal(triangle, np.triu(triangle))
-
-
-def test_nearly_dependent_columns_are_not_factorised_by_cholesky() -> None:
-    columns = np.random.default_rng(8).normal(size=(1000, 3)) / np.sqrt(1000)
-    columns[:, 2] = columns[:, 0] + 0.01 * columns[:, 2]
-    assert _qr_by_cholesky(columns) is None

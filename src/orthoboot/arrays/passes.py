@@ -11,7 +11,7 @@ import numpy as np
 from orthoboot.arrays.threads import run_tasks
 from orthoboot.typing import FloatArray
 
-_NUMBERS_IN_CACHE = 1 << 17
+NUMBERS_IN_CACHE = 1 << 17
 """Numbers of a piece: 1 MB, which the processor keeps at hand from one operation to the next."""
 
 _NUMBERS_AT_HAND = 1 << 15
@@ -91,7 +91,7 @@ def _without_array(columns: Any) -> KnowsSpread | None:
 
 def pieces(n_rows: int, n_columns: int = 1) -> Iterator[slice]:
     """Yield the rows of a table piece by piece."""
-    step = max(_NUMBERS_IN_CACHE // n_columns, 512)
+    step = max(NUMBERS_IN_CACHE // n_columns, 512)
     return (slice(start, start + step) for start in range(0, n_rows, step))
 
 
@@ -103,7 +103,7 @@ def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     >>> copied(np.arange(3))
     array([0, 1, 2])
     """
-    is_long = array.size > _NUMBERS_IN_CACHE and array.ndim and array.flags.c_contiguous
+    is_long = array.size > NUMBERS_IN_CACHE and array.ndim and array.flags.c_contiguous
     if not is_long or type(array) is not np.ndarray or array.dtype.hasobject:
         return np.array(array)
     copy = np.empty_like(array)
@@ -123,7 +123,7 @@ def ranges(columns: FloatArray) -> Ranges:
     known = _without_array(columns)
     if known is not None:
         return known.spread.ranges
-    if columns.size <= _NUMBERS_IN_CACHE:
+    if columns.size <= NUMBERS_IN_CACHE:
         return _ranges(columns)
     some = list(pieces(*columns.shape))
     low, high = np.empty((2, len(some), columns.shape[1]))
@@ -157,7 +157,7 @@ def _extremes(extreme: np.ufunc, columns: FloatArray) -> FloatArray:
 
 def is_long(columns: FloatArray) -> bool:
     """Return whether an array is so long that a pass over it takes longer than to set it up."""
-    return columns.size > _NUMBERS_IN_CACHE
+    return columns.size > NUMBERS_IN_CACHE
 
 
 def extent_of(columns: FloatArray, centre: FloatArray) -> Extent:
@@ -181,7 +181,7 @@ def extent_of(columns: FloatArray, centre: FloatArray) -> Extent:
             rows = columns[starts[number] : starts[number] + step]
             _store_extent(rows, centre, memory[:, : len(rows)], low[number], high[number], sums[number])
 
-    at_once = -(-_NUMBERS_IN_CACHE // (step * d))
+    at_once = -(-NUMBERS_IN_CACHE // (step * d))
     run_tasks([partial(store, numbers) for numbers in _shared_out(len(starts), at_once)])
     return Extent(Ranges(low.min(axis=0), high.max(axis=0)), np.add.accumulate(sums)[-1], centre)
 
@@ -274,7 +274,7 @@ def column_sums(columns: FloatArray) -> FloatArray:
     if columns.shape[1] >= _WIDE:
         total: FloatArray = columns.sum(axis=0)
         return total
-    if columns.size <= _NUMBERS_IN_CACHE:
+    if columns.size <= NUMBERS_IN_CACHE:
         return np.array([np.add.reduce(column) for column in columns.T])
     sums = np.empty(columns.shape[1])
 

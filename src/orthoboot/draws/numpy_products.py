@@ -6,18 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from orthoboot.arrays.passes import NUMBERS_IN_CACHE
 from orthoboot.arrays.row_products import RowProducts, product_columns
 from orthoboot.draws.summation import CHUNK, sums_of_chunks
 from orthoboot.typing import FloatArray
-
-_NUMBERS_IN_CACHE = 1 << 17
 
 
 def _blocks(
     first: FloatArray, second: FloatArray, products: RowProducts, begin: int, n_chunks: int
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Yield the outputs of some chunks from row `begin` on, shape ``(k, m)``, with the places of the chunks."""
-    step = max(_NUMBERS_IN_CACHE // (CHUNK * products.n_features), 1)
+    step = max(NUMBERS_IN_CACHE // (CHUNK * products.n_features), 1)
     for start in range(0, n_chunks, step):
         some = slice(start, min(start + step, n_chunks))
         rows = slice(begin + CHUNK * some.start, begin + CHUNK * some.stop)

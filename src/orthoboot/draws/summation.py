@@ -21,14 +21,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from orthoboot.arrays.passes import NUMBERS_IN_CACHE
 from orthoboot.typing import FloatArray
 
 CHUNK = 8192
 LANES = 256
 
-_NUMBERS_IN_CACHE = 1 << 17
 _MOST_AT_ONCE = 1024
-"""Resamples that are worked on at once, so many numbers or so many resamples: beyond, memory is what takes the time."""
+"""Resamples that are worked on at once: beyond, or beyond the cache, memory is what takes the time."""
 
 
 def chunk_sums(products: FloatArray) -> FloatArray:
@@ -131,7 +131,7 @@ def cache_sized(number: int, size: int) -> Iterator[slice]:
     >>> list(cache_sized(33, 8192))
     [slice(0, 11, None), slice(11, 22, None), slice(22, 33, None)]
     """
-    most = min(max(_NUMBERS_IN_CACHE // size, 1), _MOST_AT_ONCE)
+    most = min(max(NUMBERS_IN_CACHE // size, 1), _MOST_AT_ONCE)
     at_once = -(-number // -(-number // most)) if number else 1
     for start in range(0, number, at_once):
         yield slice(start, min(start + at_once, number))

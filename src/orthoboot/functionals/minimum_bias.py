@@ -10,9 +10,9 @@ from itertools import accumulate
 import numpy as np
 
 from orthoboot.functionals.base import Covariance, KnowsCounts
-from orthoboot.functionals.regression.design_matrix import positive_solution
 from orthoboot.functionals.regression.row_losses import RowLosses
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, REGULAR
+from orthoboot.solvers.tall_qr import positive_solution
 from orthoboot.typing import FloatArray
 
 SlopeBend = Callable[[FloatArray], FloatArray | None]

@@ -13,7 +13,6 @@ import pytest
 import statsmodels.api as sm
 
 import orthoboot as ob
-from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.data import read
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import (
@@ -27,8 +26,8 @@ from orthoboot.errors import (
 )
 from orthoboot.functionals import linear_regression
 from orthoboot.functionals.regression import linear
-from orthoboot.functionals.regression.design_matrix import CrossProducts, QRFactors, tall_qr
 from orthoboot.plans import Cluster, Iid, Plan
+from orthoboot.solvers.cross_products import CrossProducts
 from orthoboot.solvers.refined_least_squares import RefinedLeastSquares
 
 RNG = np.random.default_rng(80)
@@ -334,55 +333,7 @@ def test_the_example_of_the_guide_runs(capsys):
     assert all(name in printed for name in ("intercept", "age", "dose"))
 
 
-# Linear algebra
-
-
-@pytest.mark.parametrize(
-    ("n", "d"), [(7, 7), (100, 1), (20_000, 3), (700, 20), (400, 60), (326, 50), (170, 50), (480, 50)]
-)
-def test_the_factorisation_by_blocks_is_a_factorisation(n, d):
-    matrix = np.random.default_rng(82).normal(size=(n, d))
-    q, r = tall_qr(matrix)
-    np.testing.assert_allclose(q @ r, matrix, atol=1e-13)
-    np.testing.assert_allclose(q.T @ q, np.eye(d), atol=1e-13)
-    np.testing.assert_array_equal(r, np.triu(r))
-
-
-@pytest.mark.parametrize(
-    ("n", "d", "k"), [(5, 1, 0), (3, 2, 2), (1000, 30, 1), (1000, 48, 0), (9000, 100, 1), (40, 200, 1)]
-)
-def test_cross_products_by_blocks_are_cross_products(n, d, k):
-    rng = np.random.default_rng(83)
-    columns, others = rng.normal(size=(n, d)), rng.normal(size=(n, k))
-    weights = rng.poisson(1.0, size=n) - 0.25  # curvatures of a loss may be negative
-    weights[::3] = 0.0
-    expected = columns.T @ (weights[:, np.newaxis] * np.column_stack([columns, others]))
-    # The rounding of a sum of n products of normal numbers, several times over.
-    np.testing.assert_allclose(CrossProducts(columns, *others.T)(weights), expected, atol=1e-14 * n)
-
-
-@pytest.mark.parametrize("d", [3, 50])
-def test_cross_products_of_no_rows_are_zero(d):
-    assert not CrossProducts(np.ones((100, d)))(np.zeros(100)).any()
-
-
-def test_a_product_of_rows_by_blocks_is_a_product():
-    rng = np.random.default_rng(83)
-    rows, matrix = rng.normal(size=(9000, 100)), rng.normal(size=(100, 101))
-    np.testing.assert_allclose(rows_times(rows, matrix), rows @ matrix, atol=1e-11)
-
-
-@pytest.mark.parametrize("d", [1, 20, 95])
-def test_coefficients_and_the_inverse_solve_the_triangle(d):
-    factor = QRFactors.of(np.random.default_rng(85).normal(size=(200, d)))
-    rotated = np.arange(1.0, d + 1)
-    np.testing.assert_allclose(factor.triangle @ (factor.scales * factor.coefficients(rotated)), rotated, rtol=1e-12)
-    np.testing.assert_allclose(factor.triangle @ factor.inverse_triangle, np.eye(d), atol=1e-12)
-
-
-def test_scales_of_a_factorisation_do_not_overflow():
-    factor = QRFactors.of(np.array([[1e200, 1e-200], [1e200, 0.0], [0.0, 0.0]]))
-    np.testing.assert_allclose(factor.scales, [np.sqrt(2) * 1e200, 1e-200])
+# Threads of the linear algebra library
 
 
 _PROGRAM = """

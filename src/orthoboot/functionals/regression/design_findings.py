@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from orthoboot.errors import FitWarning, OrthobootWarning, SmallSampleWarning
-from orthoboot.functionals.regression.design_matrix import ScaledTriangle
+from orthoboot.solvers.tall_qr import ScaledTriangle
 from orthoboot.typing import FloatArray, IntArray
 
 _EPSILON = float(np.finfo(np.float64).eps)

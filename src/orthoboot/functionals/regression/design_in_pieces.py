@@ -23,7 +23,6 @@ from orthoboot.functionals.regression.design_findings import (
 )
 from orthoboot.functionals.regression.design_matrix import (
     RegressionArrays,
-    ScaledTriangle,
     arrays_of,
     check_enough_rows,
     check_independent,
@@ -31,8 +30,8 @@ from orthoboot.functionals.regression.design_matrix import (
     check_tables,
     column_names,
     refused_case_weights,
-    tall_triangle,
 )
+from orthoboot.solvers.tall_qr import ScaledTriangle, tall_triangle
 from orthoboot.typing import BoolArray, FloatArray
 
 Blocks = Iterator[tuple[int, Data]]

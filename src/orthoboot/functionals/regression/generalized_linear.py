@@ -15,13 +15,7 @@ from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError, OrthobootWarning
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.evaluation import NO_FITS, Convergence, Evaluation
-from orthoboot.functionals.regression.design_matrix import (
-    CrossProducts,
-    QRFactors,
-    RegressionRows,
-    factor_of_resample,
-    positive_solution,
-)
+from orthoboot.functionals.regression.design_matrix import RegressionRows, factor_of_resample
 from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family, PredictorLosses
 from orthoboot.functionals.regression.generalized_linear_in_pieces import GlmFitInPieces
@@ -43,6 +37,8 @@ from orthoboot.functionals.regression.search_limits import (
 )
 from orthoboot.functionals.surrogate import LinearOutputs
 from orthoboot.optimisation.newton import newton_minimum
+from orthoboot.solvers.cross_products import CrossProducts
+from orthoboot.solvers.tall_qr import QRFactors, positive_solution
 from orthoboot.typing import FloatArray, Influence
 
 

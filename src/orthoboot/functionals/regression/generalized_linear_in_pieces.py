@@ -18,7 +18,7 @@ from orthoboot.errors import FitError, OrthobootWarning
 from orthoboot.functionals.base import Covariance
 from orthoboot.functionals.evaluation import NO_FITS, Convergence
 from orthoboot.functionals.regression.design_in_pieces import Blocks
-from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution
+from orthoboot.functionals.regression.design_matrix import RegressionArrays
 from orthoboot.functionals.regression.exact_fit import residuals_are_rounding
 from orthoboot.functionals.regression.families import FAMILIES, Family
 from orthoboot.functionals.regression.linear_in_pieces import Outcome, RegressionInPieces, some_columns
@@ -31,6 +31,7 @@ from orthoboot.functionals.regression.search_limits import (
     no_start,
     refused_responses,
 )
+from orthoboot.solvers.tall_qr import positive_solution
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
 

@@ -24,18 +24,17 @@ from orthoboot.functionals.regression.design_findings import (
     resting_on_few,
 )
 from orthoboot.functionals.regression.design_matrix import (
-    CrossProducts,
-    QRFactors,
     RegressionRows,
     factor_of_data,
     factor_of_resample,
-    positive_solution,
     regression_rows,
 )
 from orthoboot.functionals.regression.exact_fit import residual_is_rounding
 from orthoboot.functionals.regression.linear_in_pieces import LinearFitInPieces, evaluation_of, values_of
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
+from orthoboot.solvers.cross_products import CrossProducts
 from orthoboot.solvers.refined_least_squares import TOGETHER, RefinedLeastSquares
+from orthoboot.solvers.tall_qr import QRFactors, positive_solution
 from orthoboot.typing import FloatArray, Influence
 
 _COLUMNS_IN_A_PASS = 16

@@ -24,9 +24,10 @@ from orthoboot.functionals.regression.design_in_pieces import (
     Blocks,
     DesignInPieces,
 )
-from orthoboot.functionals.regression.design_matrix import RegressionArrays, arrays_of, positive_solution
+from orthoboot.functionals.regression.design_matrix import RegressionArrays, arrays_of
 from orthoboot.functionals.regression.exact_fit import residual_is_rounding
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
+from orthoboot.solvers.tall_qr import positive_solution
 from orthoboot.typing import FloatArray, Influence
 
 Outcome = FloatArray | FitError

@@ -14,10 +14,11 @@ from orthoboot.arrays.products import product_in_one_thread
 from orthoboot.draws.resamples import BlockWeights
 from orthoboot.errors import FitError
 from orthoboot.functionals.regression.design_in_pieces import Basis, BasisRows, Blocks, DesignInPieces
-from orthoboot.functionals.regression.design_matrix import RegressionArrays, positive_solution
+from orthoboot.functionals.regression.design_matrix import RegressionArrays
 from orthoboot.functionals.regression.families import Family, PredictorLosses
 from orthoboot.functionals.regression.search_limits import MAX_ITERATIONS, REGULAR, RUNNING_AWAY, STEP, no_fit
 from orthoboot.optimisation.newton import Minimum, newton_minima
+from orthoboot.solvers.tall_qr import positive_solution
 from orthoboot.typing import FloatArray
 
 _NUMBERS_OF_A_BLOCK = 64

@@ -12,11 +12,12 @@ from orthoboot.arrays.row_blocks import rows_times
 from orthoboot.data import Data
 from orthoboot.draws.resamples import Resamples
 from orthoboot.errors import FitError
-from orthoboot.functionals.regression.design_matrix import CrossProducts, positive_solution
 from orthoboot.functionals.regression.linear import CatalogueRegression, LeastSquares, PreparedRegression
 from orthoboot.functionals.surrogate import LinearOutputs
 from orthoboot.models.statsmodels.robust_scales import FixedScale, Scale
 from orthoboot.models.statsmodels.robust_steps import RobustSteps
+from orthoboot.solvers.cross_products import CrossProducts
+from orthoboot.solvers.tall_qr import positive_solution
 from orthoboot.typing import FloatArray, Influence
 
 _STEP = 1e-11
