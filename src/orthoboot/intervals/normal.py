@@ -94,6 +94,8 @@ def _brought_back(plain: Ends, estimation: Estimation) -> Ends:
     stays where it was, within the limits.
     """
     scale = natural_scale(estimation)
+    if not scale.is_curved.any():
+        return plain
     chosen = estimation.run.given_limits is not None
     ends, errors = [], []
     for end, error in ((plain.low, plain.low_error), (plain.high, plain.high_error)):
