@@ -70,8 +70,8 @@ class Estimator(ABC):
         """Return whether these replicates leave nothing to simulate: without any of them the answer is the same."""
         return False
 
-    def error_inflation(self, size: int) -> float:
-        """Return what the jackknife's error of log variance over so many replicates is multiplied with."""
+    def error_inflation(self, moments: Moments) -> FloatArray | float:
+        """Return what the jackknife's error of log variance is multiplied with, a number or of shape ``(k,)``."""
         return 1.0
 
     def least_error(self, moments: Moments) -> FloatArray:

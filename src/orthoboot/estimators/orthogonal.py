@@ -97,9 +97,12 @@ class Orthogonal(Estimator):
         """Return whether every replicate is its control: then the slope is one, and nothing is left to simulate."""
         return moments.is_expansion and not moments.residual.any()
 
-    def error_inflation(self, size: int) -> float:
-        """Return ``1 + 2/B``: remainders are small mostly and large now and then, and few of them show too little."""
-        return 1 + 2 / size
+    def error_inflation(self, moments: Moments) -> FloatArray | float:
+        """Return ``1 + 2/B``: remainders are small mostly and large now and then, and few of them show too little.
+
+        One for a control that knows what of the third order moves with the linear part: `least_error` has the rest.
+        """
+        return np.where(np.isfinite(moments.slope_doubt), 1.0, 1 + 2 / moments.size)
 
     def least_error(self, moments: Moments) -> FloatArray:
         """Return the noise that the slope has where the remainder is a cubic of the control, shape ``(k,)``.

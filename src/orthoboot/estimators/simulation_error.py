@@ -72,8 +72,7 @@ def estimator_error(
     # What does not use the influence function must not depend on it.
     explained = linear_variance(replicates) if estimator.needs_influence else np.zeros(k)
     of_bias = _bias_error(estimator, whole, deleted)
-    inflation = estimator.error_inflation(len(replicates))
-    spread = inflation * _log_variance_spread(estimator.variance(deleted), explained)
+    spread = estimator.error_inflation(whole) * _log_variance_spread(estimator.variance(deleted), explained)
     of_variance = np.hypot(np.maximum(spread, estimator.least_error(whole)), estimator.doubt(whole))
     by_draws = None if control is None else moments_by_draws(whole, control)
     if by_draws is None:
