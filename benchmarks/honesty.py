@@ -28,6 +28,8 @@ from orthoboot.intervals.base import Ends
 
 TAILS = (0.025, 0.975)
 QUANTITIES = ("bias", "standard error", "low", "high")
+_ROUNDING = 1e-9
+"""Errors below this, in standard errors, are rounding: such an answer is exact."""
 N_TRUTH = 500_000
 """Rows times replicates are limited too: a hundred million."""
 
@@ -96,8 +98,7 @@ def honesty(case: Case, data_seed: int, size: int, n_seeds: int) -> Honesty:
             warned.append(bool(run.warnings))
     error, reported, own = np.moveaxis(np.array(found), 1, 0) / float(np.ravel(whole.standard_error)[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        # What is exact differs from the truth by rounding.
-        z = np.where(np.abs(error) < 1e-9, 0.0, np.abs(error) / np.hypot(reported, own))
+        z = np.where(np.abs(error) < _ROUNDING, 0.0, np.abs(error) / np.hypot(reported, own))
     return Honesty(z, reported, error, np.array(warned))
 
 
@@ -130,7 +131,7 @@ def row(case: Case, size: int, sets: list[Honesty]) -> str:
     cells = []
     for number in range(len(QUANTITIES)):
         true = np.array([np.sqrt(np.mean(one.true[:, number] ** 2)) for one in sets])
-        if (true < 1e-9).all():  # but for rounding
+        if (true < _ROUNDING).all():
             cells.append("exact")
             continue
         mean = np.mean([one.reported[:, number].mean() for one in sets]) / true.mean()

@@ -57,7 +57,7 @@ def random_numbers(n: int, n_resamples: int) -> Callable[[], Any]:
                 needed = min(blocks - begin, 512)
                 store_words((zero, zero, zero), zero, zero, 0, np.uint64(512 * replicate), needed, pointer(words))
 
-    return partial(draw, -(-n // numpy_kernels.ROWS_PER_BLOCK), n_resamples, np.empty(2048, dtype=np.uint64))
+    return partial(draw, -(-n // numpy_kernels.ROWS_PER_BLOCK), n_resamples, numba_words.memory_for_words(512))
 
 
 def summing(chosen: Any, threads: int, columns: np.ndarray, n_resamples: int) -> Callable[[], Any]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthoboot.solvers.tall_qr import QRFactors, _qr_by_cholesky, positive_solution, tall_qr, tall_triangle
+from orthoboot.solvers.tall_qr import QRFactors, _qr_by_cholesky, tall_qr, tall_triangle
 
 
 @pytest.mark.parametrize(
@@ -12,8 +12,8 @@ from orthoboot.solvers.tall_qr import QRFactors, _qr_by_cholesky, positive_solut
 def test_the_factorisation_by_blocks_is_a_factorisation(n, d):
     matrix = np.random.default_rng(82).normal(size=(n, d))
     q, r = tall_qr(matrix)
-    np.testing.assert_allclose(q @ r, matrix, atol=1e-13)
-    np.testing.assert_allclose(q.T @ q, np.eye(d), atol=1e-13)
+    np.testing.assert_allclose(q @ r, matrix, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(q.T @ q, np.eye(d), rtol=0, atol=1e-13)
     np.testing.assert_array_equal(r, np.triu(r))
 
 
@@ -23,7 +23,7 @@ def test_the_triangle_alone_is_that_of_the_factorisation(n, d):
     matrix = np.random.default_rng(84).normal(size=(n, d))
     triangle = tall_triangle(matrix)
     assert triangle.shape == (min(n, d), d)
-    np.testing.assert_allclose(triangle.T @ triangle, matrix.T @ matrix, atol=1e-13 * n)
+    np.testing.assert_allclose(triangle.T @ triangle, matrix.T @ matrix, rtol=0, atol=1e-13 * n)
 
 
 @pytest.mark.parametrize(("n", "d"), [(300, 1), (1000, 9), (3001, 50)])
@@ -49,22 +49,9 @@ def test_coefficients_and_the_inverse_solve_the_triangle(d):
     factor = QRFactors.of(np.random.default_rng(85).normal(size=(200, d)))
     rotated = np.arange(1.0, d + 1)
     np.testing.assert_allclose(factor.triangle @ (factor.scales * factor.coefficients(rotated)), rotated, rtol=1e-12)
-    np.testing.assert_allclose(factor.triangle @ factor.inverse_triangle, np.eye(d), atol=1e-12)
+    np.testing.assert_allclose(factor.triangle @ factor.inverse_triangle, np.eye(d), rtol=0, atol=1e-12)
 
 
 def test_scales_of_a_factorisation_do_not_overflow():
     factor = QRFactors.of(np.array([[1e200, 1e-200], [1e200, 0.0], [0.0, 0.0]]))
     np.testing.assert_allclose(factor.scales, [np.sqrt(2) * 1e200, 1e-200])
-
-
-@pytest.mark.parametrize("k", [None, 1, 4])
-def test_the_solution_of_a_positive_matrix_is_that_of_numpy(k):
-    rng = np.random.default_rng(86)
-    rows, right = rng.normal(size=(30, 6)), rng.normal(size=6 if k is None else (6, k))
-    found = positive_solution(rows.T @ rows, right, least_condition=1e-10)
-    np.testing.assert_allclose(found, np.linalg.solve(rows.T @ rows, right), rtol=1e-12)
-
-
-@pytest.mark.parametrize("diagonal", [[1.0, 1e-12], [1.0, 0.0], [1.0, -1.0], [1.0, np.nan]])
-def test_a_matrix_without_a_solution_has_none(diagonal):
-    assert positive_solution(np.diag(diagonal), np.ones(2), least_condition=1e-10) is None

@@ -70,9 +70,9 @@ class Estimator(ABC):
         """Return whether these replicates leave nothing to simulate: without any of them the answer is the same."""
         return False
 
-    def error_inflation(self, moments: Moments) -> FloatArray | float:
-        """Return what the jackknife's error of log variance is multiplied with, a number or of shape ``(k,)``."""
-        return 1.0
+    def error_inflation(self, moments: Moments) -> FloatArray:
+        """Return what the jackknife's error of log variance is multiplied by, shape ``(k,)``."""
+        return np.ones_like(moments.shift)
 
     def least_error(self, moments: Moments) -> FloatArray:
         """Return the least that the jackknife's error of log variance is taken for, shape ``(k,)``."""

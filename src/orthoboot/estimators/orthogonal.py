@@ -40,8 +40,8 @@ that B replicates show is itself rough: 1 + 8/B is what errors beyond three need
 _STRAIGHT = 1e-30
 """Curvature in place of zero, so that one can divide by it."""
 
-_CUBE = 42.0
-"""The variance of ``z (z**3 - 3 z)`` for a standard normal z, whose mean is zero."""
+_CUBE, _NORMAL = 42.0, 20
+"""The variance of ``z (z**3 - 3 z)`` for a standard normal z, and how many replicates it is worth beside their own."""
 
 _FEW = 20
 """Replicates beyond which the doubt about the slope fades: the jackknife sees the noise of the slope by itself."""
@@ -97,24 +97,25 @@ class Orthogonal(Estimator):
         """Return whether every replicate is its control: then the slope is one, and nothing is left to simulate."""
         return moments.is_expansion and not moments.residual.any()
 
-    def error_inflation(self, moments: Moments) -> FloatArray | float:
+    def error_inflation(self, moments: Moments) -> FloatArray:
         """Return ``1 + 2/B``: remainders are small mostly and large now and then, and few of them show too little.
 
         One for a control that knows what of the third order moves with the linear part: `least_error` has the rest.
         """
-        return np.where(np.isfinite(moments.slope_doubt), 1.0, 1 + 2 / moments.size)
+        return _mixed(moments, _error_inflation)
 
     def least_error(self, moments: Moments) -> FloatArray:
         """Return the noise that the slope has where the remainder is a cubic of the control, shape ``(k,)``.
 
         With ``z = C/sqrt(V)``, ``h = z**3 - 3 z`` and b the slope of ``(P - C)/sqrt(V)`` on h, about which it has the
-        variance r, the covariance of P - C with C is a mean of ``z (b h + rest)``. For a normal z the noise of the
-        logarithm of the variance is::
+        variance r, the covariance of P - C with C is a mean of ``z (b h + rest)``. The noise of the logarithm of the
+        variance S2 is::
 
-            2 V/S2 B/(B + k) sqrt((42 b**2 + r)/B),   b**2 less its own noise r/sum(h**2), S2 the variance
+            2 beta V/S2 B/(B + k) sqrt((v b**2 + r)/B),   b**2 less its own noise r/sum(h**2)
 
-        Most of this comes from resamples beyond two standard deviations. Where few replicates include none, the
-        jackknife takes the small products of the others for all of them: its error is a third of this or less.
+        where v is the mean of ``(z h)**2`` over the replicates and twenty of a normal z, for which it is 42.
+        Most of this comes from resamples beyond two standard deviations. Ten replicates often include none of these:
+        the jackknife then takes the small products of the others for all, and is mostly too small.
         """
         return _mixed(moments, _least_error)
 
@@ -141,7 +142,7 @@ class Orthogonal(Estimator):
 
         The second bound on tau is that of Cauchy and Schwarz. A quadratic control that knows what of the third order
         moves with the linear part is off by less, at most ``2.5 rho / sqrt(n)``. The slope on a surrogate has no such
-        size: there the doubt is ``|log(S2(raw slope)/S2(beta))|``, S2 the variance.
+        size: there the doubt is ``|log(S2(raw slope)/S2(beta))|``.
         """
         return _mixed(moments, _doubt)
 
@@ -154,18 +155,31 @@ def _mixed(moments: Moments, quantity: Callable[[Moments], FloatArray]) -> Float
     return np.asarray(share * quantity(moments) + (1 - share) * quantity(moments.by_linear))
 
 
+def _error_inflation(moments: Moments) -> FloatArray:
+    return np.where(np.isfinite(moments.slope_doubt), 1.0, np.full_like(moments.slope, 1 + 2 / moments.size))
+
+
 def _least_error(moments: Moments) -> FloatArray:
     assert moments.parts is not None
     scale = np.sqrt(moments.control_variance)
-    z = ratio(moments.parts.control, scale, otherwise=0.0)
-    left = ratio(moments.parts.residuals, scale, otherwise=0.0)
-    cubes = z * (z * z - 3)
-    size = (cubes**2).sum(axis=0)
-    slope = ratio((cubes * left).sum(axis=0), size, otherwise=0.0)
-    rest = ((left - slope * cubes) ** 2).sum(axis=0) / max(moments.size - 2, 1)
-    squared = np.maximum(slope**2 - ratio(rest, size, otherwise=0.0), 0.0)
-    explained = ratio(moments.control_variance, _variance(moments), otherwise=0.0)
-    return np.asarray(2 * explained * (1 - moments.shrinkage) * np.sqrt((_CUBE * squared + rest) / moments.size))
+    # Influence values of a user may be as small as 1e-160, beside replicates of any size.
+    with np.errstate(over="ignore", invalid="ignore"):
+        z, left = (ratio(part, scale, otherwise=0.0) for part in (moments.parts.control, moments.parts.residuals))
+        noise = np.sqrt(_product_variance(z, left) / moments.size)
+        moved = 2 * moments.slope * ratio(moments.control_variance, _variance(moments), otherwise=0.0)
+        least = moved * (1 - moments.shrinkage) * noise
+    return np.where(np.isfinite(least), least, 0.0)
+
+
+def _product_variance(z: FloatArray, left: FloatArray) -> FloatArray:
+    """Return the variance of z times what is left, a multiple of ``h = z**3 - 3 z`` and a rest, both ``(B, k)``."""
+    size, cubes = len(z), z * (z * z - 3)
+    total = (cubes**2).sum(axis=0)
+    cubic = ratio((cubes * left).sum(axis=0), total, otherwise=0.0)
+    rest = ((left - cubic * cubes) ** 2).sum(axis=0) / max(size - 2, 1)
+    squared = np.maximum(cubic**2 - ratio(rest, total, otherwise=0.0), 0.0)
+    of_products = (_NORMAL * _CUBE + ((z * cubes) ** 2).sum(axis=0)) / (_NORMAL + size)
+    return np.asarray(squared * of_products + rest)
 
 
 def _doubt(moments: Moments) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 from orthoboot.functionals.base import Covariance, KnowsCounts
 from orthoboot.functionals.regression.row_losses import RowLosses
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, REGULAR
-from orthoboot.solvers.tall_qr import positive_solution
+from orthoboot.solvers.positive_solution import positive_solution
 from orthoboot.typing import FloatArray
 
 SlopeBend = Callable[[FloatArray], FloatArray | None]

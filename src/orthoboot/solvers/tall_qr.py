@@ -8,7 +8,6 @@ rounded may depend on which others a thread has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -26,10 +25,8 @@ from orthoboot.arrays.row_blocks import (
 )
 from orthoboot.arrays.threads import run_tasks
 from orthoboot.arrays.units import ones_for_zeros
+from orthoboot.solvers.positive_solution import NUMBERS_IN_ONE_THREAD, solved_one_by_one
 from orthoboot.typing import FloatArray
-
-_NUMBERS_IN_ONE_THREAD = 1 << 13
-"""OpenBLAS starts no threads for the products of matrices and vectors inside a factorisation of so many numbers."""
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _DEPENDENT = 64 * _EPSILON
@@ -66,7 +63,7 @@ class ScaledTriangle:
     @cached_property
     def inverse_triangle(self) -> FloatArray:
         """Return the inverse of the triangle, shape ``(d, d)``."""
-        return _solved(self._solution, np.eye(len(self.scales)))
+        return solved_one_by_one(self._solution, np.eye(len(self.scales)))
 
     def _solution(self, right: FloatArray) -> FloatArray:
         """Return ``triangle^-1 right``, shape ``(d,)`` or ``(d, k)``; as `solve_triangular`, without its checks."""
@@ -146,7 +143,7 @@ def _qr_by_cholesky(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None
     orthonormal up to rounding then. Columns are multiplied with the inverse of R, whose condition costs digits.
     """
     n, d = columns.shape
-    if n < FEWEST_ROWS * d or d**2 > _NUMBERS_IN_ONE_THREAD:
+    if n < FEWEST_ROWS * d or d**2 > NUMBERS_IN_ONE_THREAD:
         return None
     orthonormal, whole = columns, np.eye(d)
     for _ in range(2):
@@ -215,25 +212,4 @@ def tall_triangle(matrix: FloatArray) -> FloatArray:
 
 def _rows_of_a_block(d: int) -> int:
     # With fewer rows than one and a half times the columns the triangles would hardly be smaller than the blocks.
-    return max(_NUMBERS_IN_ONE_THREAD // d, d + d // 2 + 1)
-
-
-def positive_solution(matrix: FloatArray, right: FloatArray, *, least_condition: float) -> FloatArray | None:
-    """Return ``matrix^-1 right`` of a positive definite matrix; None where its reciprocal condition is too small.
-
-    `right` has shape ``(d,)`` or ``(d, k)``.
-    """
-    triangle, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1)
-    if failed:
-        return None
-    reciprocal_condition, _ = scipy.linalg.lapack.dpocon(triangle, np.abs(matrix).sum(axis=0).max(), uplo="L")
-    if not reciprocal_condition > least_condition:
-        return None
-    return _solved(lambda columns: scipy.linalg.lapack.dpotrs(triangle, columns, lower=1)[0], right)
-
-
-def _solved(solve: Callable[[FloatArray], FloatArray], right: FloatArray) -> FloatArray:
-    """Return the solutions for right-hand sides ``(d,)`` or ``(d, k)``, one by one where that avoids BLAS threads."""
-    if right.ndim == 1 or len(right) ** 2 > _NUMBERS_IN_ONE_THREAD:
-        return solve(right)
-    return np.column_stack([solve(column) for column in right.T])
+    return max(NUMBERS_IN_ONE_THREAD // d, d + d // 2 + 1)

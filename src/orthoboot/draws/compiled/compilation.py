@@ -46,25 +46,27 @@ loop_over: Any = for_range_slice
 tuple_items: Any = unpack_tuple
 
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _digest_of_sources(*folders: Path) -> str:
+    """Return a digest of the Python files of some folders."""
+    digest = hashlib.blake2b(digest_size=8)
+    for folder in folders:
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+_PACKAGE = Path(__file__).parents[2]
+_SOURCES = _digest_of_sources(_PACKAGE / "draws", _PACKAGE / "arrays")
+
+
 def has_long_vectors() -> bool:
     """Return whether numba compiles for vectors of 512 bits: those of this processor, or what its settings say."""
     # These are in the names of cached kernels too, so that no other processor loads them.
     _, _, features = cpu_target.target_context.codegen().magic_tuple()
     return "+avx512f" in features.split(",")
-
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def _digest_of_sources(folder: Path) -> str:
-    """Return a digest of the Python files of a folder."""
-    digest = hashlib.blake2b(digest_size=8)
-    for file in sorted(folder.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
-
-
-_SOURCES = _digest_of_sources(Path(__file__).parents[1])
 
 
 def inlined(function: _Function) -> _Function:
@@ -82,7 +84,7 @@ def compiled(signature: Any) -> Callable[[_Function], _Function]:
 
     def decorate(function: _Function) -> _Function:
         # Numba takes a kernel from its cache as long as the kernel's own file is the same, whatever was changed in the
-        # files it is made of; but only under the same name.
+        # files it is made of; but only under the same name. Those of earlier sources stay in its folder.
         function.__qualname__ = f"{function.__qualname__}_{_SOURCES}"
         try:
             return cast(_Function, numba.njit(signature, nogil=True, cache=True)(function))

@@ -95,7 +95,8 @@ def _throw(
             used += _blocks_of_throws(throws, capacity)
         for i in range(number):
             throws = n - totals[begin + i]
-            if throws > capacity:  # once in a billion resamples
+            # Once in a billion resamples; after the others, whose words these overwrite.
+            if throws > capacity:
                 _store_integers(bits, _THROW, replicate + np.uint64(i), capacity, bounds, room.words, rows, throws)
                 _add_rows(rows, throws, _row(counts, begin + i))
 

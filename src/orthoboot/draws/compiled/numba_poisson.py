@@ -269,7 +269,7 @@ def store_counts_of_words(
 def store_poisson_chunk(
     bits: Any, attempt: Any, chunk: Any, replicate: Any, law: Any, rows: Any, room: Any, counts: Any
 ) -> Any:
-    """Do so with the words of that resample."""
+    """Draw the words of a resample in a chunk, and write its counts as `store_counts_of_words`; return their sum."""
     if law.n_rest == 0:
         for row in range(filled_to_masks(rows)):
             counts[row] = 0

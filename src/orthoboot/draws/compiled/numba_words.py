@@ -35,8 +35,8 @@ _LONG_VECTORS = has_long_vectors()
 _FEW_LEFT = 5
 """Blocks up to which general registers take less time than a vector."""
 
-_SPARE_BLOCKS = _FEW - _FEW_LEFT
-"""Blocks that are made beyond those that are needed."""
+_SPARE_BLOCKS = _FEW - (_FEW_LEFT + 1)
+"""How many blocks the last vector makes beyond those that are needed, at most."""
 
 MOST_BLOCKS = _CHUNK // _INTEGERS_PER_BLOCK
 """Blocks of a chunk of integers; a chunk of counts takes fewer."""
@@ -168,7 +168,7 @@ def store_integers(
         store_words(bits, purpose, _ZERO, chunk, first, -(-size // _INTEGERS_PER_BLOCK), words)
         limits, integers = _from_place(bounds, begin), _from_place(out, begin)
         store_integers_of_words(bits, purpose, chunk, first, words, limits, integers, size)
-        chunk, begin, blocks = chunk + 1, begin + size, _CHUNK // _INTEGERS_PER_BLOCK
+        chunk, begin, blocks = chunk + 1, begin + size, MOST_BLOCKS
 
 
 @_inlined
@@ -179,11 +179,11 @@ def blocks_of_integers(capacity: Any) -> Any:
 
 @_inlined
 def memory_for_words(blocks: Any) -> Any:
-    """Return memory for the words of so many blocks."""
+    """Return memory for the words of so many blocks, with room for those that the last vector makes beyond them."""
     return np.empty(4 * (blocks + _SPARE_BLOCKS), dtype=np.uint64)
 
 
 @_inlined
 def memory_for_numbers(blocks: Any) -> Any:
-    """Return memory for the numbers of so many blocks."""
+    """Return memory for the numbers of so many blocks, and of those that the last vector makes beyond them."""
     return np.zeros(blocks + _SPARE_BLOCKS, dtype=np.uint64)

@@ -38,7 +38,8 @@ from orthoboot.functionals.regression.search_limits import (
 from orthoboot.functionals.surrogate import LinearOutputs
 from orthoboot.optimisation.newton import newton_minimum
 from orthoboot.solvers.cross_products import CrossProducts
-from orthoboot.solvers.tall_qr import QRFactors, positive_solution
+from orthoboot.solvers.positive_solution import positive_solution
+from orthoboot.solvers.tall_qr import QRFactors
 from orthoboot.typing import FloatArray, Influence
 
 

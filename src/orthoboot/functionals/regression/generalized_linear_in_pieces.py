@@ -31,7 +31,7 @@ from orthoboot.functionals.regression.search_limits import (
     no_start,
     refused_responses,
 )
-from orthoboot.solvers.tall_qr import positive_solution
+from orthoboot.solvers.positive_solution import positive_solution
 from orthoboot.typing import BoolArray, FloatArray, Influence
 
 

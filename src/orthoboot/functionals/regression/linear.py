@@ -33,8 +33,9 @@ from orthoboot.functionals.regression.exact_fit import residual_is_rounding
 from orthoboot.functionals.regression.linear_in_pieces import LinearFitInPieces, evaluation_of, values_of
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
 from orthoboot.solvers.cross_products import CrossProducts
+from orthoboot.solvers.positive_solution import positive_solution
 from orthoboot.solvers.refined_least_squares import TOGETHER, RefinedLeastSquares
-from orthoboot.solvers.tall_qr import QRFactors, positive_solution
+from orthoboot.solvers.tall_qr import QRFactors
 from orthoboot.typing import FloatArray, Influence
 
 _COLUMNS_IN_A_PASS = 16

@@ -27,7 +27,7 @@ from orthoboot.functionals.regression.design_in_pieces import (
 from orthoboot.functionals.regression.design_matrix import RegressionArrays, arrays_of
 from orthoboot.functionals.regression.exact_fit import residual_is_rounding
 from orthoboot.functionals.regression.search_limits import LARGEST_TRACE, WELL_CONDITIONED
-from orthoboot.solvers.tall_qr import positive_solution
+from orthoboot.solvers.positive_solution import positive_solution
 from orthoboot.typing import FloatArray, Influence
 
 Outcome = FloatArray | FitError

@@ -18,7 +18,7 @@ from orthoboot.functionals.regression.design_matrix import RegressionArrays
 from orthoboot.functionals.regression.families import Family, PredictorLosses
 from orthoboot.functionals.regression.search_limits import MAX_ITERATIONS, REGULAR, RUNNING_AWAY, STEP, no_fit
 from orthoboot.optimisation.newton import Minimum, newton_minima
-from orthoboot.solvers.tall_qr import positive_solution
+from orthoboot.solvers.positive_solution import positive_solution
 from orthoboot.typing import FloatArray
 
 _NUMBERS_OF_A_BLOCK = 64

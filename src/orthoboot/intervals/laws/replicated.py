@@ -104,11 +104,7 @@ class EmpiricalDistribution:
 
 
 _NEARBY = 5.0
-"""How many replicates tell how far apart they are at a level, for each one beyond it; chosen on quantiles of normal,
-exponential, gamma and lognormal laws, where reported errors then are at most 1.4 times the true ones.
-"""
-
-_FEWEST_NEARBY = 5.0
+"""How many replicates tell how far apart they are at a level, for each one beyond it, and for one at least."""
 
 
 def rank_errors(
@@ -145,7 +141,7 @@ def rank_errors(
     score = scipy.special.ndtri(levels)
     middle, below, above = end(levels), *(end(scipy.special.ndtr(score + steps * noise)) for steps in (-3, 3))
     beyond = size * np.minimum(levels, 1 - levels)
-    widened = student_factor(np.maximum(_NEARBY * beyond, _FEWEST_NEARBY))
+    widened = student_factor(_NEARBY * np.maximum(beyond, 1.0))
     return widened * np.maximum(np.abs(below - middle), np.abs(above - middle)) / 3
 
 

@@ -29,9 +29,6 @@ LARGEST_LAW = 100_000
 _LEAST_FITTING = 0.5
 """The least r_squared of a control that many replicates follow."""
 
-_FEW_ROWS = 2
-"""So many rows at most are looked at for whether they carry the linear part."""
-
 _COMPARED = np.array([0.025, 0.1, 0.5, 0.9, 0.975])
 """Levels at which the law by a control is compared with the replicates."""
 
@@ -151,22 +148,14 @@ def _fits(estimation: Estimation) -> BoolArray:
 
 
 def _moves_in_steps(law: LinearDistribution) -> BoolArray:
-    """Return for which outputs a few draws carry a sum, shape ``(k,)``.
+    """Return for which outputs one or two rows carry a sum, shape ``(k,)``: its law has steps, and no smooth density.
 
-    Its law has steps then, which the smooth approximation does not show: one row has more of the variance than all
-    others together, or each of two rows has more than all others but these. Either has a third of it at least.
+    The first row has more of the variance than all others together, or the second more than all others but these two.
     """
-    squares = [part.number / len(part.values) * np.square(_centred(part.values)) for part in law.draws]
-    steps: BoolArray = (_FEW_ROWS + 1) * np.max([part.max(axis=0) for part in squares], axis=0) > law.variance
-    for output in np.flatnonzero(steps & (law.variance > 0)):
-        largest = np.concatenate([np.sort(part[:, output])[-_FEW_ROWS:] for part in squares])
-        shares = np.sort(largest)[: -_FEW_ROWS - 1 : -1] / law.variance[output]
-        steps[output] = (shares > 1 - np.cumsum(shares)).any()
-    return steps
-
-
-def _centred(values: FloatArray) -> FloatArray:
-    return np.asarray(values - values.mean(axis=0))
+    squares = [part.number / len(part.values) * np.square(part.values - part.values.mean(axis=0)) for part in law.draws]
+    largest = np.concatenate([np.partition(part, -min(2, len(part)), axis=0)[-2:] for part in squares])
+    first, second = np.sort(np.concatenate([largest, np.zeros_like(largest)]), axis=0)[:-3:-1]
+    return np.asarray(first + np.maximum(first, 2 * second) > law.variance)
 
 
 def _control_view(control: ControlValues, outputs: slice, law: LinearDistribution, prior: float) -> View:

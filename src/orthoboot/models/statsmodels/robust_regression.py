@@ -17,7 +17,7 @@ from orthoboot.functionals.surrogate import LinearOutputs
 from orthoboot.models.statsmodels.robust_scales import FixedScale, Scale
 from orthoboot.models.statsmodels.robust_steps import RobustSteps
 from orthoboot.solvers.cross_products import CrossProducts
-from orthoboot.solvers.tall_qr import positive_solution
+from orthoboot.solvers.positive_solution import positive_solution
 from orthoboot.typing import FloatArray, Influence
 
 _STEP = 1e-11
