@@ -162,6 +162,21 @@ def test_few_replicates_of_few_rows_that_bend_are_told(n_rows, n_resamples, is_t
         assert "n_resamples=200" in found[0]
 
 
+@pytest.mark.parametrize(
+    ("n_rows", "n_resamples", "enough"), [(30, 10, 1000), (30, 50, 1000), (30, 999, 1000), (30, 1000, None)]
+)
+def test_hundreds_of_replicates_of_few_rows_that_bend_much_are_told(n_rows, n_resamples, enough):
+    rows = np.random.default_rng(5).lognormal(size=n_rows)
+    found = told(errors.FewReplicatesWarning, rows, ob.skewness, n_resamples=n_resamples)
+    assert [f"n_resamples={enough}" in message for message in found] == [True] * (enough is not None)
+
+
+@pytest.mark.parametrize(("n_resamples", "is_told"), [(49, True), (50, False)])
+def test_few_replicates_of_many_rows_that_bend_are_told(n_resamples, is_told):
+    rows = np.random.default_rng(5).exponential(size=150)
+    assert bool(told(errors.FewReplicatesWarning, rows, ob.skewness, n_resamples=n_resamples)) is is_told
+
+
 @pytest.mark.parametrize("options", [{"n_resamples": None}, {"estimator": "standard", "n_resamples": 40}])
 def test_free_replicates_and_plain_ones_are_not_told_to_be_few(options):
     assert (

@@ -218,7 +218,7 @@ def test_a_reason_says_what_was_not_to_be_trusted():
     pairs = np.zeros((40, 2))
     pairs[0] = [1.0, 0.0]
     result = ob.bootstrap(pairs, ob.accuracy, rng=0)
-    assert result.interval_reason == 'method="abc" has no end here that can be trusted'
+    assert result.interval_reason == '"abc", the first choice, has no end here that can be trusted'
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
@@ -243,7 +243,7 @@ def test_a_row_that_carries_the_variance_leaves_percentiles():
     x = np.append(np.random.default_rng(0).exponential(size=29), 15.0)
     result = ob.bootstrap(x, ob.variance, rng=0)
     assert result.interval_method == "percentile"
-    assert result.interval_reason == 'method="bca" has no end here that can be trusted'
+    assert result.interval_reason == '"bca", the first choice, has no end here that can be trusted'
 
 
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")

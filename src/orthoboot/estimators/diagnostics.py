@@ -34,10 +34,12 @@ from orthoboot.typing import BoolArray
 FEW_UNITS = 10
 FEW_IN_STRATUM = 5
 FEW_REPLICATES = 5
-FEW_ROWS, _FEW_FOR_THEM, _MANY_FOR_THEM = 100, 50, 200
-"""Rows whose remainder is skewed, and replicates that are too few and enough to show it."""
-_BENDS = 0.01
-"""Of the variance of the linear part: what a statistic that bends has beyond it."""
+FEW_ROWS = 100
+"""Rows whose remainder is skewed."""
+_FEW_REMAINDERS, _MANY_REMAINDERS = 50, 1000
+"""Replicates that are too few for a remainder that matters, and too few only for a large one of few rows."""
+_BENDS, _BENDS_AT_ALL, _BENDS_MUCH = 0.01, 0.05, 0.1
+"""What a statistic has beyond its linear part, as a share of that: of few rows, of any number, and a large one."""
 _ENOUGH = ESTIMATORS["standard"].default_resamples
 DOMINANT_SHARE = 0.9
 WEAK_R_SQUARED = 0.5
@@ -264,22 +266,30 @@ def _about_influence(estimation: Estimation) -> Iterator[OrthobootWarning]:
 
 
 def _about_remainder(estimation: Estimation) -> Iterator[OrthobootWarning]:
-    """Yield a warning if few replicates of few rows may not show what an output has beyond its linear part.
+    """Yield a warning if few replicates may not show what an output has beyond its linear part.
 
-    Up to a fifth of such runs are off by more than three reported errors (``benchmarks/honesty.py``).
+    Up to a quarter of such runs are off by more than three reported errors (``benchmarks/honesty.py``).
     """
     smallest = min(estimation.run.plan.schemes, key=lambda scheme: scheme.n_units)
     sums, n_units, unit = estimation.moments, smallest.n_units, smallest.unit
-    if sums.size >= _FEW_FOR_THEM or n_units >= FEW_ROWS or not sums.is_expansion:
+    if not sums.is_expansion:
         return
     bends = np.where(_is_exact(estimation), 0.0, sums.curvature)
     worst = int(np.argmax(bends))
-    if bends[worst] > _BENDS:
+    if bends[worst] > _tolerated_bend(sums.size, n_units):
+        enough = _MANY_REMAINDERS if bends[worst] > _BENDS_MUCH and n_units < FEW_ROWS else 4 * _FEW_REMAINDERS
         yield FewReplicatesWarning(
             f"{sums.size} replicates may miss part of the variance of `{estimation.run.output.names[worst]}`: with "
             f"{n_units} {unit}, a few rare resamples carry much of what its linear part leaves. The simulation errors "
-            f"may be too small; use n_resamples={_MANY_FOR_THEM} or more."
+            f"may be too small; use n_resamples={enough} or more."
         )
+
+
+def _tolerated_bend(n_replicates: int, n_units: int) -> float:
+    """Return the variance beyond the linear part, over that of the linear part, that so many replicates may show."""
+    if n_replicates < _FEW_REMAINDERS:
+        return _BENDS if n_units < FEW_ROWS else _BENDS_AT_ALL
+    return _BENDS_MUCH if n_replicates < _MANY_REMAINDERS and n_units < FEW_ROWS else np.inf
 
 
 def _is_exact(estimation: Estimation) -> BoolArray:

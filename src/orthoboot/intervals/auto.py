@@ -80,7 +80,9 @@ def chosen(estimation: Estimation, probabilities: Probabilities) -> tuple[Candid
     for candidate in candidates(estimation):
         ends = candidate.interval.ends(estimation, probabilities)
         if rejected:
-            candidate = candidate._replace(reason=f'method="{rejected}" has no end here that can be trusted')
+            candidate = candidate._replace(
+                reason=f'"{rejected}", the first choice, has no end here that can be trusted'
+            )
         if _is_sound(ends, estimation):
             break
         rejected = rejected or candidate.interval.name
@@ -177,5 +179,6 @@ def _is_negligible(estimation: Estimation) -> bool:
     run, error = estimation.run, estimation.standard_error
     if run.influence is None or not run.plan.has_tilt or (error == 0).any():
         return False
-    bias = np.abs(estimation.bias / error)
+    # A bias that few replicates happen to show as small is not known to be small.
+    bias = (np.abs(estimation.bias) + estimation.error.bias) / error
     return bool((2 * bias + 4 * np.abs(run.acceleration) < _NEGLIGIBLE).all())
