@@ -293,9 +293,15 @@ class Run:
     @property
     def sums_batch(self) -> int:
         """Return how many resamples to add up at once, without their counts."""
-        columns = max(sum(table.n_columns for table in self.data.tables), 1)
-        most = max(_MOST_OF_A_COLUMN // columns, _MOST_SUMS)
+        most = max(_MOST_OF_A_COLUMN // self._n_columns, _MOST_SUMS)
         return min(max(_ROWS_AT_ONCE // sum(self.data.sizes), _FEWEST_SUMS), most)
+
+    @property
+    def _n_columns(self) -> int:
+        """Return how many numbers the rows of all tables have; many where that is not known."""
+        if self.data.is_in_pieces:
+            return _MOST_OF_A_COLUMN
+        return sum(table.n_columns or _MOST_OF_A_COLUMN for table in self.data.tables)
 
     def findings(self, convergence: Convergence) -> tuple[OrthobootWarning, ...]:
         """Return the warnings about the data, about the statistic on them and about its refits."""
