@@ -333,3 +333,14 @@ def test_kernels_are_cached_under_the_digest_of_all_files_that_they_are_made_of(
     (tmp_path / "inner" / "words.py").write_text("ROUNDS = 11")
     assert compilation._digest_of_sources(tmp_path) != before
     assert numba_kernels.weighted_sums.py_func.__qualname__.endswith(compilation._SOURCES)
+
+
+@pytest.mark.parametrize("capacity", [3, 9, 20, 40])
+def test_throws_beyond_what_is_expected_have_the_same_bits(capacity, monkeypatch):
+    """Where a resample needs more throws than have blocks of their own; once in a billion resamples by itself."""
+    law, values, sums = inversion(100), np.eye(100), np.empty((2, 300, 100))
+    compiled()._multinomial_sums(*KEY, 0, 7, law, capacity, values, sums[0])
+    monkeypatch.setattr(numpy_kernels, "throw_capacity", lambda n: capacity)
+    numpy_kernels.multinomial_sums(*KEY, 0, 7, law, values, sums[1])
+    assert (sums.sum(axis=2) == 100).all()
+    np.testing.assert_array_equal(*sums)
