@@ -51,7 +51,7 @@ _FEWEST_SUMS, _MOST_SUMS = 16, 4096
 """Resamples added up at once: enough that the data are read once for many, and few enough that their sums are small."""
 
 _MOST_OF_A_COLUMN = 1 << 14
-"""The same for one column, whose sums are few: every batch costs half a millisecond."""
+"""The same for one column, whose sums are few: every batch costs a third of a millisecond."""
 
 
 _NO_INFLUENCE = "the influence function is not finite there"

@@ -107,11 +107,11 @@ class Orthogonal(Estimator):
     def least_error(self, moments: Moments) -> FloatArray:
         """Return the noise that the slope has where the remainder is a cubic of the control, shape ``(k,)``.
 
-        With ``z = C/sqrt(V)``, ``h = z**3 - 3 z`` and b the slope of ``(P - C)/sqrt(V)`` on h, about which it has the
-        variance r, the covariance of P - C with C is a mean of ``z (b h + rest)``. The noise of the logarithm of the
-        variance S2 is::
+        With ``z = C/sqrt(V)``, ``h = z**3 - 3 z`` and gamma the slope of ``(P - C)/sqrt(V)`` on h, about which it has
+        the variance r, the covariance of P - C with C is a mean of ``z (gamma h + rest)``. The noise of the logarithm
+        of the variance S2 is::
 
-            2 beta V/S2 B/(B + k) sqrt((v b**2 + r)/B),   b**2 less its own noise r/sum(h**2)
+            2 beta V/S2 B/(B + k) sqrt((v gamma**2 + r)/B),   gamma**2 less its own noise r/sum(h**2)
 
         where v is the mean of ``(z h)**2`` over the replicates and twenty of a normal z, for which it is 42.
         Most of this comes from resamples beyond two standard deviations. Ten replicates often include none of these:
