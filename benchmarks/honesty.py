@@ -88,12 +88,13 @@ def honesty(case: Case, data_seed: int, size: int, n_seeds: int) -> Honesty:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         whole, kept = truth(case, data, options), dict[type, Ends]()
+        bias, bias_error = simulated_bias(whole)
         found, warned = [], []
         for seed in range(n_seeds):
             run = ob.bootstrap(data, case.statistic, n_resamples=size or None, rng=seed, **options)
             ends = _ends_like(whole, run, kept)
-            true = _first(whole.bias, whole.standard_error, ends.low, ends.high)
-            own = _first(*whole.simulation_error[:2], ends.low_error, ends.high_error)
+            true = _first(bias, whole.standard_error, ends.low, ends.high)
+            own = _first(bias_error, whole.simulation_error.standard_error, ends.low_error, ends.high_error)
             found.append([answers(run) - true, _first(*run.simulation_error), own])
             warned.append(bool(run.warnings))
     error, reported, own = np.moveaxis(np.array(found), 1, 0) / float(np.ravel(whole.standard_error)[0])
@@ -107,6 +108,15 @@ def truth(case: Case, data: Any, options: dict[str, Any]) -> ob.Result:
     probe = ob.bootstrap(data, case.statistic, n_resamples=10, rng=0, **options)
     number = 20_000 if probe.run.prepared.one_by_one else int(min(N_TRUTH, 1e8 / sum(probe.run.data.sizes)))
     return ob.bootstrap(data, case.statistic, n_resamples=number, rng=10**6, method="normal", **options)
+
+
+def simulated_bias(whole: ob.Result) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bias of the replicates alone and its error: of the truth, it must not rest on the second order."""
+    estimation = _estimation(whole, "orthogonal")
+    sums, unit = estimation.moments, estimation.unit
+    if sums.bias_is_exact:
+        return whole.bias, np.zeros_like(sums.slope)
+    return unit * sums.simulated_bias, unit * np.sqrt(sums.variance_left / sums.size)
 
 
 def _ends_like(whole: ob.Result, run: ob.Result, kept: dict[type, Ends]) -> Ends:

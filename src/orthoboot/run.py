@@ -24,7 +24,7 @@ from orthoboot.functionals.user.callables import VectorizedCallable
 from orthoboot.functionals.user.differentiable import DifferentiableCallable
 from orthoboot.functionals.user.user_function import CallableFunctional
 from orthoboot.influence import FINITE_DIFFERENCE_ROWS, InfluenceFunction, finite_difference_bias, influence_for
-from orthoboot.plans import Cluster, Iid, Plan, PlanCovariance, Stratified
+from orthoboot.plans import Cluster, Iid, Plan, PlanCovariance, Scheme, Stratified
 from orthoboot.typing import BoolArray, FloatArray, Influence, Key
 
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -410,8 +410,11 @@ class Run:
     @property
     def bias_is_exact(self) -> bool:
         """Return whether the known bias is the bias to every order, so that replicates can only add noise to it."""
-        independent = all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
-        return independent and self.functional.unbiased and self.control_request != "linear"
+        if self.control_request == "linear":
+            return False
+        if self.functional.is_quadratic and self.influence_function.own:
+            return self.plan.has_tilt and all(_draws_as_many_rows(scheme) for scheme in self.plan.schemes)
+        return self.functional.unbiased and all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
 
     @property
     def _cheap_bias(self) -> FloatArray | None:
@@ -434,6 +437,12 @@ class Run:
         with np.errstate(all="ignore"):  # a warning reports a bias that is not finite
             closed = self.prepared.second_order_bias(PlanCovariance(self.plan))
         return None if closed is None else closed + self.linear_mean
+
+
+def _draws_as_many_rows(scheme: Scheme) -> bool:
+    """Return whether every resample has as many rows as the sample: groups that are drawn have one size."""
+    sizes = scheme.unit_sizes
+    return sizes is None or bool((sizes == sizes[0]).all())
 
 
 def _reads_numbers(functional: Functional) -> bool:

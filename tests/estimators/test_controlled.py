@@ -76,25 +76,36 @@ def test_an_exact_control_is_not_left_aside_for_rounding(size):
         assert result.standard_error == pytest.approx(0.0537914353674, rel=1e-6)
 
 
-def test_the_answer_is_the_mixture_of_both():
+def test_the_variance_is_the_mixture_of_both():
     replicates, control = sample(cubic=0.4)
     whole = moments_of(replicates, control, 20.0)
     share, alone = whole.control_share, replace(whole, by_linear=None)
-    for of in (ORTHOGONAL.variance, ORTHOGONAL.bias):
-        np.testing.assert_allclose(of(whole), share * of(alone) + (1 - share) * of(whole.by_linear), rtol=1e-12)
+    expected = share * ORTHOGONAL.variance(alone) + (1 - share) * ORTHOGONAL.variance(whole.by_linear)
+    np.testing.assert_allclose(ORTHOGONAL.variance(whole), expected, rtol=1e-12)
+
+
+def expected_weight(whole, order, left, m, unsure=0.0):
+    """Return w and s**2 of the bias, as the estimator has them, for twelve replicates."""
+    rho = min(float(whole.curvature[0]), 1.0)
+    variance = ORTHOGONAL.variance(replace(whole, by_linear=None))[0]
+    further = np.hypot(0.4 * (1 + 8 / 12) * rho**1.5 * np.sqrt(variance), unsure)
+    shown = float(left.var(ddof=1))
+    expected = rho**order * float(whole.control_variance[0])
+    noise = (shown + max(expected - shown, 0.0) * 20 / 32) / 12
+    return max(further**2 / (further**2 + noise), 1 - 4 * noise / m**2), noise
 
 
 @pytest.mark.parametrize("known", [0.25, 0.24, 0.2, -1.0])
-def test_the_bias_is_shrunk_towards_the_one_that_is_known(known):
-    """Within two standard errors of it, it is the one that is known; far from it, nearly the simulated one."""
+def test_the_bias_is_between_the_one_that_is_known_and_the_simulated_one(known):
+    """Near it, as far as a third order may be large; far from it, nearly the simulated one."""
     replicates, control = sample()
     whole = moments_of(replicates, replace(control, mean=np.array([known])))
-    alone = replace(whole, by_linear=None)
-    rest = replicates.values - alone.slope * control.values
-    m = float(rest.mean()) - 3.0 - known
-    t = np.sqrt(12) * m / float(rest.std(ddof=1))
-    weight = max(0.0, 1 - 4 / t**2)
-    assert ORTHOGONAL.bias(alone)[0] == pytest.approx(known + weight * m, rel=1e-9)
+    left = replicates.values - whole.slope * control.values
+    m = float(left.mean()) - 3.0 - known
+    weight, _ = expected_weight(whole, 2, left, m)
+    share = whole.control_share[0]
+    expected = share * (known + weight * m) + (1 - share) * ORTHOGONAL.bias(whole.by_linear)[0]
+    assert ORTHOGONAL.bias(whole)[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_bias_is_not_believed_where_the_control_explains_little():
@@ -191,22 +202,42 @@ def test_a_slope_that_is_off_by_the_next_order_counts_as_error(known_bias):
 
 
 def test_a_known_bias_is_uncertain_to_third_order():
-    """At most by the noise of the simulated one, and what of it is disbelieved."""
-    doubts = []
+    """The posterior variance of the bias is ``w s**2``, less ``w**2`` times the noise that replicates show."""
+    weights = []
     for known_bias in (0.01, 0.15, 3.0):
         whole, residuals, linear = by_linear_part(known_bias=known_bias)
         left = residuals + (1 - whole.slope) * linear
-        noise = left.std(ddof=1) / np.sqrt(12)
-        rho = min(max(centred_square(residuals) / 11, 2 * known_bias**2) / V, 1.0)
-        third_order = 0.4 * (1 + 8 / 12) * rho**1.5 * np.sqrt(ORTHOGONAL.variance(whole)[0])
-        difference = float(left.mean()) - known_bias
-        most = np.hypot(noise, min(1, 4 * noise**2 / difference**2) * difference)
-        assert ORTHOGONAL.bias_doubt(whole)[0] == pytest.approx(min(most, third_order), rel=1e-9)
-        rough = replace(whole, bias_is_rough=True)
-        assert ORTHOGONAL.bias_doubt(rough)[0] == pytest.approx(noise, rel=1e-9)
-        doubts.append(most < third_order)
-    assert doubts == [False, False, True]
+        m, shown = float(left.mean()) - known_bias, left.var(ddof=1) / 12
+        for rough, unsure in ((False, 0.0), (True, 0.4 * known_bias)):
+            weight, noise = expected_weight(whole, 1, left, m, unsure)
+            doubt = ORTHOGONAL.bias_doubt(replace(whole, bias_is_rough=rough))[0]
+            assert doubt == pytest.approx(np.sqrt(weight * noise - weight**2 * shown), rel=1e-9)
+            weights.append(weight)
+    assert weights == sorted(weights)
+    assert 0 < weights[0] < 0.1 < 0.5 < weights[-1]
     assert ORTHOGONAL.bias_doubt(by_linear_part(known_bias=np.nan)[0])[0] == 0
+
+
+def test_few_replicates_that_show_no_remainder_are_not_believed():
+    """Where ten happen to follow the linear part, their mean says little of a bias of third order."""
+    whole, _, _ = by_linear_part(known_bias=0.25)
+    follows = replace(whole, residual=1e-12 * whole.residual, cross=0 * whole.cross)
+    assert ORTHOGONAL.bias_doubt(follows)[0] == pytest.approx(ORTHOGONAL.bias_doubt(whole)[0], rel=1.0)
+
+
+@pytest.mark.parametrize("statistic", [ob.variance, ob.variance.replace(ddof=1)])
+@pytest.mark.parametrize("units", ["groups", "strata"])
+def test_the_bias_of_a_variance_is_exact_where_the_number_of_rows_is_fixed(statistic, units):
+    rng = np.random.default_rng(1)
+    group = np.repeat(np.arange(12), 10)
+    x = rng.standard_normal(120) + rng.standard_normal(12)[group]
+    result = ob.bootstrap(x, statistic, n_resamples=10, rng=0, **{units: group})
+    plain = ob.bootstrap(x, statistic, n_resamples=100_000, rng=1, estimator="standard", **{units: group})
+    assert result.simulation_error.bias == 0
+    assert abs(result.bias - plain.bias) < 4 * plain.simulation_error.bias
+    unequal = np.minimum(group, 10)
+    result = ob.bootstrap(x, statistic, n_resamples=10, rng=0, **{units: unequal})
+    assert (result.simulation_error.bias > 0) == (units == "groups")
 
 
 def test_a_bias_that_is_known_to_every_order_is_not_corrected():

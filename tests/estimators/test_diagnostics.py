@@ -200,3 +200,11 @@ def test_without_its_control_a_variance_needs_more(options):
 def test_a_statistic_that_hardly_bends_needs_no_more():
     x = np.random.default_rng(6).normal(10.0, 1.0, size=30)
     assert told(errors.FewReplicatesWarning, x, lambda x: np.mean(x) ** 2, n_resamples=10) == []
+
+
+@pytest.mark.parametrize(("size", "n_resamples", "is_told"), [(40, 10, True), (40, 49, True), (40, 50, False)])
+def test_few_replicates_may_miss_what_is_beyond_a_kink(size, n_resamples, is_told):
+    """These follow the linear part of a trimmed mean closely, and an outlier may still come in on others."""
+    x = np.random.default_rng(3).normal(size=size)
+    found = told(errors.FewReplicatesWarning, x, ob.trimmed_mean(0.25), n_resamples=n_resamples)
+    assert bool(found) is is_told

@@ -21,6 +21,7 @@ from orthoboot.estimators import (
     slope_t,
 )
 from orthoboot.estimators.moments import deleted_moments
+from orthoboot.estimators.simulation_error import student_factor, tail_factor
 from orthoboot.replicates import Replicates
 
 
@@ -213,6 +214,20 @@ def test_the_simulation_error_is_a_delete_one_jackknife(name):
     assert doubt.any() == (name == "orthogonal")
     jackknife = np.maximum(inflation * expected, estimator.least_error(moments_of(sample)))
     np.testing.assert_allclose(error.log_variance, np.hypot(jackknife, doubt), rtol=1e-9)
+
+
+def test_a_spread_that_few_replicates_carry_is_that_of_so_few():
+    """Of 2,000: all alike, those of squares of normal numbers, and where thirty or three carry it."""
+    alike = np.resize([1.0, -1.0], 2000)
+    squares = np.random.default_rng(0).standard_normal(2000) ** 2
+    thirty, three = (np.where(np.arange(2000) < carrying, alike, 0.0) for carrying in (30, 2))
+    expected = student_factor([30, 10]) / student_factor(2000 / 15)
+    found = tail_factor(np.column_stack([alike, squares, thirty, three, 0 * alike]), 15.0)
+    np.testing.assert_allclose(found[[0, 4]], 1, rtol=1e-12)
+    np.testing.assert_allclose(found[1], 1, rtol=0.02)
+    np.testing.assert_allclose(found[2:4], expected, rtol=1e-12)
+    # Ten replicates cannot show who carries it, and the estimators know what they miss.
+    assert tail_factor(squares[:10, np.newaxis], 15.0) == 1
 
 
 def test_a_spread_beyond_the_range_of_numbers_is_infinite_without_a_word():

@@ -276,7 +276,7 @@ def _about_remainder(estimation: Estimation) -> Iterator[OrthobootWarning]:
         return
     bends = np.where(_is_exact(estimation), 0.0, sums.curvature)
     worst = int(np.argmax(bends))
-    if bends[worst] > _tolerated_bend(sums.size, n_units):
+    if bends[worst] > _tolerated_bend(sums.size, n_units, kinked=estimation.run.functional.kinked):
         enough = _MANY_REMAINDERS if bends[worst] > _BENDS_MUCH and n_units < FEW_ROWS else 4 * _FEW_REMAINDERS
         yield FewReplicatesWarning(
             f"{sums.size} replicates may miss part of the variance of `{estimation.run.output.names[worst]}`: with "
@@ -285,10 +285,13 @@ def _about_remainder(estimation: Estimation) -> Iterator[OrthobootWarning]:
         )
 
 
-def _tolerated_bend(n_replicates: int, n_units: int) -> float:
-    """Return the variance beyond the linear part, over that of the linear part, that so many replicates may show."""
+def _tolerated_bend(n_replicates: int, n_units: int, *, kinked: bool) -> float:
+    """Return the variance beyond the linear part, over that of the linear part, that so many replicates may show.
+
+    Of few rows none where there is a kink: few resamples may be beyond it, and the others nearly straight.
+    """
     if n_replicates < _FEW_REMAINDERS:
-        return _BENDS if n_units < FEW_ROWS else _BENDS_AT_ALL
+        return _BENDS_AT_ALL if n_units >= FEW_ROWS else 0.0 if kinked else _BENDS
     return _BENDS_MUCH if n_replicates < _MANY_REMAINDERS and n_units < FEW_ROWS else np.inf
 
 

@@ -12,7 +12,7 @@ from orthoboot.estimators.slopes import ratio
 from orthoboot.typing import BoolArray, FloatArray
 
 _BELIEVED = 2.0
-"""How many of its standard errors a difference from the known bias must have to count at all."""
+"""How many of its standard errors a difference from the known bias must have to count for its own sake."""
 
 _EXPLAINED = 2.0
 """A control knows the bias where its variance is at least so many times what it leaves."""
@@ -37,6 +37,12 @@ Over the statistics of ``benchmarks/honesty.py`` of which a bias is known it lie
 that B replicates show is itself rough: 1 + 8/B is what errors beyond three need to be no more frequent from ten.
 """
 
+_KINKED = 0.4
+"""How far off a bias of second order may be that differences found, in terms of itself: a kink may have made it.
+
+For smooth functions it is a tenth; those of a kink are noise, and at most half a standard error.
+"""
+
 _STRAIGHT = 1e-30
 """Curvature in place of zero, so that one can divide by it."""
 
@@ -44,7 +50,10 @@ _CUBE, _NORMAL = 42.0, 20
 """The variance of ``z (z**3 - 3 z)`` for a standard normal z, and how many replicates it is worth beside their own."""
 
 _FEW = 20
-"""Replicates beyond which the doubt about the slope fades: the jackknife sees the noise of the slope by itself."""
+"""Replicates beyond which the doubt about the slope fades: the jackknife sees the noise of the slope by itself.
+
+An expected remainder is worth as many, beside what the replicates show of it.
+"""
 
 
 class Orthogonal(Estimator):
@@ -63,10 +72,16 @@ class Orthogonal(Estimator):
     a surrogate it tends to that of its draws. With C = L, beta = 1 and divisor B it would be the paper's estimator
     (``eq:varianceestimator``) up to the cross term, which the regression makes small.
 
-    A control beyond the linear part counts by how much nearer it is to the replicates, `Moments.control_share`. A bias
-    that is known to second order, E, is believed until the replicates contradict it::
+    A control beyond the linear part counts by how much nearer it is to the replicates, `Moments.control_share`. To a
+    bias that is known to second order, E, the replicates add what they say of further orders, as far as these may be
+    large beside the noise s of the replicates, or are seen to be::
 
-        bias = E + w m,   m = mean(P - beta C) - phi_hat - E,   w = max(0, 1 - 4/t**2),   t = sqrt(B) m / s(P - beta C)
+        bias = E + w m,   m = mean(P - beta C) - phi_hat - E,   w = max(a**2/(a**2 + s**2), 1 - 4 s**2/m**2)
+
+    where ``a = 0.4 (1 + 8/B) rho**1.5 S`` is the size of a bias of third order, rho the `Moments.curvature` and S the
+    standard error. Of differences that a kink may have made, two fifths of E are doubted too. The noise ``s**2`` is
+    that of the replicates, ``s2(P - beta C)/B``; where a remainder of the next order has more, ``rho V/B`` beyond the
+    linear part or ``rho**2 V/B`` beyond the quadratic one, it is mixed with that as if from twenty replicates.
     """
 
     name = "orthogonal"
@@ -78,7 +93,7 @@ class Orthogonal(Estimator):
     takes_free_replicates = True
 
     def bias(self, moments: Moments) -> FloatArray:
-        """Return ``mean(P - beta C) - phi_hat``, shrunk towards the bias of second order where that is known."""
+        """Return ``mean(P - beta C) - phi_hat``, or a mixture with the bias of second order where that is known."""
         return _mixed(moments, _bias)
 
     def variance(self, moments: Moments) -> FloatArray:
@@ -120,12 +135,10 @@ class Orthogonal(Estimator):
         return _mixed(moments, _least_error)
 
     def bias_doubt(self, moments: Moments) -> FloatArray:
-        """Return how far a known bias may be from the true one, shape ``(k,)``; zero where none is known.
+        """Return what a known bias adds to the error of the bias that the jackknife shows, shape ``(k,)``.
 
-        It is of third order, about ``0.4 (1 + 8/B) rho**1.5 S`` with rho the `Moments.curvature` and S the standard
-        error, and no more than the noise of the simulated bias, ``s(P - beta C)/sqrt(B)``, together with what of it is
-        disbelieved, ``(1 - w) m``. Where a kink may have made the known bias it is that noise. A bias that is known to
-        every order has none.
+        The posterior variance of the bias is ``w s**2``, with w and s as in the bias. The jackknife shows ``w**2`` times
+        the noise of the replicates, and this is the root of the rest. Zero where no bias is known, or it is exact.
         """
         return _mixed(moments, _bias_doubt)
 
@@ -198,14 +211,9 @@ def _slope_spread(moments: Moments) -> FloatArray:
 
 
 def _bias_doubt(moments: Moments) -> FloatArray:
-    knows = _knows_bias(moments)
-    if moments.bias_is_exact or not knows.any():
-        return np.zeros_like(moments.slope)
-    noise = np.sqrt(moments.variance_left / moments.size)
-    share = _THIRD * (1 + _ROUGH / moments.size)
-    third_order = share * np.minimum(moments.curvature, 1.0) ** 1.5 * np.sqrt(_variance(moments))
-    off = noise if moments.bias_is_rough else np.minimum(third_order, np.hypot(noise, _disbelieved(moments)))
-    return np.where(knows, off, 0.0)
+    weight = _bias_weight(moments)
+    shown = weight * moments.variance_left / moments.size
+    return np.asarray(np.sqrt(weight * np.maximum(_bias_noise(moments) - shown, 0.0)))
 
 
 def _shrinkage_effect(moments: Moments) -> FloatArray:
@@ -238,20 +246,39 @@ def _correlations(covariance: FloatArray) -> FloatArray:
 
 
 def _bias(moments: Moments) -> FloatArray:
-    return np.asarray(moments.simulated_bias - _disbelieved(moments))
+    weight = _bias_weight(moments)
+    known = np.where(weight < 1, moments.known_bias, 0.0)
+    return np.asarray(weight * moments.simulated_bias + (1 - weight) * known)
 
 
-def _disbelieved(moments: Moments) -> FloatArray:
-    """Return ``(1 - w) m``, the part of the simulated bias that is taken for noise; zero where no bias is known."""
-    known = moments.known_bias
-    if not np.isfinite(known).any():
-        return np.zeros_like(moments.slope)
-    difference, noise = moments.simulated_bias - known, moments.variance_left / moments.size
-    if moments.bias_is_exact:
-        return np.where(np.isfinite(known), difference, 0.0)
-    t_squared = np.where(noise > 0, ratio(difference**2, noise, otherwise=0.0), np.inf)
-    weight = np.maximum(0.0, 1 - ratio(_BELIEVED**2, t_squared, otherwise=1.0))
-    return np.where(_knows_bias(moments), (1 - weight) * difference, 0.0)
+def _bias_weight(moments: Moments) -> FloatArray:
+    """Return w, how much the replicates count beside the bias of second order; one where that is not known."""
+    knows = _knows_bias(moments)
+    if moments.bias_is_exact or not knows.any():
+        return np.where(moments.bias_is_exact & np.isfinite(moments.known_bias), 0.0, 1.0)
+    noise, further = _bias_noise(moments), _further_bias(moments) ** 2
+    expected = ratio(further, further + noise, otherwise=1.0)
+    seen = (moments.simulated_bias - moments.known_bias) ** 2
+    contradicted = 1 - ratio(_BELIEVED**2 * noise, seen, otherwise=1.0)
+    return np.where(knows, np.maximum(expected, contradicted), 1.0)
+
+
+def _bias_noise(moments: Moments) -> FloatArray:
+    """Return the variance of the simulated bias: as the replicates show it, or mixed with a larger expected one."""
+    shown = moments.variance_left
+    if not moments.is_expansion:
+        return shown / moments.size
+    curvature = np.minimum(moments.curvature, 1.0)
+    order = curvature if moments.by_linear is None else curvature**2
+    unseen = np.maximum(order * moments.control_variance - shown, 0.0) * _FEW / (_FEW + moments.size)
+    return np.asarray((shown + np.where(_knows_bias(moments) & (shown > 0), unseen, 0.0)) / moments.size)
+
+
+def _further_bias(moments: Moments) -> FloatArray:
+    """Return how large the bias beyond the second order may be, shape ``(k,)``."""
+    share = _THIRD * (1 + _ROUGH / moments.size) * np.minimum(moments.curvature, 1.0) ** 1.5
+    third_order = share * np.sqrt(_variance(moments))
+    return np.hypot(third_order, _KINKED * moments.known_bias) if moments.bias_is_rough else third_order
 
 
 def _knows_bias(moments: Moments) -> BoolArray:

@@ -10,9 +10,23 @@ from numpy.typing import ArrayLike
 
 from orthoboot.controls.base import ControlValues
 from orthoboot.estimators.base import Estimator
-from orthoboot.estimators.moments import Moments, deleted_moments, linear_variance, moments_by_draws, moments_of
+from orthoboot.estimators.moments import (
+    Moments,
+    centred,
+    deleted_moments,
+    linear_variance,
+    moments_by_draws,
+    moments_of,
+)
+from orthoboot.estimators.slopes import ratio
 from orthoboot.replicates import Replicates
 from orthoboot.typing import FloatArray
+
+_OF_MEANS, _OF_SQUARES = 3.0, 15.0
+"""The kurtosis of normal numbers and of their squares."""
+
+_FEWEST_CARRYING = 10.0
+"""Replicates below which a jackknife spread is not widened further: the error of three, say, has no size at all."""
 
 _ROUNDING = 1e-12
 """A variance below this share of the others is what cancellation leaves of zero."""
@@ -88,12 +102,10 @@ def estimator_error(
 
 
 def _bias_error(estimator: Estimator, whole: Moments, deleted: Moments) -> FloatArray:
-    """Return the error of the bias, widened by Student's t where the replicates alone tell of it.
-
-    Where a bias is known to second order they only correct it, and the doubt about it is of the size of their noise.
-    """
-    spread, doubt = jackknife_spread(estimator.bias(deleted)), estimator.bias_doubt(whole)
-    return np.where(doubt > 0, np.hypot(spread, doubt), student_factor(whole.size) * spread)
+    """Return the error of the bias: what the replicates show, by Student's t, and the doubt about a known bias."""
+    biases, doubt = estimator.bias(deleted), estimator.bias_doubt(whole)
+    spread = tail_factor(biases, _OF_MEANS) * jackknife_spread(biases)
+    return np.hypot(student_factor(whole.size) * spread, doubt)
 
 
 def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> FloatArray:
@@ -102,7 +114,27 @@ def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> Fl
     nothing_varies = (largest == 0) & (linear_variance == 0)
     unknown = (deleted <= _ROUNDING * largest).any(axis=0) & ~nothing_varies
     usable = np.where(unknown | nothing_varies, 1.0, deleted)
-    return np.where(unknown, np.nan, jackknife_spread(np.log(usable)))
+    logs = np.log(usable)
+    return np.where(unknown, np.nan, tail_factor(logs, _OF_SQUARES) * jackknife_spread(logs))
+
+
+def tail_factor(deleted: FloatArray, kurtosis: float) -> FloatArray:
+    """Return Student's t of the replicates that carry a jackknife spread, over that of normal ones, shape ``(k,)``.
+
+    A spread that a few far replicates carry varies as one of so few. With d the changes when one of B is left out,
+    these are ``sum(d**2)**2/sum(d**4)``, or B divided by the kurtosis of d for normal replicates; ten at least.
+
+    Parameters
+    ----------
+    kurtosis
+        Of d where the replicates are normal: 3 for a mean of them, 15 for a mean of their squares.
+    """
+    usual = len(deleted) / kurtosis
+    changes = np.abs(centred(deleted))
+    squares = np.square(ratio(changes, changes.max(axis=0), otherwise=0.0))
+    carrying = ratio(np.square(squares.sum(axis=0)), np.square(squares).sum(axis=0), otherwise=usual)
+    at_least = _FEWEST_CARRYING
+    return student_factor(np.clip(carrying, at_least, max(usual, at_least))) / student_factor(max(usual, at_least))
 
 
 def student_factor(size: ArrayLike) -> FloatArray:
@@ -120,5 +152,5 @@ def jackknife_spread(deleted: FloatArray) -> FloatArray:
     """Return the jackknife standard error ``sqrt((G - 1)/G sum_g (value_g - mean)**2)`` over the first axis."""
     size = len(deleted)
     with np.errstate(over="ignore", invalid="ignore"):  # ends may be infinite on their natural scale
-        spread: FloatArray = np.sqrt((size - 1) / size * ((deleted - deleted.sum(axis=0) / size) ** 2).sum(axis=0))
+        spread: FloatArray = np.sqrt((size - 1) / size * (centred(deleted) ** 2).sum(axis=0))
     return spread

@@ -56,6 +56,8 @@ class Functional(ABC):
         Whether it is differentiable in the weights.
     is_linear
         Whether it is linear in weights whose sum is fixed, as a mean is.
+    is_quadratic
+        Whether it is quadratic in weights whose sum is fixed, as a variance is: its bias ends with the second order.
     kinked
         Whether its derivative jumps where another row reaches a cut, as for a trimmed mean.
     unbiased
@@ -90,6 +92,7 @@ class Functional(ABC):
     name: str = "statistic"
     smooth: bool = True
     is_linear: bool = False
+    is_quadratic: bool = False
     kinked: bool = False
     unbiased: bool = False
     fractional: bool = True

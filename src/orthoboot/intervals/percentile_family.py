@@ -257,7 +257,7 @@ class PercentileFamily(Interval):
     ) -> FloatArray:
         """Return the errors of ends that are made of sample quantiles at `levels`, ``(2, k)``."""
         return rank_errors(
-            lambda moved: self.from_quantiles(distribution.quantile(moved[:, np.newaxis]), estimate)[:, 0],
+            lambda moved: self.from_quantiles(distribution.quantile(moved[..., np.newaxis, :]), estimate)[..., 0, :],
             levels,
             self.score_noise(distribution, estimate, skewness, levels, size),
             size,

@@ -293,6 +293,7 @@ class Variance(_Spread):
     """
 
     name = "variance"
+    is_quadratic = True
     limits = (0.0, math.inf)
     degree = 2
 

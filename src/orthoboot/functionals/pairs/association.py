@@ -185,6 +185,7 @@ class CovarianceOfTwo(Association):
 
     ddof: float = 0
     name = "covariance"
+    is_quadratic = True
 
     def __post_init__(self) -> None:
         check_ddof(self.ddof)

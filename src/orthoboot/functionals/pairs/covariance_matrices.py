@@ -54,6 +54,7 @@ class CovarianceMatrix(FunctionOfMeans):
 
     ddof: float = 0
     name = "covariance_matrix"
+    is_quadratic = True
     takes_pieces = True
 
     def __post_init__(self) -> None:
@@ -148,6 +149,7 @@ class CovarianceFactor(CovarianceMatrix):
     """
 
     name = "covariance_factor"
+    is_quadratic = False
 
     def unit(self, data: Data) -> FloatArray:
         """Return the unit of the column in which each entry stands, row by row."""

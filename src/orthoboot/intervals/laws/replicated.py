@@ -103,6 +103,13 @@ class EmpiricalDistribution:
         return np.asarray((below + up_to) / (2 * len(self.values)))
 
 
+_STEPS = np.arange(-7, 8) / 2
+_SHARES = np.exp(-np.square(_STEPS) / 2) / np.sum(np.square(_STEPS) * np.exp(-np.square(_STEPS) / 2))
+"""Steps of a normal score in standard deviations, and the weight of each: their mean square is one."""
+
+_NEAR = 2.5
+"""How many standard deviations of the score three errors must cover."""
+
 _NEARBY = 5.0
 """How many replicates tell how far apart they are at a level, for each one beyond it, and for one at least."""
 
@@ -112,9 +119,9 @@ def rank_errors(
 ) -> FloatArray:
     """Return the simulation errors of ends made of sample quantiles, in the shape of `levels`.
 
-    A third of what three standard deviations of the normal score of the level move an end, on the side where that is
-    more: three errors then hold where the score does. Tails are longer outwards; and where replicates are equal, as
-    those of medians are, one standard deviation mostly moves nothing, and yet a step may be near.
+    The root mean square of how far an end moves with the normal score of its level. Tails are longer outwards; and
+    where replicates are equal, as those of medians are, a standard deviation mostly moves nothing, and yet a step may
+    be near: three errors are at least as far as two and a half standard deviations of the score move the end.
 
     Where few replicates lie beyond a level, they tell little of how far apart they are there, and a sample whose
     largest value is small has both too small an end and too small an error. So errors are widened by Student's t of
@@ -123,7 +130,7 @@ def rank_errors(
     Parameters
     ----------
     end
-        The ends that are made of the quantiles at levels, of the same shape.
+        Takes levels, with one more axis in front, and returns the ends that are made of the quantiles there.
     levels
         Of any shape.
     noise
@@ -138,11 +145,12 @@ def rank_errors(
     >>> rank_errors(replicates.quantile, median, share_noise(median, 1001), 1001).round()
     array([16.])
     """
-    score = scipy.special.ndtri(levels)
-    middle, below, above = end(levels), *(end(scipy.special.ndtr(score + steps * noise)) for steps in (-3, 3))
+    steps = _STEPS.reshape(-1, *(1 for _ in levels.shape))
+    moved = np.abs(end(scipy.special.ndtr(scipy.special.ndtri(levels) + steps * noise)) - end(levels[np.newaxis]))
+    typical = np.sqrt(np.tensordot(_SHARES, np.square(moved), axes=1))
+    nearby = moved[np.abs(_STEPS) <= _NEAR].max(axis=0)
     beyond = size * np.minimum(levels, 1 - levels)
-    widened = student_factor(_NEARBY * np.maximum(beyond, 1.0))
-    return widened * np.maximum(np.abs(below - middle), np.abs(above - middle)) / 3
+    return student_factor(_NEARBY * np.maximum(beyond, 1.0)) * np.maximum(typical, nearby / 3)
 
 
 def share_noise(share: FloatArray, size: int) -> FloatArray:
