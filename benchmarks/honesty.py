@@ -5,7 +5,9 @@
 For bias, standard error and both ends of the default interval, over seeds and data sets: the share of runs that are off
 by more than three reported errors, and the mean and the median of the reported error over the root mean square of the
 true one; then the share of runs that warn. The truth is the same answer from very many replicates, whose own error
-counts with the reported one. A size of 0 is the default number of replicates.
+counts with the reported one. For an end it is that of the method that the run took, and runs of one data set that took
+different methods have each their mean, median and root mean square, which count by how many they are: many have exact
+ends where others are simulated. The true bias is that of the replicates alone. A size of 0 is the default number.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import orthoboot as ob
 from orthoboot.estimators import ESTIMATORS
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.auto import chosen
-from orthoboot.intervals.base import Ends
+from orthoboot.intervals.base import Ends, Interval
 
 TAILS = (0.025, 0.975)
 QUANTITIES = ("bias", "standard error", "low", "high")
@@ -64,13 +66,24 @@ CASES = (
 class Honesty(NamedTuple):
     """For each of `QUANTITIES`: errors over reported ones and the truth's, ``(runs, 4)``; reported and true errors.
 
-    And for each run whether it warned.
+    And for each run whether it warned, and the name of its interval.
     """
 
     z: np.ndarray
     reported: np.ndarray
     true: np.ndarray
     warned: np.ndarray
+    methods: np.ndarray
+
+    def sizes(self, number: int) -> np.ndarray:
+        """Return the mean and the median of the reported errors of a quantity, and the true one."""
+        same = np.unique(self.methods) if QUANTITIES[number] in ("low", "high") else [""]
+        total = np.zeros(3)
+        for method in same:
+            some = (self.methods == method) | (method == "")
+            reported, true = self.reported[some, number], self.true[some, number]
+            total += some.mean() * np.array([reported.mean(), np.median(reported), np.sqrt(np.mean(true**2))])
+        return total
 
 
 def answers(result: ob.Result) -> np.ndarray:
@@ -89,18 +102,20 @@ def honesty(case: Case, data_seed: int, size: int, n_seeds: int) -> Honesty:
         warnings.simplefilter("ignore")
         whole, kept = truth(case, data, options), dict[type, Ends]()
         bias, bias_error = simulated_bias(whole)
-        found, warned = [], []
+        found, warned, methods = [], [], []
         for seed in range(n_seeds):
             run = ob.bootstrap(data, case.statistic, n_resamples=size or None, rng=seed, **options)
-            ends = _ends_like(whole, run, kept)
+            interval = chosen(_estimation(run, "orthogonal"), TAILS)[0].interval
+            ends = _ends_by(whole, interval, kept)
             true = _first(bias, whole.standard_error, ends.low, ends.high)
             own = _first(bias_error, whole.simulation_error.standard_error, ends.low_error, ends.high_error)
             found.append([answers(run) - true, _first(*run.simulation_error), own])
             warned.append(bool(run.warnings))
+            methods.append(interval.name)
     error, reported, own = np.moveaxis(np.array(found), 1, 0) / float(np.ravel(whole.standard_error)[0])
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(np.abs(error) < _ROUNDING, 0.0, np.abs(error) / np.hypot(reported, own))
-    return Honesty(z, reported, error, np.array(warned))
+    return Honesty(z, reported, error, np.array(warned), np.array(methods))
 
 
 def truth(case: Case, data: Any, options: dict[str, Any]) -> ob.Result:
@@ -119,12 +134,11 @@ def simulated_bias(whole: ob.Result) -> tuple[np.ndarray, np.ndarray]:
     return unit * sums.simulated_bias, unit * np.sqrt(sums.variance_left / sums.size)
 
 
-def _ends_like(whole: ob.Result, run: ob.Result, kept: dict[type, Ends]) -> Ends:
+def _ends_by(whole: ob.Result, interval: Interval, kept: dict[type, Ends]) -> Ends:
     """Return the interval of very many replicates by the method, and on the scale, that a run took.
 
     `kept` holds those of this data set that have been made.
     """
-    interval = chosen(_estimation(run, "orthogonal"), TAILS)[0].interval
     if type(interval) not in kept:
         estimator = "standard" if interval.name in ("percentile", "bca") else "orthogonal"
         kept[type(interval)] = interval.ends(_estimation(whole, estimator), TAILS)
@@ -140,14 +154,12 @@ def row(case: Case, size: int, sets: list[Honesty]) -> str:
     z = np.concatenate([one.z for one in sets])
     cells = []
     for number in range(len(QUANTITIES)):
-        true = np.array([np.sqrt(np.mean(one.true[:, number] ** 2)) for one in sets])
-        if (true < _ROUNDING).all():
+        mean, median, true = np.mean([one.sizes(number) for one in sets], axis=0)
+        if true < _ROUNDING:
             cells.append("exact")
             continue
-        mean = np.mean([one.reported[:, number].mean() for one in sets]) / true.mean()
-        median = np.mean([np.median(one.reported[:, number]) for one in sets]) / true.mean()
         beyond = np.mean(z[:, number] > 3)
-        cells.append(f"{beyond:.1%}, {mean:.2f}, {median:.2f}, ({true.mean():.4f})")
+        cells.append(f"{beyond:.1%}, {mean / true:.2f}, {median / true:.2f} ({true:.4f})")
     cells.append(f"{np.mean([one.warned for one in sets]):.0%}")
     return f"| {case.name} | {size or 'default'} | " + " | ".join(cells) + " |"
 

@@ -88,7 +88,7 @@ def expected_weight(whole, order, left, m, unsure=0.0):
     """Return w and s**2 of the bias, as the estimator has them, for twelve replicates."""
     rho = min(float(whole.curvature[0]), 1.0)
     variance = ORTHOGONAL.variance(replace(whole, by_linear=None))[0]
-    further = np.hypot(0.4 * (1 + 8 / 12) * rho**1.5 * np.sqrt(variance), unsure)
+    further = np.hypot(0.6 * (1 + 8 / 12) * rho**1.5 * np.sqrt(variance), unsure)
     shown = float(left.var(ddof=1))
     expected = rho**order * float(whole.control_variance[0])
     noise = (shown + max(expected - shown, 0.0) * 20 / 32) / 12

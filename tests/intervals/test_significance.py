@@ -50,7 +50,7 @@ def test_the_interval_excludes_the_value_from_its_p_value_on(row, alternative):
     assert p.shape == (3,)
     for output in range(3):
         # Beyond one half the ends of ABC cross, and there is no interval to compare with.
-        if row.method == "abc" and alternative != "two-sided" and p[output] > 0.5:
+        if "abc" in (row.method, result.interval_method) and alternative != "two-sided" and p[output] > 0.5:
             continue
         assert not holds(result, 1 - min(1.001 * p[output], 1 - 1e-6), alternative, null, output)
         assert holds(result, 1 - 0.999 * p[output], alternative, null, output)

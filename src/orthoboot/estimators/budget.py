@@ -23,6 +23,11 @@ _MOST_BESIDE_ENGINE = 200
 """Replicates beyond which a run that evaluated its statistic for every row gains little."""
 
 
+def free_evaluations(work: float) -> int:
+    """Return how many evaluations of so much work cost next to nothing, at most two thousand."""
+    return min(int(_FREE_WORK / work), _MOST_FREE)
+
+
 class Interval(Protocol):
     """What the budget asks of an interval method."""
 
@@ -107,7 +112,7 @@ class Budget:
         """
         if self.n_resamples is not None or not estimator.takes_free_replicates or work is None:
             return 0
-        free = min(int(_FREE_WORK / work), _MOST_FREE)
+        free = free_evaluations(work)
         return free if self.tol is None else min(free, self.max_resamples)
 
     def fitting_round(self, interval: Interval, estimator: Estimator, design: Design) -> int:

@@ -30,11 +30,12 @@ _SATURATION = 3.0
 _UNSEEN = 3.0
 """How many times the spread of ``P - C`` that ten replicates show the true one may be."""
 
-_THIRD, _ROUGH = 0.4, 8.0
+_THIRD, _ROUGH = 0.6, 8.0
 """How large a bias of third order is, in terms of ``rho**1.5 S``, rho the curvature and S the standard error.
 
-Over the statistics of ``benchmarks/honesty.py`` of which a bias is known it lies between none and a half. The curvature
-that B replicates show is itself rough: 1 + 8/B is what errors beyond three need to be no more frequent from ten.
+Over the statistics of ``benchmarks/honesty.py`` of which a bias is known it lies between none and a half, or one for
+ratios of ten rows. The curvature that B replicates show is itself rough: with 1 + 8/B errors beyond three are no more
+frequent from ten.
 """
 
 _KINKED = 0.4
@@ -78,7 +79,7 @@ class Orthogonal(Estimator):
 
         bias = E + w m,   m = mean(P - beta C) - phi_hat - E,   w = max(a**2/(a**2 + s**2), 1 - 4 s**2/m**2)
 
-    where ``a = 0.4 (1 + 8/B) rho**1.5 S`` is the size of a bias of third order, rho the `Moments.curvature` and S the
+    where ``a = 0.6 (1 + 8/B) rho**1.5 S`` is the size of a bias of third order, rho the `Moments.curvature` and S the
     standard error. Of differences that a kink may have made, two fifths of E are doubted too. The noise ``s**2`` is
     that of the replicates, ``s2(P - beta C)/B``; where a remainder of the next order has more, ``rho V/B`` beyond the
     linear part or ``rho**2 V/B`` beyond the quadratic one, it is mixed with that as if from twenty replicates.
@@ -137,8 +138,8 @@ class Orthogonal(Estimator):
     def bias_doubt(self, moments: Moments) -> FloatArray:
         """Return what a known bias adds to the error of the bias that the jackknife shows, shape ``(k,)``.
 
-        The posterior variance of the bias is ``w s**2``, with w and s as in the bias. The jackknife shows ``w**2`` times
-        the noise of the replicates, and this is the root of the rest. Zero where no bias is known, or it is exact.
+        The posterior variance of the bias is ``w s**2``, with w and s as in the bias. The jackknife shows ``w**2``
+        times the noise of the replicates, and this is the root of the rest. Zero where no bias is known, or it is exact.
         """
         return _mixed(moments, _bias_doubt)
 

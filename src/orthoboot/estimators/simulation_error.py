@@ -102,10 +102,13 @@ def estimator_error(
 
 
 def _bias_error(estimator: Estimator, whole: Moments, deleted: Moments) -> FloatArray:
-    """Return the error of the bias: what the replicates show, by Student's t, and the doubt about a known bias."""
+    """Return the error of the bias, widened by Student's t where the replicates alone tell of it.
+
+    Where a bias is known to second order, the doubt has what few replicates do not show.
+    """
     biases, doubt = estimator.bias(deleted), estimator.bias_doubt(whole)
     spread = tail_factor(biases, _OF_MEANS) * jackknife_spread(biases)
-    return np.hypot(student_factor(whole.size) * spread, doubt)
+    return np.where(doubt > 0, np.hypot(spread, doubt), student_factor(whole.size) * spread)
 
 
 def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orthoboot.estimators import r_squared
+from orthoboot.estimators.budget import free_evaluations
 from orthoboot.estimators.estimation import Estimation
 from orthoboot.intervals.abc import Abc
 from orthoboot.intervals.base import Ends, Exclusion, Interval, Probabilities
@@ -55,7 +56,7 @@ class Auto(Interval):
       exponential rows.
     - The normal interval, where corrections for bias and skewness would move no end by a fiftieth of a standard error.
     - ABC, where the statistic is smooth, takes fractional weights and follows its linear part, and its evaluations are
-      known to cost no more than the replicates did; else BCa, from the law of the linear part.
+      known to cost no more than the replicates did, or next to nothing; else BCa, from the law of the linear part.
     - The normal interval, on the natural scale of a statistic whose range has limits.
 
     "paper" and "cheap" have their own, the normal interval and t.
@@ -167,11 +168,13 @@ def _from_replicates(estimation: Estimation) -> Iterator[Candidate]:
 
 
 def _takes_tilts(estimation: Estimation) -> bool:
-    """Return whether ABC exists for the run, and costs no more than the replicates."""
+    """Return whether ABC exists for the run, and costs no more than the replicates, or next to nothing."""
     run = estimation.run
-    cheap = _TILTED_EVALUATIONS * run.output.size <= max(len(estimation.replicates), _CHEAP_EVALUATIONS)
-    is_known = run.prepared.work is not None  # a refit, or a function of the user's, may take minutes
-    return run.functional.smooth and run.functional.fractional and run.plan.has_tilt and is_known and cheap
+    if run.prepared.work is None:  # a refit, or a function of the user's, may take minutes
+        return False
+    cheap = max(len(estimation.replicates), _CHEAP_EVALUATIONS, free_evaluations(run.prepared.work))
+    exists = run.functional.smooth and run.functional.fractional and run.plan.has_tilt
+    return exists and _TILTED_EVALUATIONS * run.output.size <= cheap
 
 
 def _is_negligible(estimation: Estimation) -> bool:

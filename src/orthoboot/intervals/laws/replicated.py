@@ -150,7 +150,7 @@ def rank_errors(
     typical = np.sqrt(np.tensordot(_SHARES, np.square(moved), axes=1))
     nearby = moved[np.abs(_STEPS) <= _NEAR].max(axis=0)
     beyond = size * np.minimum(levels, 1 - levels)
-    return student_factor(_NEARBY * np.maximum(beyond, 1.0)) * np.maximum(typical, nearby / 3)
+    return np.asarray(student_factor(_NEARBY * np.maximum(beyond, 1.0)) * np.maximum(typical, nearby / 3))
 
 
 def share_noise(share: FloatArray, size: int) -> FloatArray:

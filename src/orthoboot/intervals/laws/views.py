@@ -32,7 +32,7 @@ _LEAST_FITTING = 0.5
 _COMPARED = np.array([0.025, 0.1, 0.5, 0.9, 0.975])
 """Levels at which the law by a control is compared with the replicates."""
 
-_MOST_OFF = 3.0
+_MOST_OFF = 3.5
 """Standard deviations by which the share of the replicates below a quantile of that law may be off.
 
 Where it holds they are off by less than chance would have it, since the law rests on the same replicates.
