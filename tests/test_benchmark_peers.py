@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from benchmarks import memory, peers, record, tables
-from benchmarks.contests import WORKS, Contest
+from benchmarks.contests import AS_ACCURATE, WORKS, Contest, correlation_same_accuracy, deviation_same_accuracy
 from benchmarks.peers import measured
 from benchmarks.record import OURS, Contender, Machine, Record, Row, regressions
 from benchmarks.stopwatch import extrapolated, one_more, paired
@@ -75,6 +76,15 @@ def test_every_work_runs_with_what_is_installed(name):
     assert found.failure == ""
     assert found.ours.seconds > 0
     assert not [each.note for each in found.contenders if each.note.startswith("failed")]
+
+
+@pytest.mark.parametrize("make", [correlation_same_accuracy, deviation_same_accuracy])
+def test_ours_are_as_accurate_as_a_thousand_replicates(make):
+    """Over twenty seeds, within a tenth of the 2.2% of a thousand ordinary replicates."""
+    ours = make(100_000, AS_ACCURATE).ours
+    truth = ours.func(*ours.args, n_resamples=200, rng=100).standard_error
+    found = [ours.func(*ours.args, **{**ours.keywords, "rng": seed}).standard_error for seed in range(20)]
+    assert np.sqrt(np.mean((np.array(found) / truth - 1) ** 2)) < 0.1 / np.sqrt(2 * (AS_ACCURATE - 1))
 
 
 def test_extrapolated_times_are_called_so(no_peers):

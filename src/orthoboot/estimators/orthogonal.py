@@ -139,7 +139,8 @@ class Orthogonal(Estimator):
         """Return what a known bias adds to the error of the bias that the jackknife shows, shape ``(k,)``.
 
         The posterior variance of the bias is ``w s**2``, with w and s as in the bias. The jackknife shows ``w**2``
-        times the noise of the replicates, and this is the root of the rest. Zero where no bias is known, or it is exact.
+        times the noise of the replicates, and this is the root of the rest. It is zero where no bias is known, or where
+        the known one is exact.
         """
         return _mixed(moments, _bias_doubt)
 
