@@ -5,9 +5,9 @@
 For bias, standard error and both ends of the default interval, over seeds and data sets: the share of runs that are off
 by more than three reported errors, and the mean and the median of the reported error over the root mean square of the
 true one; then the share of runs that warn. The truth is the same answer from very many replicates, whose own error
-counts with the reported one. For an end it is that of the method that the run took, and runs of one data set that took
-different methods have each their mean, median and root mean square, which count by how many they are: many have exact
-ends where others are simulated. The true bias is that of the replicates alone. A size of 0 is the default number.
+counts with the reported one. The true bias is that of the replicates alone. A true end is that of the method that the
+run took. Runs of one data set with different methods are summarised separately, and averaged by their number, since one
+method may have exact ends. A size of 0 is the default number of replicates.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ class Honesty(NamedTuple):
     warned: np.ndarray
     methods: np.ndarray
 
-    def sizes(self, number: int) -> np.ndarray:
-        """Return the mean and the median of the reported errors of a quantity, and the true one."""
-        same = np.unique(self.methods) if QUANTITIES[number] in ("low", "high") else [""]
+    def mean_errors(self, number: int) -> np.ndarray:
+        """Return the mean and the median of the reported errors of a quantity, and the root mean square of the true."""
+        everything = [np.ones(len(self.methods), dtype=bool)]
+        by_method = [self.methods == method for method in np.unique(self.methods)]
         total = np.zeros(3)
-        for method in same:
-            some = (self.methods == method) | (method == "")
+        for some in by_method if QUANTITIES[number] in ("low", "high") else everything:
             reported, true = self.reported[some, number], self.true[some, number]
             total += some.mean() * np.array([reported.mean(), np.median(reported), np.sqrt(np.mean(true**2))])
         return total
@@ -154,7 +154,7 @@ def row(case: Case, size: int, sets: list[Honesty]) -> str:
     z = np.concatenate([one.z for one in sets])
     cells = []
     for number in range(len(QUANTITIES)):
-        mean, median, true = np.mean([one.sizes(number) for one in sets], axis=0)
+        mean, median, true = np.mean([one.mean_errors(number) for one in sets], axis=0)
         if true < _ROUNDING:
             cells.append("exact")
             continue

@@ -413,6 +413,7 @@ class Run:
         if self.control_request == "linear":
             return False
         if self.functional.is_quadratic and self.influence_function.own:
+            # The expectation of a quadratic function of independent draws, if their number does not vary.
             return self.plan.has_tilt and all(_draws_as_many_rows(scheme) for scheme in self.plan.schemes)
         return self.functional.unbiased and all(isinstance(scheme, Iid) for scheme in self.plan.schemes)
 

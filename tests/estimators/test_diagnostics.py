@@ -202,7 +202,9 @@ def test_a_statistic_that_hardly_bends_needs_no_more():
     assert told(errors.FewReplicatesWarning, x, lambda x: np.mean(x) ** 2, n_resamples=10) == []
 
 
-@pytest.mark.parametrize(("size", "n_resamples", "is_told"), [(40, 10, True), (40, 49, True), (40, 50, False)])
+@pytest.mark.parametrize(
+    ("size", "n_resamples", "is_told"), [(40, 10, True), (40, 49, True), (40, 50, False), (150, 10, True)]
+)
 def test_few_replicates_may_miss_what_is_beyond_a_kink(size, n_resamples, is_told):
     """These follow the linear part of a trimmed mean closely, and an outlier may still come in on others."""
     x = np.random.default_rng(3).normal(size=size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -217,12 +218,12 @@ def test_the_simulation_error_is_a_delete_one_jackknife(name):
 
 
 def test_a_spread_that_few_replicates_carry_is_that_of_so_few():
-    """Of 2,000: all alike, those of squares of normal numbers, and where thirty or three carry it."""
+    """Of 2,000: all alike, those of squares of normal numbers, and where thirty or two carry it."""
     alike = np.resize([1.0, -1.0], 2000)
     squares = np.random.default_rng(0).standard_normal(2000) ** 2
-    thirty, three = (np.where(np.arange(2000) < carrying, alike, 0.0) for carrying in (30, 2))
+    thirty, two = (np.where(np.arange(2000) < carrying, alike, 0.0) for carrying in (30, 2))
     expected = student_factor([30, 10]) / student_factor(2000 / 15)
-    found = tail_factor(np.column_stack([alike, squares, thirty, three, 0 * alike]), 15.0)
+    found = tail_factor(np.column_stack([alike, squares, thirty, two, 0 * alike]), 15.0)
     np.testing.assert_allclose(found[[0, 4]], 1, rtol=1e-12)
     np.testing.assert_allclose(found[1], 1, rtol=0.02)
     np.testing.assert_allclose(found[2:4], expected, rtol=1e-12)
@@ -230,8 +231,25 @@ def test_a_spread_that_few_replicates_carry_is_that_of_so_few():
     assert tail_factor(squares[:10, np.newaxis], 15.0) == 1
 
 
+def test_errors_of_many_replicates_know_how_few_carry_them():
+    """Of 300 replicates three are far: the jackknife spreads by Student's t of ten, over that of 100 and of 20."""
+    sample = replicates(size=300, noise=0.01)
+    values = sample.values + np.where(np.arange(300) < 3, [30.0, -30.0, 30.0] + [0.0] * 297, 0.0)[:, np.newaxis]
+    sample, estimator = replace(sample, values=values), ESTIMATORS["standard"]
+    rest = [moments_of(sample.select(np.delete(np.arange(300), b))) for b in range(300)]
+    biases, logs = (np.array([each(sums) for sums in rest]) for each in (estimator.bias, estimator.variance))
+    of_ten, error = student_factor(10), estimator_error(estimator, sample)
+    expected = student_factor(300) * of_ten / student_factor(100) * jackknife_spread(biases)
+    np.testing.assert_allclose(error.bias, expected, rtol=1e-9)
+    expected = of_ten / student_factor(20) * jackknife_spread(np.log(logs))
+    np.testing.assert_allclose(error.log_variance, expected, rtol=1e-9)
+
+
 def test_a_spread_beyond_the_range_of_numbers_is_infinite_without_a_word():
-    assert jackknife_spread(np.array([[1e200], [-1e200], [0.0]])) == np.inf
+    far = np.array([[1e200], [-1e200], [0.0]])
+    assert jackknife_spread(far) == np.inf
+    for one in (far, np.array([[1e308], [-1e308], [0.0]]), np.array([[np.inf], [1.0], [2.0]])):
+        tail_factor(one, 3.0)
 
 
 def test_standard_replicates_are_worth_themselves():

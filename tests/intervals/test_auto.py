@@ -146,6 +146,17 @@ def test_without_influence_values_the_standard_bootstrap_has_percentiles():
     assert chosen(X, lambda x: x.std() / x.mean(), estimator="standard") == "percentile"
 
 
+def test_several_outputs_have_abc_where_their_evaluations_cost_next_to_nothing():
+    """Three coefficients take 24, more than the replicates: of 150 rows they are nothing, of 20,000 they are not."""
+    few = ob.bootstrap((TABLE, LABELS), ob.logistic_regression, paired=True, n_resamples=10, rng=0)
+    assert few.interval_method == "abc"
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((20_000, 3))
+    labels = (table[:, 0] + rng.logistic(size=20_000) > 2.5).astype(float)
+    many = ob.bootstrap((table, labels), ob.logistic_regression, paired=True, n_resamples=10, rng=0)
+    assert many.interval_method in ("bca", "normal")
+
+
 @pytest.mark.filterwarnings("ignore::orthoboot.errors.OrthobootWarning")
 def test_where_abc_has_no_answer_the_next_one_is_taken():
     """A skewness with one outlier turns back on the way to its end."""

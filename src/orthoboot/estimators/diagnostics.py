@@ -38,7 +38,7 @@ FEW_ROWS = 100
 """Rows whose remainder is skewed."""
 _FEW_REMAINDERS, _MANY_REMAINDERS = 50, 1000
 """Replicates that are too few for a remainder that matters, and too few only for a large one of few rows."""
-_BENDS, _BENDS_AT_ALL, _BENDS_MUCH = 0.01, 0.05, 0.1
+_BENDS, _BENDS_AT_ALL, _BENDS_MUCH = 0.003, 0.05, 0.1
 """What a statistic has beyond its linear part, as a share of that: of few rows, of any number, and a large one."""
 _ENOUGH = ESTIMATORS["standard"].default_resamples
 DOMINANT_SHARE = 0.9
@@ -276,7 +276,9 @@ def _about_remainder(estimation: Estimation) -> Iterator[OrthobootWarning]:
         return
     bends = np.where(_is_exact(estimation), 0.0, sums.curvature)
     worst = int(np.argmax(bends))
-    if bends[worst] > _tolerated_bend(sums.size, n_units, kinked=estimation.run.functional.kinked):
+    # All of few resamples may be on one side of a kink, and exactly their linear part.
+    may_miss_a_kink = estimation.run.functional.kinked and sums.size < _FEW_REMAINDERS
+    if may_miss_a_kink or bends[worst] > _tolerated_bend(sums.size, n_units):
         enough = _MANY_REMAINDERS if bends[worst] > _BENDS_MUCH and n_units < FEW_ROWS else 4 * _FEW_REMAINDERS
         yield FewReplicatesWarning(
             f"{sums.size} replicates may miss part of the variance of `{estimation.run.output.names[worst]}`: with "
@@ -285,13 +287,10 @@ def _about_remainder(estimation: Estimation) -> Iterator[OrthobootWarning]:
         )
 
 
-def _tolerated_bend(n_replicates: int, n_units: int, *, kinked: bool) -> float:
-    """Return the variance beyond the linear part, over that of the linear part, that so many replicates may show.
-
-    Of few rows none where there is a kink: few resamples may be beyond it, and the others nearly straight.
-    """
+def _tolerated_bend(n_replicates: int, n_units: int) -> float:
+    """Return the variance beyond the linear part, over that of the linear part, that so many replicates may show."""
     if n_replicates < _FEW_REMAINDERS:
-        return _BENDS_AT_ALL if n_units >= FEW_ROWS else 0.0 if kinked else _BENDS
+        return _BENDS if n_units < FEW_ROWS else _BENDS_AT_ALL
     return _BENDS_MUCH if n_replicates < _MANY_REMAINDERS and n_units < FEW_ROWS else np.inf
 
 

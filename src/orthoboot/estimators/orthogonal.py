@@ -38,10 +38,11 @@ ratios of ten rows. The curvature that B replicates show is itself rough: with 1
 frequent from ten.
 """
 
-_KINKED = 0.4
-"""How far off a bias of second order may be that differences found, in terms of itself: a kink may have made it.
+_KINKED = 1 / 3
+"""How large a bias is that a kink makes, in terms of the standard deviation of what it leaves beyond the linear part.
 
-For smooth functions it is a tenth; those of a kink are noise, and at most half a standard error.
+Of ``max(mean - c, 0)`` it is 1.3 where c is the mean, .3 where it is a standard error away, and .1 at two; those at the
+data show themselves in ten replicates.
 """
 
 _STRAIGHT = 1e-30
@@ -51,10 +52,10 @@ _CUBE, _NORMAL = 42.0, 20
 """The variance of ``z (z**3 - 3 z)`` for a standard normal z, and how many replicates it is worth beside their own."""
 
 _FEW = 20
-"""Replicates beyond which the doubt about the slope fades: the jackknife sees the noise of the slope by itself.
+"""Replicates beyond which the doubt about the slope fades: the jackknife sees the noise of the slope by itself."""
 
-An expected remainder is worth as many, beside what the replicates show of it.
-"""
+_EXPECTED_WORTH = 20
+"""How many replicates the variance that a remainder is expected to have is worth, beside the one that they show."""
 
 
 class Orthogonal(Estimator):
@@ -73,16 +74,20 @@ class Orthogonal(Estimator):
     a surrogate it tends to that of its draws. With C = L, beta = 1 and divisor B it would be the paper's estimator
     (``eq:varianceestimator``) up to the cross term, which the regression makes small.
 
-    A control beyond the linear part counts by how much nearer it is to the replicates, `Moments.control_share`. To a
-    bias that is known to second order, E, the replicates add what they say of further orders, as far as these may be
-    large beside the noise s of the replicates, or are seen to be::
+    A control beyond the linear part counts by how much nearer it is to the replicates, `Moments.control_share`.
+
+    To a bias that is known to second order, E, the difference m of the simulated one is added with a weight. It is
+    large where further orders may be larger than the noise s of m, or where m is far beyond that noise::
 
         bias = E + w m,   m = mean(P - beta C) - phi_hat - E,   w = max(a**2/(a**2 + s**2), 1 - 4 s**2/m**2)
 
-    where ``a = 0.6 (1 + 8/B) rho**1.5 S`` is the size of a bias of third order, rho the `Moments.curvature` and S the
-    standard error. Of differences that a kink may have made, two fifths of E are doubted too. The noise ``s**2`` is
-    that of the replicates, ``s2(P - beta C)/B``; where a remainder of the next order has more, ``rho V/B`` beyond the
-    linear part or ``rho**2 V/B`` beyond the quadratic one, it is mixed with that as if from twenty replicates.
+    where ``a = 0.6 (1 + 8/B) rho**1.5 S`` is the standard deviation of a bias of third order, rho the
+    `Moments.curvature` and S the standard error. If E comes from differences of a user's function, which may have a
+    kink, ``rho**.5 S/3`` is added to a in squares. ``s**2`` is the variance that the replicates show,
+    ``s2(P - beta C)/B``. If the next order is expected to have more, ``rho V/B`` beyond the linear part or
+    ``rho**2 V/B`` beyond the quadratic one, it is the average of both, in which the expected variance counts as twenty
+    replicates. Where the true bias of third order is several times a, errors hold only once the replicates contradict
+    E. Beside a surrogate, which leaves little noise, w is nearly one.
     """
 
     name = "orthogonal"
@@ -138,9 +143,9 @@ class Orthogonal(Estimator):
     def bias_doubt(self, moments: Moments) -> FloatArray:
         """Return what a known bias adds to the error of the bias that the jackknife shows, shape ``(k,)``.
 
-        The posterior variance of the bias is ``w s**2``, with w and s as in the bias. The jackknife shows ``w**2``
-        times the noise of the replicates, and this is the root of the rest. It is zero where no bias is known, or where
-        the known one is exact.
+        With w and s as in the bias, its posterior variance is ``w s**2``. The jackknife shows about ``w**2`` times the
+        variance of the replicates, and more where these contradict E; this is the square root of what is left. Zero
+        where no bias is known, and where the known one is exact.
         """
         return _mixed(moments, _bias_doubt)
 
@@ -214,8 +219,8 @@ def _slope_spread(moments: Moments) -> FloatArray:
 
 def _bias_doubt(moments: Moments) -> FloatArray:
     weight = _bias_weight(moments)
-    shown = weight * moments.variance_left / moments.size
-    return np.asarray(np.sqrt(weight * np.maximum(_bias_noise(moments) - shown, 0.0)))
+    unseen = weight * (_bias_noise(moments) - weight * moments.variance_left / moments.size)
+    return np.where(_knows_bias(moments), np.sqrt(np.maximum(unseen, 0.0)), 0.0)
 
 
 def _shrinkage_effect(moments: Moments) -> FloatArray:
@@ -270,17 +275,18 @@ def _bias_noise(moments: Moments) -> FloatArray:
     shown = moments.variance_left
     if not moments.is_expansion:
         return shown / moments.size
-    curvature = np.minimum(moments.curvature, 1.0)
-    order = curvature if moments.by_linear is None else curvature**2
-    unseen = np.maximum(order * moments.control_variance - shown, 0.0) * _FEW / (_FEW + moments.size)
-    return np.asarray((shown + np.where(_knows_bias(moments) & (shown > 0), unseen, 0.0)) / moments.size)
+    curvature, is_linear = np.minimum(moments.curvature, 1.0), moments.by_linear is None
+    expected = moments.control_variance * (curvature if is_linear else curvature**2)
+    # Replicates that are their control but for rounding leave nothing, now or later.
+    unseen = np.where(shown > 0, np.maximum(expected - shown, 0.0), 0.0)
+    return np.asarray((shown + unseen * _EXPECTED_WORTH / (_EXPECTED_WORTH + moments.size)) / moments.size)
 
 
 def _further_bias(moments: Moments) -> FloatArray:
     """Return how large the bias beyond the second order may be, shape ``(k,)``."""
-    share = _THIRD * (1 + _ROUGH / moments.size) * np.minimum(moments.curvature, 1.0) ** 1.5
-    third_order = share * np.sqrt(_variance(moments))
-    return np.hypot(third_order, _KINKED * moments.known_bias) if moments.bias_is_rough else third_order
+    curvature, error = np.minimum(moments.curvature, 1.0), np.sqrt(_variance(moments))
+    third_order = _THIRD * (1 + _ROUGH / moments.size) * curvature**1.5 * error
+    return np.hypot(third_order, _KINKED * np.sqrt(curvature) * error) if moments.bias_is_rough else third_order
 
 
 def _knows_bias(moments: Moments) -> BoolArray:

@@ -26,7 +26,7 @@ _OF_MEANS, _OF_SQUARES = 3.0, 15.0
 """The kurtosis of normal numbers and of their squares."""
 
 _FEWEST_CARRYING = 10.0
-"""Replicates below which a jackknife spread is not widened further: the error of three, say, has no size at all."""
+"""Replicates below which a jackknife spread is not widened further: Student's t of three, say, has no end."""
 
 _ROUNDING = 1e-12
 """A variance below this share of the others is what cancellation leaves of zero."""
@@ -104,7 +104,7 @@ def estimator_error(
 def _bias_error(estimator: Estimator, whole: Moments, deleted: Moments) -> FloatArray:
     """Return the error of the bias, widened by Student's t where the replicates alone tell of it.
 
-    Where a bias is known to second order, the doubt has what few replicates do not show.
+    If a bias is known to second order, `Estimator.bias_doubt` has what few replicates miss; it is zero if none is.
     """
     biases, doubt = estimator.bias(deleted), estimator.bias_doubt(whole)
     spread = tail_factor(biases, _OF_MEANS) * jackknife_spread(biases)
@@ -124,20 +124,21 @@ def _log_variance_spread(deleted: FloatArray, linear_variance: FloatArray) -> Fl
 def tail_factor(deleted: FloatArray, kurtosis: float) -> FloatArray:
     """Return Student's t of the replicates that carry a jackknife spread, over that of normal ones, shape ``(k,)``.
 
-    A spread that a few far replicates carry varies as one of so few. With d the changes when one of B is left out,
-    these are ``sum(d**2)**2/sum(d**4)``, or B divided by the kurtosis of d for normal replicates; ten at least.
+    A spread that a few far replicates carry varies as one of that few. With d the changes when one of B is left out,
+    ``sum(d**2)**2/sum(d**4)`` carry it, and B divided by the kurtosis of d if they are normal; both count as ten at
+    least.
 
     Parameters
     ----------
     kurtosis
         Of d where the replicates are normal: 3 for a mean of them, 15 for a mean of their squares.
     """
-    usual = len(deleted) / kurtosis
-    changes = np.abs(centred(deleted))
-    squares = np.square(ratio(changes, changes.max(axis=0), otherwise=0.0))
-    carrying = ratio(np.square(squares.sum(axis=0)), np.square(squares).sum(axis=0), otherwise=usual)
-    at_least = _FEWEST_CARRYING
-    return student_factor(np.clip(carrying, at_least, max(usual, at_least))) / student_factor(max(usual, at_least))
+    usual = max(len(deleted) / kurtosis, _FEWEST_CARRYING)
+    with np.errstate(over="ignore", invalid="ignore"):  # as in `jackknife_spread`
+        changes = np.abs(centred(deleted))
+        squares = np.square(ratio(changes, changes.max(axis=0), otherwise=0.0))
+        carrying = ratio(np.square(squares.sum(axis=0)), np.square(squares).sum(axis=0), otherwise=usual)
+    return student_factor(np.clip(carrying, _FEWEST_CARRYING, usual)) / student_factor(usual)
 
 
 def student_factor(size: ArrayLike) -> FloatArray:

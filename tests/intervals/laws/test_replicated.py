@@ -172,7 +172,7 @@ def test_a_step_near_a_rank_is_seen(distance, error):
     np.testing.assert_allclose(
         rank_errors(EmpiricalDistribution(values).quantile, levels, share_noise(levels, size), size),
         student_factor(125) * error,
-        rtol=0.6 if distance == 3 else 0.3,
+        rtol=0.1,
     )
 
 

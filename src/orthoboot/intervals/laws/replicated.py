@@ -105,10 +105,13 @@ class EmpiricalDistribution:
 
 _STEPS = np.arange(-7, 8) / 2
 _SHARES = np.exp(-np.square(_STEPS) / 2) / np.sum(np.square(_STEPS) * np.exp(-np.square(_STEPS) / 2))
-"""Steps of a normal score in standard deviations, and the weight of each: their mean square is one."""
+"""Steps of a normal score in standard deviations, with normal weights that make their mean square one.
 
-_NEAR = 2.5
-"""How many standard deviations of the score three errors must cover."""
+Steps beyond these are rarer than one in two thousand.
+"""
+
+_COVERED = 2.5
+"""How many standard deviations of the score three errors must cover: a step that is missed is one in a hundred."""
 
 _NEARBY = 5.0
 """How many replicates tell how far apart they are at a level, for each one beyond it, and for one at least."""
@@ -148,9 +151,9 @@ def rank_errors(
     steps = _STEPS.reshape(-1, *(1 for _ in levels.shape))
     moved = np.abs(end(scipy.special.ndtr(scipy.special.ndtri(levels) + steps * noise)) - end(levels[np.newaxis]))
     typical = np.sqrt(np.tensordot(_SHARES, np.square(moved), axes=1))
-    nearby = moved[np.abs(_STEPS) <= _NEAR].max(axis=0)
+    farthest = moved[np.abs(_STEPS) <= _COVERED].max(axis=0)
     beyond = size * np.minimum(levels, 1 - levels)
-    return np.asarray(student_factor(_NEARBY * np.maximum(beyond, 1.0)) * np.maximum(typical, nearby / 3))
+    return np.asarray(student_factor(_NEARBY * np.maximum(beyond, 1.0)) * np.maximum(typical, farthest / 3))
 
 
 def share_noise(share: FloatArray, size: int) -> FloatArray:

@@ -150,7 +150,7 @@ EXAMPLES = {
     "finite-horizon": Example(
         "present value, two inputs", _growth_and_sales, _present_value, influence=_present_value.influence
     ),
-    # A known bias is believed unless the replicates contradict it: few groups differ from each other.
+    # A known bias outweighs few replicates: few groups differ from each other.
     "ratio": Example(
         "E Y / E X, quadratic control", _exponential_pairs, ob.ratio, control="quadratic", groups=4 * GROUPS
     ),
