@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks import memory, peers, record, tables
-from benchmarks.contests import AS_ACCURATE, WORKS, Contest, correlation_same_accuracy, deviation_same_accuracy
+from benchmarks.contests import AS_ACCURATE, FEWEST, WORKS, Contest, correlation_same_accuracy, deviation_same_accuracy
 from benchmarks.peers import measured
 from benchmarks.record import OURS, Contender, Machine, Record, Row, regressions
 from benchmarks.stopwatch import extrapolated, one_more, paired
@@ -90,7 +90,7 @@ def test_ours_are_as_accurate_as_a_thousand_replicates(make):
 def test_extrapolated_times_are_called_so(no_peers):
     found = measured(work("variance n = 1e6, same accuracy"), 1, with_memory=False)
     assert found.contenders[1].note == "extrapolated from B = 10 and 50"
-    assert found.ours.n_resamples >= 10
+    assert found.ours.n_resamples == FEWEST
 
 
 def test_what_ours_raises_fails_its_row_and_the_run():

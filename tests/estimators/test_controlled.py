@@ -89,7 +89,7 @@ def expected_weight(whole, order, left, m, *, rough=False):
     size = len(left)
     rho = min(float(whole.curvature[0]), 1.0)
     variance = ORTHOGONAL.variance(replace(whole, by_linear=None))[0]
-    further = np.hypot(0.6 * (1 + 8 / size) * rho**1.5, rough * rho**0.5 / 3) * np.sqrt(variance)
+    further = np.hypot(0.6 * (1 + 8 / size) * rho**1.5, rough * rho**0.5 / 2) * np.sqrt(variance)
     shown = float(left.var(ddof=1))
     expected = rho**order * float(whole.control_variance[0])
     noise = (shown + max(expected - shown, 0.0) * 20 / (20 + size)) / size

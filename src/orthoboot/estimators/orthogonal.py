@@ -38,7 +38,7 @@ ratios of ten rows. The curvature that B replicates show is itself rough: with 1
 frequent from ten.
 """
 
-_KINKED = 1 / 3
+_KINKED = 0.5
 """How large a bias is that a kink makes, in terms of the standard deviation of what it leaves beyond the linear part.
 
 Of ``max(mean - c, 0)`` it is 1.3 where c is the mean, .3 where it is a standard error away, and .1 at two; those at the
@@ -83,7 +83,7 @@ class Orthogonal(Estimator):
 
     where ``a = 0.6 (1 + 8/B) rho**1.5 S`` is the standard deviation of a bias of third order, rho the
     `Moments.curvature` and S the standard error. If E comes from differences of a user's function, which may have a
-    kink, ``rho**.5 S/3`` is added to a in squares. ``s**2`` is the variance that the replicates show,
+    kink, ``rho**.5 S/2`` is added to a in squares. ``s**2`` is the variance that the replicates show,
     ``s2(P - beta C)/B``. If the next order is expected to have more, ``rho V/B`` beyond the linear part or
     ``rho**2 V/B`` beyond the quadratic one, it is the average of both, in which the expected variance counts as twenty
     replicates. Where the true bias of third order is several times a, errors hold only once the replicates contradict

@@ -141,7 +141,9 @@ def factor_of_resample(rows: RegressionRows, weights: FloatArray) -> QRFactors:
 
 
 def check_independent_on_resample(factor: ScaledTriangle, labels: tuple[str, ...]) -> None:
-    """Raise a `FitError` where the rows of a resample leave the columns dependent."""
+    """Raise a `FitError` where the rows of a resample leave the columns dependent, or have weights below zero."""
+    if not np.isfinite(factor.triangle).all():
+        raise FitError("there is no fit to weights below zero, as those of ABC may be far from the data")
     dependence = factor.dependence(labels)
     if dependence is not None:
         raise FitError(
